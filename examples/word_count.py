@@ -1,0 +1,167 @@
+"""Counts the words of a text: lines -> words -> counts -> a report that checks itself.
+
+Run it:  heron run examples/word_count.py -- --text BOOK.txt --out counts.tsv --loops 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from pydoc_data import topics
+from typing import Any
+
+from heron.api import Bolt, Grouping, Spout, Stream, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+TOP = 20
+DEFAULT_LOOPS = 30  # about ten seconds on two cores
+
+
+def read_lines(text: str | None) -> list[str]:
+    """The lines of a file, or of the documentation that ships inside Python."""
+    if text is None:
+        return "\n".join(topics.topics.values()).splitlines()
+    return Path(text).read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def words_of(line: str) -> list[str]:
+    """What counts as a word, in the topology and in the recount alike."""
+    return line.lower().split()
+
+
+class LineSpout(Spout):
+    """Emits the text line by line, as often as `loops` says. Its tasks divide the lines among themselves."""
+
+    outputs = ("line",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Takes this task's share: every nth line, n being the number of tasks."""
+        mine = read_lines(config["text"])[context.get_task_index() :: context.get_parallelism()]
+        self.lines: Iterator[str] = (line for _ in range(config["loops"]) for line in mine)
+
+    def next_tuple(self) -> None:
+        """Emits one line; after the last one, says that there will be no more."""
+        for line in self.lines:
+            self.emit([line])
+            return
+        self.end()
+
+
+class SplitBolt(Bolt):
+    """Splits lines into words."""
+
+    outputs = ("word",)
+
+    def process(self, tup: Tuple) -> None:
+        """Emits each word of a line."""
+        for word in words_of(tup.values[0]):
+            self.emit([word])
+
+
+class CountBolt(Bolt):
+    """Counts words. The fields grouping brings every occurrence of a word to the same task."""
+
+    outputs = ("word", "count", Stream(fields=["seen", "top"], name="so_far"))
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Starts from nothing."""
+        self.counts: Counter[str] = Counter()
+
+    def process(self, tup: Tuple) -> None:
+        """Counts one word."""
+        self.counts[tup.values[0]] += 1
+
+    def process_tick(self, tup: Tuple) -> None:
+        """Every second, while counting: how far this task is."""
+        self.emit([self.counts.total(), self.counts.most_common(TOP)], stream="so_far")
+
+    def finish(self) -> None:
+        """All words have come: emits the totals."""
+        for word, count in self.counts.items():
+            self.emit([word, count])
+
+
+class ReportBolt(Bolt):
+    """Shows the most frequent words while they are counted, and writes and checks the totals at the end."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Remembers where the text came from and where the report goes."""
+        self.text, self.out, self.loops = config["text"], config["out"], config["loops"]
+        self.totals: Counter[str] = Counter()
+        self.so_far: dict[int, tuple[int, list[tuple[str, int]]]] = {}  # by counting task
+
+    def process(self, tup: Tuple) -> None:
+        """Takes in a total, or how far a counting task is."""
+        if tup.stream == "so_far":
+            seen, top = tup.values
+            self.so_far[tup.task] = (seen, top)
+        else:
+            word, count = tup.values
+            self.totals[word] += count
+
+    def process_tick(self, tup: Tuple) -> None:
+        """Every two seconds: the most frequent words so far."""
+        if self.so_far and not self.totals:
+            seen = sum(task_seen for task_seen, _ in self.so_far.values())
+            # A word is counted by one task only, so the tasks' lists can simply be put together.
+            top = Counter({word: count for _, pairs in self.so_far.values() for word, count in pairs})
+            print(f"after {seen:,} words: {shown(top)}", flush=True)
+
+    def finish(self) -> None:
+        """Writes the totals, most frequent first, and compares them with a recount of the text."""
+        ranked = sorted(self.totals.items(), key=lambda pair: (-pair[1], pair[0]))
+        if self.out is not None:
+            Path(self.out).write_text("".join(f"{word}\t{count}\n" for word, count in ranked), encoding="utf-8")
+        print(f"the {TOP} most frequent words: {shown(self.totals)}")
+
+        recount = Counter(word for line in read_lines(self.text) for word in words_of(line))
+        expected = Counter({word: count * self.loops for word, count in recount.items()})
+        if self.totals != expected:
+            wrong = sorted(word for word in self.totals | expected if self.totals[word] != expected[word])
+            message = f"counts differ from the recount for {len(wrong):,} words, such as {wrong[:5]}"
+            raise ValueError(message)
+        print(f"counts verified: {self.totals.total():,} words, {len(self.totals):,} distinct", flush=True)
+
+
+def shown(counts: Counter[str]) -> str:
+    """The most frequent words in one line, ties in the order of the alphabet."""
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{word} {count:,}" for word, count in ranked[:TOP])
+
+
+def word_count(arguments: Sequence[str] = ()) -> TopologyBuilder:
+    """The topology, for these arguments of the command line."""
+    parser = argparse.ArgumentParser(prog="word_count.py", description="counts the words of a text")
+    parser.add_argument("--text", help="the text to count (default: Python's own documentation)")
+    parser.add_argument("--out", help="where to write word<TAB>count, most frequent first (default: nowhere)")
+    parser.add_argument("--loops", type=int, default=DEFAULT_LOOPS, help="how often to read it (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if options.loops < 1:
+        parser.error(f"--loops {options.loops} is below 1")
+    if options.text is not None and not os.access(options.text, os.R_OK):
+        parser.error(f"--text {options.text}: there is no such file, or it cannot be read")
+    if options.out is not None and not os.access(Path(options.out).resolve().parent, os.W_OK):
+        parser.error(f"--out {options.out}: its folder is not there, or cannot be written to")
+
+    # The components run in processes of their own, with another working directory: hand them whole paths.
+    config = {
+        "text": str(Path(options.text).resolve()) if options.text else None,
+        "out": str(Path(options.out).resolve()) if options.out else None,
+        "loops": options.loops,
+    }
+    every = api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS
+    builder = TopologyBuilder("word_count")
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, **config})
+    lines = builder.add_spout("lines", LineSpout, par=1)
+    split = builder.add_bolt("split", SplitBolt, par=2, inputs={lines: Grouping.SHUFFLE})
+    count = builder.add_bolt("count", CountBolt, par=3, inputs={split: Grouping.fields("word")}, config={every: 1})
+    to_one = {count["default"]: Grouping.LOWEST, count["so_far"]: Grouping.LOWEST}
+    builder.add_bolt("report", ReportBolt, par=1, inputs=to_one, config={every: 2})
+    return builder
+
+
+if __name__ == "__main__":
+    word_count(sys.argv[1:]).build_and_submit()

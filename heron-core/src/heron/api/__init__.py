@@ -1,0 +1,95 @@
+"""What a topology's author imports: ``from heron.api import Bolt, Grouping, Spout, TopologyBuilder``."""
+
+from heron.api import api_constants, global_metrics
+from heron.api.api_constants import TopologyReliabilityMode
+from heron.api.bolt import BaseBolt, Bolt
+from heron.api.builder import TopologyBuilder
+from heron.api.capture import capture_topologies
+from heron.api.collector import BoltCollector, SpoutCollector, ThreadsafeCollector
+from heron.api.component import BaseComponent
+from heron.api.component_spec import GlobalStreamId, HeronComponentSpec
+from heron.api.context import TopologyContext
+from heron.api.custom_grouping import ICustomGrouping
+from heron.api.metrics import (
+    AssignableMetrics,
+    CountMetric,
+    IMetric,
+    IReducer,
+    MeanReducedMetric,
+    MeanReducer,
+    MultiAssignableMetrics,
+    MultiCountMetric,
+    MultiMeanReducedMetric,
+    MultiReducedMetric,
+    ReducedMetric,
+)
+from heron.api.serializer import IHeronSerializer, PythonSerializer, default_serializer
+from heron.api.spout import BaseSpout, Spout
+from heron.api.state import HashMapState, State
+from heron.api.stateful_component import StatefulComponent
+from heron.api.stream import Grouping, Stream
+from heron.api.task_hook import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    ITaskHook,
+    SpoutAckInfo,
+    SpoutFailInfo,
+)
+from heron.api.topology import Topology, TopologyType
+from heron.api.tuple import Tuple, TupleHelper
+from heron.api.window_bolt import SlidingWindowBolt, TumblingWindowBolt, WindowContext
+
+__all__ = [
+    "AssignableMetrics",
+    "BaseBolt",
+    "BaseComponent",
+    "BaseSpout",
+    "Bolt",
+    "BoltAckInfo",
+    "BoltCollector",
+    "BoltExecuteInfo",
+    "BoltFailInfo",
+    "CountMetric",
+    "EmitInfo",
+    "GlobalStreamId",
+    "Grouping",
+    "HashMapState",
+    "HeronComponentSpec",
+    "ICustomGrouping",
+    "IHeronSerializer",
+    "IMetric",
+    "IReducer",
+    "ITaskHook",
+    "MeanReducedMetric",
+    "MeanReducer",
+    "MultiAssignableMetrics",
+    "MultiCountMetric",
+    "MultiMeanReducedMetric",
+    "MultiReducedMetric",
+    "PythonSerializer",
+    "ReducedMetric",
+    "SlidingWindowBolt",
+    "Spout",
+    "SpoutAckInfo",
+    "SpoutCollector",
+    "SpoutFailInfo",
+    "State",
+    "StatefulComponent",
+    "Stream",
+    "ThreadsafeCollector",
+    "Topology",
+    "TopologyBuilder",
+    "TopologyContext",
+    "TopologyReliabilityMode",
+    "TopologyType",
+    "TumblingWindowBolt",
+    "Tuple",
+    "TupleHelper",
+    "WindowContext",
+    "api_constants",
+    "capture_topologies",
+    "default_serializer",
+    "global_metrics",
+]

@@ -1,0 +1,269 @@
+"""A component as a part of a topology: what `spec()` returns and what inputs refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TypeAlias
+
+from heron.api.author_name import checked_name, is_a
+from heron.api.config import check_config
+from heron.api.definition import (
+    DEFAULT_STREAM,
+    ComponentDefinition,
+    ComponentKind,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+)
+from heron.api.entry import entry_of, parsed_entry
+from heron.api.stream import Grouping, Stream, merged_outputs
+from heron.errors import TopologyError, known, nearest
+
+__all__ = ["GlobalStreamId", "HeronComponentSpec", "Inputs"]
+
+
+class GlobalStreamId:
+    """A stream of a component, by name or by spec; usually written ``spec["stream"]``.
+
+    Raises:
+        TopologyError: when an argument has the wrong type.
+    """
+
+    __slots__ = ("_component", "stream_id")
+
+    def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:
+        if not is_a(componentId, str, HeronComponentSpec):
+            msg = f"GlobalStreamId: {componentId!r} is neither a component's name nor a spec; give one"
+            raise TopologyError(msg)
+        if not is_a(streamId, str):
+            msg = f"GlobalStreamId: {streamId!r} is not a stream's name; give a string"
+            raise TopologyError(msg)
+        self._component = componentId
+        self.stream_id = streamId
+
+    @property
+    def component_id(self) -> str:
+        """The component's name; that of a spec in a class body is there once the class is."""
+        component = self._component
+        return component if isinstance(component, str) else component.name or f"<unnamed {component.entry}>"
+
+    @property
+    def spec(self) -> HeronComponentSpec | None:
+        """The spec by which the component was named, or None where it was named by a string."""
+        return None if isinstance(self._component, str) else self._component
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GlobalStreamId):
+            return NotImplemented
+        return (self.component_id, self.stream_id) == (other.component_id, other.stream_id)
+
+    def __hash__(self) -> int:
+        # A spec may get its name after this object became a key: the hash must not depend on it.
+        return hash(self.stream_id)
+
+    def __repr__(self) -> str:
+        return f"{self.component_id}:{self.stream_id}"
+
+
+class HeronComponentSpec:
+    """Name, class, number of tasks, inputs, outputs and configuration of a component.
+
+    Inputs, outputs and configuration are checked in `definition`, when every spec has its name.
+
+    Raises:
+        TopologyError: when the name is no string, the class path names no class, or `par` is not a positive
+            int.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        python_class_path: str,
+        is_spout: bool,
+        par: int,
+        inputs: Inputs | None = None,
+        outputs: Sequence[str | Stream] | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        self.name = checked_name(name, "component") if name is not None else None
+        place = f"component {name!r}" if name is not None else f"component {python_class_path}"
+        self.python_class_path = python_class_path
+        self.entry = parsed_entry(python_class_path, place)
+        self.is_spout = is_spout
+        self.parallelism = _checked_par(par, place)
+        self.inputs = inputs
+        self.outputs = outputs
+        self.custom_config = config
+        self.component_class: type | None = None
+
+    @classmethod
+    def of_class(
+        cls,
+        component: type,
+        name: str | None,
+        is_spout: bool,
+        par: int,
+        inputs: Inputs | None,
+        optional_outputs: Sequence[str | Stream] | None,
+        config: Mapping[str, object] | None,
+    ) -> HeronComponentSpec:
+        """The spec of a class that is at hand; its outputs are those of the class, then the optional ones.
+
+        Raises:
+            TopologyError: as the constructor, when the class stands inside a function, or outputs are no list.
+        """
+        place = f"component {name!r}" if name else f"component of {component.__qualname__}"
+        own: Sequence[str | Stream] = getattr(component, "outputs", None) or ()
+        for given in (own, optional_outputs or ()):
+            if not is_a(given, list, tuple):  # above all not a string, which would become one field per letter
+                msg = f"{place}: outputs {given!r:.60} are no list or tuple; give ['field', Stream(...), ...]"
+                raise TopologyError(msg)
+        outputs = (*own, *(optional_outputs or ()))
+        spec = cls(name, entry_of(component, place), is_spout, par, inputs, outputs, config)
+        spec.component_class = component
+        return spec
+
+    def get_out_streamids(self) -> set[str]:
+        """The names of the declared output streams.
+
+        Raises:
+            TopologyError: when an output is neither a field's name nor a `Stream`.
+        """
+        return {stream.name for stream in self.output_streams()}
+
+    def output_streams(self) -> tuple[StreamDefinition, ...]:
+        """The declared output streams.
+
+        Raises:
+            TopologyError: when an output is not acceptable.
+        """
+        return merged_outputs(self.outputs or (), self.place)
+
+    def __getitem__(self, stream_id: str) -> GlobalStreamId:
+        streams = self.get_out_streamids()
+        if stream_id not in streams:
+            close = nearest(str(stream_id), streams)
+            msg = f"{self.place}: no output stream {stream_id!r}{close}; known: {known(streams)}"
+            raise TopologyError(msg)
+        return GlobalStreamId(self, stream_id)
+
+    def __repr__(self) -> str:
+        return f"HeronComponentSpec(name={self.name!r}, entry={self.entry!r}, par={self.parallelism!r})"
+
+    @property
+    def place(self) -> str:
+        """How errors name this component."""
+        return f"component {self.name!r}" if self.name is not None else f"component of {self.entry}"
+
+    def groupings(self) -> dict[GlobalStreamId, Grouping]:
+        """The inputs as one mapping, whichever way they were written.
+
+        Raises:
+            TopologyError: when an input or grouping has the wrong type, or a stream is named twice.
+        """
+        inputs = self.inputs
+        if inputs is None:
+            pairs: list[tuple[object, object]] = []
+        elif isinstance(inputs, Mapping):
+            pairs = list(inputs.items())
+        elif isinstance(inputs, list | tuple):
+            pairs = [(each, Grouping.SHUFFLE) for each in inputs]
+        else:
+            msg = f"{self.place}: inputs {inputs!r:.60} are no dict or list; give {{spec: grouping}}"
+            raise TopologyError(msg)
+        result: dict[GlobalStreamId, Grouping] = {}
+        for source, grouping in pairs:
+            key = self._input_key(source)
+            if not isinstance(grouping, Grouping):
+                msg = (
+                    f"{self.place}: input {key}: {grouping!r:.60} is no grouping; give Grouping.SHUFFLE, "
+                    "Grouping.fields('field') or another of Grouping"
+                )
+                raise TopologyError(msg)
+            if key in result:
+                msg = f"{self.place}: the input {key} is given twice; give it once"
+                raise TopologyError(msg)
+            result[key] = grouping
+        return result
+
+    def definition(self) -> ComponentDefinition:
+        """The component as neutral data.
+
+        Raises:
+            TopologyError: when the spec has no name, an input or output is not acceptable, a spout has no
+                output, a bolt no input, or a direct stream is consumed with another grouping than DIRECT.
+            ConfigError: when the configuration is not acceptable.
+        """
+        if self.name is None:
+            msg = f"{self.place}: it has no name; give spec(name=...)"
+            raise TopologyError(msg)
+        outputs = self.output_streams()
+        if self.is_spout and not outputs:
+            msg = f"{self.place}: a spout needs at least one output; set outputs = ['field'] in its class"
+            raise TopologyError(msg)
+        groupings = self.groupings()
+        if not self.is_spout and not groupings:
+            msg = f"{self.place}: a bolt needs at least one input; give inputs={{spec: grouping}}"
+            raise TopologyError(msg)
+        for source, grouping in groupings.items():
+            self._check_direct(source, grouping)
+        return ComponentDefinition(
+            name=self.name,
+            kind=ComponentKind.SPOUT if self.is_spout else ComponentKind.BOLT,
+            entry=self.entry,
+            parallelism=self.parallelism,
+            outputs=outputs,
+            inputs=tuple(
+                InputDefinition(source.component_id, source.stream_id, grouping.definition)
+                for source, grouping in groupings.items()
+            ),
+            config=check_config(self.custom_config or {}, self.place, component=True),
+        )
+
+    def get_protobuf(self) -> NoReturn:
+        """Refused: a topology is JSON here.
+
+        Raises:
+            TopologyError: always.
+        """
+        msg = f"{self.place}: get_protobuf is not supported, as definitions are JSON; use definition()"
+        raise TopologyError(msg)
+
+    def _input_key(self, source: object) -> GlobalStreamId:
+        if isinstance(source, HeronComponentSpec):
+            return GlobalStreamId(source, DEFAULT_STREAM)
+        if isinstance(source, GlobalStreamId):
+            return source
+        msg = (
+            f"{self.place}: the input {source!r:.60} is neither a spec nor a GlobalStreamId; give the spec that "
+            "add_spout, add_bolt or spec() returned, or spec['stream']"
+        )
+        raise TopologyError(msg)
+
+    def _check_direct(self, source: GlobalStreamId, grouping: Grouping) -> None:
+        if source.spec is None or grouping.definition.kind is GroupingKind.DIRECT:
+            return
+        for output in source.spec.outputs or ():
+            if isinstance(output, Stream) and output.direct and output.stream_id == source.stream_id:
+                msg = (
+                    f"{self.place}: input {source}: a direct stream is consumed with {grouping.definition.kind.value}; "
+                    "use Grouping.DIRECT"
+                )
+                raise TopologyError(msg)
+
+
+Source: TypeAlias = HeronComponentSpec | GlobalStreamId
+# A mapping's key type is invariant: {spec: ...} and {spec["stream"]: ...} are types of their own.
+Inputs: TypeAlias = (
+    Mapping[HeronComponentSpec, Grouping]
+    | Mapping[GlobalStreamId, Grouping]
+    | Mapping[Source, Grouping]
+    | Sequence[Source]
+)
+
+
+def _checked_par(par: object, place: str) -> int:
+    if not isinstance(par, int) or isinstance(par, bool) or par < 1:
+        msg = f"{place}: par is {par!r}; give the number of tasks, an int of at least 1"
+        raise TopologyError(msg)
+    return par

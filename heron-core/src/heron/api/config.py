@@ -1,0 +1,201 @@
+"""The configuration of topologies and components: constants, types, and the check that refuses what cannot
+travel.
+
+Keys that begin with ``topology.`` belong to the engine and must be known; every other key is the author's.
+Values are JSON, because a definition is read by other processes and languages. Numbers and truth values may
+be written as strings, as in heronpy; they leave the check with their own type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from heron.api.api_constants import TOPOLOGY_ACKING, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.author_name import is_a
+from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
+from heron.errors import ConfigError, known, nearest
+
+__all__ = [
+    "CONFIG_KEYS",
+    "NOT_YET",
+    "ConfigKey",
+    "TopologyReliabilityMode",
+    "ValueType",
+    "check_config",
+    "json_object",
+    "json_value",
+    "merged_config",
+    "setting",
+]
+
+NOT_YET = "EFFECTIVELY_ONCE and Streamlets are not supported yet; use ATLEAST_ONCE, and spouts and bolts"
+"""The one refusal of what is still to come."""
+
+_PREFIX = "topology."
+_TRUTH = {"true": True, "false": False}
+
+
+def check_config(config: Mapping[str, object], place: str, *, component: bool = False) -> dict[str, object]:
+    """The configuration with every value checked and in its own type.
+
+    Args:
+        config: what the author gave.
+        place: whose it is, the first part of every error (``"topology 'words'"``).
+        component: whether it is a component's; some keys are for the whole topology only.
+
+    Raises:
+        ConfigError: when a key is no string or an unknown ``topology.`` key (names the nearest known one), a value
+            has the wrong type or range, or is not JSON (names the path of its key).
+    """
+    if not is_a(config, Mapping):
+        msg = f"{place}: the configuration {config!r:.60} is no dict; give {{'key': value}}"
+        raise ConfigError(msg)
+    checked: dict[str, object] = {}
+    for key, value in config.items():
+        if not is_a(key, str):
+            msg = f"{place}: the key {key!r} is a {type(key).__name__}, not a string; name keys by strings"
+            raise ConfigError(msg)
+        if not key.startswith(_PREFIX):
+            checked[key] = json_value(value, f"{place}: {key}")
+            continue
+        known_key = CONFIG_KEYS.get(key)
+        if known_key is None:
+            msg = (
+                f"{place}: unknown key {key!r}{nearest(key, CONFIG_KEYS)}; correct it, or choose a name "
+                f"of your own that does not begin with {_PREFIX!r}"
+            )
+            raise ConfigError(msg)
+        if component and not known_key.component:
+            msg = f"{place}: {key} is a setting of the whole topology; give it in the topology's configuration"
+            raise ConfigError(msg)
+        checked[key] = _typed(known_key, value, f"{place}: {key}")
+    return _without_acking(checked)
+
+
+def merged_config(topology: Mapping[str, object], component: Mapping[str, object]) -> dict[str, object]:
+    """What a component's `initialize` is given: its own configuration laid over the topology's."""
+    return {**topology, **component}
+
+
+def setting(config: Mapping[str, object], key: str) -> object:
+    """The value of a known key, or its default; `config` has been through `check_config`.
+
+    Raises:
+        KeyError: when there is no such known key.
+    """
+    return config.get(key, CONFIG_KEYS[key].default)
+
+
+def json_object(values: Mapping[str, object], place: str) -> dict[str, object]:
+    """The values with tuples as lists, each of them JSON.
+
+    Raises:
+        ConfigError: when one is not (names the path of its key).
+    """
+    result: dict[str, object] = {}
+    for key, value in values.items():
+        if not is_a(key, str):
+            msg = f"{place}: the key {key!r} is a {type(key).__name__}, not a string; name keys by strings"
+            raise ConfigError(msg)
+        result[key] = json_value(value, f"{place}.{key}")
+    return result
+
+
+def json_value(value: object, place: str) -> object:
+    """The value with tuples as lists.
+
+    Raises:
+        ConfigError: when it, or a value inside it, is not JSON (names the path).
+    """
+    if isinstance(value, Mapping):
+        return json_object(value, place)
+    if isinstance(value, list | tuple):
+        return [json_value(each, f"{place}[{position}]") for position, each in enumerate(value)]
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _json_string(value, place)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            msg = f"{place}: {value} does not fit in 64 bits; give it as a string"
+            raise ConfigError(msg)
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            msg = f"{place}: {value} is not a JSON number; give a finite number or None"
+            raise ConfigError(msg)
+        return float(value)
+    msg = (
+        f"{place}: a value of type {type(value).__name__} is not JSON and cannot travel; give None, bool, int, float, "
+        "str, lists and dicts of these, and make the object in initialize"
+    )
+    raise ConfigError(msg)
+
+
+def _json_string(value: str, place: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{place}: {value!r:.60} has a lone surrogate and is not Unicode text; remove it"
+        raise ConfigError(msg) from error
+    return str(value)
+
+
+def _typed(key: ConfigKey, value: object, place: str) -> object:
+    match key.type:
+        case ValueType.BOOL:
+            truth = value if isinstance(value, bool) else _TRUTH.get(str(value).lower())
+            if truth is None:
+                msg = f"{place}: {value!r:.60} is not {key.type.value}"
+                raise ConfigError(msg)
+            return truth
+        case ValueType.INT | ValueType.FLOAT:
+            return _number(key, value, place)
+        case ValueType.CHOICE:
+            return _choice(key, value, place)
+        case ValueType.STRING:
+            if not isinstance(value, str):
+                msg = f"{place}: {value!r:.60} is not {key.type.value}; give one"
+                raise ConfigError(msg)
+            return _json_string(value, place)
+        case ValueType.JSON:
+            return json_value(value, place)
+
+
+def _number(key: ConfigKey, value: object, place: str) -> object:
+    convert = int if key.type is ValueType.INT else float
+    number: int | float | None = None
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            number = convert(value)
+        except (ValueError, OverflowError):  # no number, or an infinite one for an int
+            number = None
+    if number is None or not math.isfinite(number) or (isinstance(value, float) and number != value):
+        msg = f"{place}: {value!r:.60} is not {key.type.value}; give one in {key.unit}"
+        raise ConfigError(msg)
+    if key.low is not None and number < key.low:
+        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}"
+        raise ConfigError(msg)
+    if key.high is not None and number > key.high:
+        msg = f"{place}: {number} {key.unit} is above the greatest value, {key.high:g} {key.unit}"
+        raise ConfigError(msg)
+    return json_value(number, place)
+
+
+def _choice(key: ConfigKey, value: object, place: str) -> str:
+    if not isinstance(value, str) or value not in key.choices:
+        msg = f"{place}: {value!r:.60}{nearest(str(value), key.choices)} is none of {known(key.choices)}"
+        raise ConfigError(msg)
+    if value == TopologyReliabilityMode.EFFECTIVELY_ONCE:
+        msg = f"{place}: {NOT_YET}"
+        raise ConfigError(msg)
+    return str(value)
+
+
+def _without_acking(checked: dict[str, object]) -> dict[str, object]:
+    acking = checked.pop(TOPOLOGY_ACKING, None)
+    if acking is not None:
+        mode = TopologyReliabilityMode.ATLEAST_ONCE if acking else TopologyReliabilityMode.ATMOST_ONCE
+        checked.setdefault(TOPOLOGY_RELIABILITY_MODE, mode.value)
+    return checked

@@ -1,0 +1,158 @@
+"""Every known ``topology.`` key: type, unit, range, default and meaning. One table, read by code and
+documentation.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from heron.api import api_constants as keys
+
+__all__ = ["CONFIG_KEYS", "ConfigKey", "ValueType"]
+
+_GIB = 1024 * 1024 * 1024
+
+
+class ValueType(enum.Enum):
+    """What a value is after `heron.api.config.check_config`."""
+
+    BOOL = "true or false"
+    INT = "a whole number"
+    FLOAT = "a number"
+    STRING = "a string"
+    CHOICE = "a choice"
+    JSON = "any JSON value"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One key. `default` None means unset; `component` says whether a component may set it for itself."""
+
+    name: str
+    type: ValueType
+    meaning: str
+    default: object = None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    component: bool = False
+
+
+def _bool(name: str, meaning: str, default: bool = False, component: bool = False) -> ConfigKey:
+    return ConfigKey(name, ValueType.BOOL, meaning, default, component=component)
+
+
+def _int(name: str, meaning: str, default: int | None, unit: str, low: int = 1, high: int | None = None) -> ConfigKey:
+    return ConfigKey(name, ValueType.INT, meaning, default, unit, low, high)
+
+
+def _float(name: str, meaning: str, default: float | None, unit: str, low: float = 0.0) -> ConfigKey:
+    return ConfigKey(name, ValueType.FLOAT, meaning, default, unit, low)
+
+
+def _text(name: str, meaning: str) -> ConfigKey:
+    return ConfigKey(name, ValueType.STRING, meaning)
+
+
+def _per_component(key: ConfigKey) -> ConfigKey:
+    return ConfigKey(
+        key.name, key.type, key.meaning, key.default, key.unit, key.low, key.high, key.choices, component=True
+    )
+
+
+_RUN = (
+    _text(keys.TOPOLOGY_NAME, "set from the builder's or class's name; cannot be changed here"),
+    _bool(keys.TOPOLOGY_DEBUG, "logs every emit, and detects emits from foreign threads", component=True),
+    _int(keys.TOPOLOGY_STMGRS, "containers, besides container 0", 1, "containers", high=10_000),
+    _int(
+        keys.TOPOLOGY_KEY_GROUPS,
+        "key groups; the largest parallelism of a keyed bolt",
+        1024,
+        "groups",
+        high=65_536,
+    ),
+    _float(keys.TOPOLOGY_MESSAGE_TIMEOUT_SECS, "a tuple tree that takes longer fails", 30.0, "s", 0.001),
+    _bool(keys.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, "whether tuple trees time out", default=True),
+    _per_component(
+        _int(keys.TOPOLOGY_COMPONENT_PARALLELISM, "tasks; overridden by spec's par", 1, "tasks", high=10_000)
+    ),
+    _per_component(_int(keys.TOPOLOGY_MAX_SPOUT_PENDING, "incomplete roots per spout task", 60_000, "roots")),
+    ConfigKey(
+        keys.TOPOLOGY_RELIABILITY_MODE,
+        ValueType.CHOICE,
+        "what is promised about each tuple",
+        keys.TopologyReliabilityMode.ATMOST_ONCE.value,
+        choices=tuple(mode.value for mode in keys.TopologyReliabilityMode),
+    ),
+    _bool(keys.TOPOLOGY_ACKING, "deprecated: true is ATLEAST_ONCE, false is ATMOST_ONCE"),
+    _per_component(_float(keys.TOPOLOGY_TICK_TUPLE_FREQ_SECS, "period of process_tick; unset: none", None, "s", 0.001)),
+    _text(keys.TOPOLOGY_SERIALIZER_CLASSNAME, "an IHeronSerializer as module:Class"),
+    ConfigKey(keys.TOPOLOGY_AUTO_TASK_HOOKS, ValueType.JSON, "task hooks of every task, module:Class each", ()),
+    ConfigKey(
+        keys.TOPOLOGY_ON_ERROR,
+        ValueType.CHOICE,
+        "what an exception in process does to its instance",
+        "continue",
+        choices=("continue", "stop"),
+        component=True,
+    ),
+    ConfigKey(
+        keys.TOPOLOGY_ON_FAILURE,
+        ValueType.CHOICE,
+        "what a component that cannot start does to the topology; unset: the engine's setting",
+        choices=("restart", "stop"),
+    ),
+    _bool(keys.TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE, "drops and counts tuples instead of back pressure"),
+    _per_component(_int(keys.TOPOLOGY_COMPONENT_OUTPUT_BPS, "emitted at most; -1: no limit", -1, "bytes/s", -1)),
+    _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "between pause and update", 0.0, "s"),
+    _float(keys.TOPOLOGY_UPDATE_REACTIVATE_WAIT_SECS, "wait for the topology after an update", 600.0, "s"),
+    ConfigKey(keys.TOPOLOGY_ENVIRONMENT, ValueType.JSON, "environment of the instances, {name: string}"),
+)
+
+_STATE = (
+    _float(keys.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS, "period of checkpoints", 300.0, "s", 0.001),
+    _bool(keys.TOPOLOGY_STATEFUL_START_CLEAN, "ignores checkpoints at the first start"),
+    _int(keys.TOPOLOGY_STATEFUL_CHECKPOINTMANAGER_RAM, "memory of the checkpoint manager", _GIB, "bytes"),
+    _bool(keys.TOPOLOGY_STATEFUL_SPILL_STATE, "passes state through local files"),
+    _text(keys.TOPOLOGY_STATEFUL_SPILL_STATE_LOCATION, "folder of these files"),
+)
+
+_RESOURCES = (
+    _float(keys.TOPOLOGY_CONTAINER_CPU_REQUESTED, "per container; unset: computed", None, "cores"),
+    _int(keys.TOPOLOGY_CONTAINER_RAM_REQUESTED, "per container; unset: computed", None, "bytes"),
+    _int(keys.TOPOLOGY_CONTAINER_DISK_REQUESTED, "per container; unset: computed", None, "bytes"),
+    _float(keys.TOPOLOGY_CONTAINER_MAX_CPU_HINT, "upper bound per container", None, "cores"),
+    _int(keys.TOPOLOGY_CONTAINER_MAX_RAM_HINT, "upper bound per container", None, "bytes"),
+    _int(keys.TOPOLOGY_CONTAINER_MAX_DISK_HINT, "upper bound per container", None, "bytes"),
+    _int(keys.TOPOLOGY_CONTAINER_MAX_INSTANCES, "per container, for bin packing", 10, "instances"),
+    _int(keys.TOPOLOGY_CONTAINER_PADDING_PERCENTAGE, "added to a container", 10, "percent", 0, 100),
+    _int(keys.TOPOLOGY_CONTAINER_RAM_PADDING, "added to a container", _GIB, "bytes", 0),
+    _float(keys.TOPOLOGY_CONTAINER_CPU_PADDING, "added to a container", 1.0, "cores"),
+    _text(keys.TOPOLOGY_COMPONENT_CPUMAP, "cores by component: 'name:value,name:value'"),
+    _text(keys.TOPOLOGY_COMPONENT_RAMMAP, "bytes by component: 'name:value,name:value'"),
+    _text(keys.TOPOLOGY_COMPONENT_DISKMAP, "bytes by component: 'name:value,name:value'"),
+    ConfigKey(
+        keys.TOPOLOGY_PACKING_FFD_SORTING_STRATEGY,
+        ValueType.CHOICE,
+        "which need is packed first",
+        "RAM_FIRST",
+        choices=("RAM_FIRST", "CPU_FIRST"),
+    ),
+    _int(keys.TOPOLOGY_STMGR_RAM, "memory of a stream manager", _GIB, "bytes"),
+    _int(keys.TOPOLOGY_METRICSMGR_RAM, "memory of a metrics manager", _GIB, "bytes"),
+)
+
+_INFORMATION = (
+    _text(keys.TOPOLOGY_TEAM_NAME, "shown, without effect"),
+    _text(keys.TOPOLOGY_TEAM_EMAIL, "shown, without effect"),
+    _text(keys.TOPOLOGY_TEAM_ENVIRONMENT, "shown, without effect"),
+    _text(keys.TOPOLOGY_CAP_TICKET, "shown, without effect"),
+    _text(keys.TOPOLOGY_PROJECT_NAME, "shown, without effect"),
+    _text(keys.TOPOLOGY_WORKER_CHILDOPTS, "concerns Java, without effect"),
+    _per_component(_text(keys.TOPOLOGY_COMPONENT_JVMOPTS, "concerns Java, without effect")),
+    _text(keys.TOPOLOGY_ADDITIONAL_CLASSPATH, "concerns Java, without effect"),
+)
+
+CONFIG_KEYS: dict[str, ConfigKey] = {key.name: key for key in (*_RUN, *_STATE, *_RESOURCES, *_INFORMATION)}

@@ -1,0 +1,134 @@
+"""The one tree of errors, and the helper that names the nearest known name.
+
+    HeronError
+    ├── UsageError              asked wrongly; nothing was changed (exit code 2)
+    │   ├── TopologyError       the author's topology does not verify
+    │   ├── ConfigError         a key or value of configuration, topology or profile
+    │   └── PluginError         a driver is missing, ambiguous, outdated or does not import
+    ├── StateError              the state manager refuses or cannot answer
+    │   ├── StateConflictError  somebody else changed or holds the node
+    │   └── StateUnavailableError  the store does not answer; the outcome is unknown
+    ├── PackingError            the instances do not fit their containers
+    ├── SchedulerError          containers cannot be started, changed or stopped
+    ├── PackageError            a package cannot be made, moved or trusted
+    ├── RemoteProtocolError     the peer broke the wire's rules; its session ends
+    ├── IllegalTransitionError  a state machine met an event its table does not have
+    ├── TopologyFailedError     the topology ran and failed (exit code 1)
+    ├── UserCodeError           a failure inside a component
+    │   ├── EmitError           an emit that names no stream, or has the wrong fields
+    │   └── SerializationError  a value that cannot travel
+    └── LimitExceededError      a limit was met; names key, value and limit
+
+"You called it wrong" (UsageError, EmitError) and "the peer is wrong" (RemoteProtocolError) are different classes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConfigError",
+    "EmitError",
+    "HeronError",
+    "IllegalTransitionError",
+    "LimitExceededError",
+    "PackageError",
+    "PackingError",
+    "PluginError",
+    "RemoteProtocolError",
+    "SchedulerError",
+    "SerializationError",
+    "StateConflictError",
+    "StateError",
+    "StateUnavailableError",
+    "TopologyError",
+    "TopologyFailedError",
+    "UsageError",
+    "UserCodeError",
+    "known",
+    "nearest",
+]
+
+
+class HeronError(Exception):
+    """The root of every error that Heron raises on purpose."""
+
+
+class UsageError(HeronError):
+    """Something was asked wrongly; nothing was changed."""
+
+
+class TopologyError(UsageError):
+    """The author's topology does not verify."""
+
+
+class ConfigError(UsageError):
+    """A key is unknown or its value is not acceptable."""
+
+
+class PluginError(UsageError):
+    """A driver is missing, ambiguous, of another contract version, or does not import."""
+
+
+class StateError(HeronError):
+    """The state manager refuses a request."""
+
+
+class StateConflictError(StateError):
+    """The node was changed, or is held, by somebody else."""
+
+
+class StateUnavailableError(StateError):
+    """The store does not answer; whether the change was made is unknown."""
+
+
+class PackingError(HeronError):
+    """The instances do not fit into their containers."""
+
+
+class SchedulerError(HeronError):
+    """Containers cannot be started, changed or stopped."""
+
+
+class PackageError(HeronError):
+    """A topology package cannot be made, moved or trusted."""
+
+
+class RemoteProtocolError(HeronError):
+    """The peer broke the rules of the wire; its session ends."""
+
+
+class IllegalTransitionError(HeronError):
+    """A state machine met an event that its table does not have; nothing was changed."""
+
+
+class TopologyFailedError(HeronError):
+    """The topology ran and failed."""
+
+
+class UserCodeError(HeronError):
+    """A failure inside a component."""
+
+
+class EmitError(UserCodeError):
+    """An emit that names an unknown stream or task, or has the wrong number of fields."""
+
+
+class SerializationError(UserCodeError):
+    """A value that cannot travel between processes."""
+
+
+class LimitExceededError(HeronError):
+    """A limit was met; the message names its key, the value and the limit."""
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """``" (nearest: 'split')"`` where a known name is close to `name`, else an empty string."""
+    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
+    return f" (nearest: {close[0]!r})" if close else ""
+
+
+def known(choices: Iterable[str]) -> str:
+    """The choices as ``'a', 'b', 'c'``, sorted, or ``none``."""
+    return ", ".join(repr(choice) for choice in sorted(choices)) or "none"

@@ -1,0 +1,119 @@
+"""The child processes of an executor: started from its main thread, so that they cannot outlive it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.errors import HeronError
+from heron.executor.supervisor import ending
+from heron.kernel.spawn import spawn
+
+__all__ = ["ChildEnd", "Children"]
+
+_TAIL_BYTES = 4096
+_REASON_LENGTH = 500  # characters of a last line that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """A child that ended: its code as `subprocess` gives it, and that in words with the last line it wrote."""
+
+    name: str
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    process: subprocess.Popen[bytes]
+    output: Path
+    output_start: int
+
+
+class Children:
+    """Starts, reaps and signals children by name; at most one of a name at a time."""
+
+    def __init__(self) -> None:
+        self._children: dict[str, _Child] = {}
+
+    def alive(self) -> frozenset[str]:
+        """Those that were started and not yet reaped."""
+        return frozenset(self._children)
+
+    def start(self, name: str, argv: Sequence[str], output: Path) -> int:
+        """Starts one, its output appended to a file, and returns its process id.
+
+        Raises:
+            HeronError: when the system does not let it.
+        """
+        try:
+            with open(output, "ab", opener=_private) as file:
+                process = spawn(argv, stdout=file, death_signal=signal.SIGKILL)
+                self._children[name] = _Child(process, output, file.tell())
+        except OSError as error:
+            raise HeronError(f"process {name} cannot be started: {error.strerror}: {error.filename}") from error
+        return process.pid
+
+    def reap(self) -> tuple[ChildEnd, ...]:
+        """Those that have ended since the last call."""
+        ended = []
+        for name, child in tuple(self._children.items()):
+            code = child.process.poll()
+            if code is not None:
+                del self._children[name]
+                _kill_group(child.process.pid)  # programs that user code has started do not outlive it
+                ended.append(ChildEnd(name, code, _reason(child, code)))
+        return tuple(ended)
+
+    def ask(self, name: str) -> None:
+        """Asks a child to stop."""
+        child = self._children.get(name)
+        if child is not None:
+            child.process.terminate()
+
+    def kill(self, name: str) -> None:
+        """Ends a child and everything in its process group."""
+        child = self._children.get(name)
+        if child is not None:
+            child.process.kill()
+            _kill_group(child.process.pid)
+
+    def kill_all(self) -> None:
+        """Ends them all and waits until they are gone; when something went wrong."""
+        for name in self.alive():
+            self.kill(name)
+        for child in self._children.values():
+            child.process.wait()
+        self._children.clear()
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _reason(child: _Child, code: int) -> str:
+    last = _last_line(child.output, child.output_start)
+    return f"{ending(code)}: {last}" if last else ending(code)
+
+
+def _last_line(output: Path, start: int) -> str:
+    """The last line that a child wrote: for an exception, the one that names it."""
+    try:
+        with output.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(start, end - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip()[:_REASON_LENGTH] for line in reversed(lines) if line.strip()), "")

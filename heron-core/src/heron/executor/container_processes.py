@@ -1,0 +1,107 @@
+"""Which processes a container has, and what each of them is told. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.errors import StateError, known
+from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec
+from heron.planner.packing_plan import InstancePlan, PackingPlan
+from heron.spi.scheduler import ContainerSpec
+
+__all__ = ["ContainerProcess", "RoleSpec", "container_processes", "output_file", "role_spec"]
+
+RoleSpec = InstanceSpec | MetricsmgrSpec | StmgrSpec | TManagerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerProcess:
+    """One process: its name in logs and reports, the role package that it runs, and its instance if it is one."""
+
+    name: str
+    role: str
+    instance: InstancePlan | None = None
+
+    @property
+    def task_id(self) -> int:
+        """The task, 0 for the engine's own processes."""
+        return self.instance.task_id if self.instance else 0
+
+
+def container_processes(container_id: int, packing: PackingPlan) -> tuple[ContainerProcess, ...]:
+    """The processes of a container in the order of their start: what others wait for comes first.
+
+    Raises:
+        StateError: when the packing plan has no such container.
+    """
+    metricsmgr = ContainerProcess("metricsmgr", "metricsmgr")
+    if container_id == 0:
+        return ContainerProcess("tmanager", "tmanager"), metricsmgr
+    try:
+        plan = packing.container(container_id)
+    except KeyError:
+        ids = known(str(container.container_id) for container in packing.containers)
+        raise StateError(f"container {container_id} is not in packing plan {packing.id!r}; it has {ids}") from None
+    instances = (
+        ContainerProcess(f"{instance.component}-{instance.task_id}", "instance", instance)
+        for instance in plan.instances
+    )
+    return ContainerProcess("stmgr", "stmgr"), *instances, metricsmgr
+
+
+def role_spec(
+    process: ContainerProcess, container: ContainerSpec, task_ids: tuple[int, ...], incarnation: int, package_dir: Path
+) -> RoleSpec:
+    """What the process is told; `task_ids` are all tasks of the container."""
+    if process.instance is not None:
+        return InstanceSpec(
+            topology=container.topology,
+            topology_id=container.topology_id,
+            container_id=container.container_id,
+            task_id=process.instance.task_id,
+            component=process.instance.component,
+            component_index=process.instance.component_index,
+            incarnation=incarnation,
+            run_dir=container.run_dir,
+            log_dir=container.log_dir,
+            package_dir=str(package_dir),
+            settings=container.settings,
+        )
+    if process.role == "stmgr":
+        return StmgrSpec(
+            topology=container.topology,
+            topology_id=container.topology_id,
+            container_id=container.container_id,
+            incarnation=incarnation,
+            run_dir=container.run_dir,
+            log_dir=container.log_dir,
+            task_ids=task_ids,
+            settings=container.settings,
+        )
+    if process.role == "tmanager":
+        return TManagerSpec(
+            topology=container.topology,
+            topology_id=container.topology_id,
+            incarnation=incarnation,
+            run_dir=container.run_dir,
+            log_dir=container.log_dir,
+            statemgr=container.statemgr,
+            settings=container.settings,
+            hooks=container.hooks,
+        )
+    return MetricsmgrSpec(
+        topology=container.topology,
+        container_id=container.container_id,
+        incarnation=incarnation,
+        run_dir=container.run_dir,
+        log_dir=container.log_dir,
+        sinks=container.sinks,
+        settings=container.settings,
+    )
+
+
+def output_file(process: ContainerProcess, container: ContainerSpec) -> Path:
+    """Where its stdout and stderr go: a user's output by component and task, the engine's by process and container."""
+    name = process.name if process.instance else f"{process.name}-{container.container_id}"
+    return Path(container.log_dir) / f"{name}.out"

@@ -1,0 +1,234 @@
+"""The shell of the executor: joins children, supervisor, shutdown and the link to the topology manager."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError
+from heron.executor.children import ChildEnd, Children
+from heron.executor.container_processes import ContainerProcess, output_file, role_spec
+from heron.executor.location_service import LocationService
+from heron.executor.shutdown import Shutdown
+from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
+from heron.kernel.telemetry import Telemetry
+from heron.executor.workspace import Workspace
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
+from heron.ipc.envelope import Envelope, body_of
+from heron.ipc.locator import TManagerChannel
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.hooks import Hooks
+from heron.kernel.role_spec import incarnation, write_spec
+from heron.kernel.settings import EngineSettings
+from heron.spi.metricsink import Source
+from heron.spi.scheduler import ContainerSpec
+from heron.spi.statemgr import StateManager
+
+__all__ = ["EXIT_ENDED", "EXIT_TERMINATED", "Executor", "ExecutorHost", "RoleCommand"]
+
+EXIT_ENDED = 0
+"""The container has ended for good."""
+
+EXIT_TERMINATED = 143
+"""Ended by SIGTERM (128 + 15)."""
+
+RoleCommand = Callable[[str, Path], Sequence[str]]
+"""The command line for a role (``stmgr``) and its spec file."""
+
+_PHASES = {
+    Phase.RUNNING: pb.PROCESS_PHASE_STARTED,
+    Phase.WAITING: pb.PROCESS_PHASE_DIED,
+    Phase.GIVEN_UP: pb.PROCESS_PHASE_GIVEN_UP,
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorHost:
+    """What an executor stands on."""
+
+    spec: ContainerSpec
+    settings: EngineSettings
+    reactor: Reactor
+    sockets: SocketContext
+    statemgr: StateManager
+    workspace: Workspace
+    hooks: Hooks
+
+
+class Executor:
+    """Runs the processes of one container until it is told to stop; then `exit_code` is set and the reactor stops."""
+
+    def __init__(self, host: ExecutorHost, processes: Sequence[ContainerProcess], command: RoleCommand) -> None:
+        self._host = host
+        self._processes = {process.name: process for process in processes}
+        self._command = command
+        self._task_ids = tuple(process.task_id for process in processes if process.instance)
+        self._children = Children()
+        self._supervisor = Supervisor(self._processes, RestartPolicy.of(host.settings))
+        self._shutdown: Shutdown | None = None
+        self.exit_code: int | None = None
+        spec, reactor = host.spec, host.reactor
+        run_dir = host.workspace.run_dir
+        endpoint = executor_endpoint(run_dir, spec.container_id)
+        self._locations = LocationService(reactor, host.sockets, endpoint, spec.topology_id)
+        # The executor asks itself as its children do: one way to find the topology manager, and one fence.
+        self._tmanager = TManagerChannel(
+            reactor,
+            host.sockets,
+            endpoint,
+            process="executor",
+            on_connect=self._say_hello,
+            on_envelope=self._handle,
+        )
+        self._telemetry = Telemetry(
+            host.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
+            Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
+        )
+        reactor.every(host.settings.heartbeat_s, self._beat)
+        reactor.every(host.settings.metrics_export_s, self._telemetry.publish)
+
+    def start(self) -> None:
+        """Starts every process.
+
+        Raises:
+            StateError: when the state manager does not tell where the topology manager is.
+        """
+        spec = self._host.spec
+        self._locations.watch(self._host.statemgr, spec.topology)
+        for name in self._processes:
+            self._start(name)
+        self._telemetry.events.note("container-started", f"container-{spec.container_id}", attempt=str(spec.attempt))
+        self._host.hooks.notify(
+            "heron_container_started", topology=spec.topology, container_id=spec.container_id, attempt=spec.attempt
+        )
+
+    def take_ended(self) -> None:
+        """A child may have ended (SIGCHLD)."""
+        for end in self._children.reap():
+            if self._shutdown is None:
+                self._died(end)
+            else:
+                _log.info("%s has stopped: %s", end.name, end.reason)
+        self._go_on_stopping()
+
+    def terminate(self) -> None:
+        """SIGTERM: stops within the time that the parent-death signal allows."""
+        self._stop(EXIT_TERMINATED, "SIGTERM")
+        if self._shutdown is not None:
+            self._shutdown.hurry(monotonic_s())
+            self._go_on_stopping()
+
+    def close(self) -> None:
+        """Ends what is left of it, and the watch; the state manager and the sockets are closed by their owner."""
+        self._children.kill_all()
+        self._host.statemgr.close()
+        self._locations.close()
+
+    def _start(self, name: str) -> None:
+        if not self._supervisor.may_start(name):
+            return  # stopped while it waited
+        host, process = self._host, self._processes[name]
+        number = self._incarnation(name)
+        spec_file = host.workspace.path / f"{name}.json"
+        try:
+            write_spec(spec_file, role_spec(process, host.spec, self._task_ids, number, host.workspace.package_dir))
+            pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
+        except (OSError, HeronError) as error:
+            self._died(ChildEnd(name, 1, str(error)))
+            return
+        _log.info("%s started: pid %d, incarnation %d", name, pid, number)
+        state = self._supervisor.started(name, monotonic_s())
+        self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
+        self._report(state)
+
+    def _died(self, end: ChildEnd) -> None:
+        spec = self._host.spec
+        again = self._supervisor.died(end.name, end.code, end.reason, monotonic_s())
+        self._report(self._supervisor.state(end.name))
+        self._telemetry.events.note("process-died", end.name, reason=end.reason)
+        self._host.hooks.notify(
+            "heron_process_died",
+            topology=spec.topology,
+            container_id=spec.container_id,
+            process=end.name,
+            reason=end.reason,
+        )
+        if again is None:
+            _log.error("%s is left down: %s", end.name, end.reason)
+            self._telemetry.events.note("process-given-up", end.name, reason=end.reason)
+            return
+        _log.warning("%s died and is started again in %.3g s: %s", end.name, again.delay_s, end.reason)
+        self._host.reactor.after(again.delay_s, lambda: self._start(end.name))
+
+    def _incarnation(self, name: str) -> int:
+        return incarnation(self._host.spec.attempt, self._supervisor.restarts(name))
+
+    def _say_hello(self) -> None:
+        spec = self._host.spec
+        hello = pb.ExecutorHello(container_id=spec.container_id, attempt=spec.attempt, pid=os.getpid())
+        self._tmanager.send(Envelope(executor_hello=hello))
+        for state in self._supervisor.states():
+            if state.phase is not Phase.WAITING or state.reason:
+                self._report(state)
+
+    def _report(self, state: ProcessState) -> None:
+        phase = _PHASES.get(state.phase)
+        if phase is None:
+            return  # stopping is no news: who asked for it knows
+        report = pb.ProcessReport(
+            container_id=self._host.spec.container_id,
+            process=state.process,
+            task_id=self._processes[state.process].task_id,
+            incarnation=self._incarnation(state.process),
+            phase=phase,
+            reason=state.reason,
+            restarts=state.restarts,
+        )
+        self._tmanager.send(Envelope(process_report=report))
+
+    def _beat(self) -> None:
+        spec = self._host.spec
+        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
+        self._tmanager.send(Envelope(heartbeat=beat))
+
+    def _handle(self, envelope: Envelope) -> None:
+        if body_of(envelope) == "stop":
+            self._tmanager.send(Envelope(done=pb.Done()))
+            self._stop(EXIT_ENDED, envelope.stop.reason)
+
+    def _stop(self, code: int, reason: str) -> None:
+        if self._shutdown is not None:
+            return
+        _log.info("container %d stops: %s", self._host.spec.container_id, reason)
+        self.exit_code = code
+        self._supervisor.stop()
+        self._telemetry.events.note("container-stopped", f"container-{self._host.spec.container_id}", reason=reason)
+        self._telemetry.publish()
+        instances = frozenset(name for name, process in self._processes.items() if process.instance)
+        last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
+        groups = (instances, frozenset(self._processes) - instances - last, last)
+        self._shutdown = Shutdown(groups, self._host.settings.stop_grace_s, monotonic_s())
+        self._go_on_stopping()
+
+    def _go_on_stopping(self) -> None:
+        if self._shutdown is None:
+            return
+        now_s = monotonic_s()
+        step = self._shutdown.step(self._children.alive(), now_s)
+        for name in step.ask:
+            self._children.ask(name)
+        for name in step.kill:
+            _log.warning("%s did not stop in time and is killed", name)
+            self._children.kill(name)
+        if step.done:
+            self._host.reactor.stop()
+        elif (next_at_s := self._shutdown.next_at_s(now_s)) is not None:
+            self._host.reactor.after(max(0.0, next_at_s - now_s), self._go_on_stopping)

@@ -1,0 +1,92 @@
+"""Tells the processes of the container where the topology manager is, now and whenever it changes.
+
+Only the executor talks to the state manager; its watch calls from a thread of the driver, which leaves the node in a
+queue and wakes the event loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+from heron.errors import HeronError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import Hub, SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.tmanager_location import decode_location
+from heron.spi.statemgr import NodeKind, StateManager, Versioned
+
+__all__ = ["LocationService"]
+
+_log = logging.getLogger(__name__)
+
+
+class LocationService:
+    """The executor's hub."""
+
+    def __init__(self, reactor: Reactor, sockets: SocketContext, endpoint: str, topology_id: str) -> None:
+        self._topology_id = topology_id
+        self._location = pb.TManagerLocation()
+        self._clients: set[bytes] = set()
+        self._news: deque[Versioned | None] = deque()
+        self._wakeup = Wakeup()
+        self._wakeup.asleep = True
+        self._hub: Hub = sockets.hub(endpoint)
+        reactor.on_readable(self._hub, self._read)
+        reactor.on_readable(self._wakeup.fd, self._take_news)
+
+    def watch(self, statemgr: StateManager, topology: str) -> None:
+        """Begins to follow the state node; it ends when the state manager is closed.
+
+        Raises:
+            StateError: when the state manager cannot watch it.
+        """
+        statemgr.watch(NodeKind.TMANAGER_LOCATION, topology, self._changed)
+
+    def close(self) -> None:
+        """After the state manager was closed."""
+        self._wakeup.close()
+
+    def _changed(self, node: Versioned | None) -> None:
+        self._news.append(node)
+        self._wakeup.wake()
+
+    def _take_news(self) -> None:
+        self._wakeup.drain()
+        self._wakeup.asleep = True
+        while self._news:
+            self._locate(self._news.popleft())
+
+    def _locate(self, node: Versioned | None) -> None:
+        found = pb.TManagerLocation(epoch=self._location.epoch)
+        if node is not None:
+            try:
+                location = decode_location(node.value)
+            except HeronError as error:
+                _log.error("%s", error)  # noqa: TRY400 - the message says it all
+                return
+            if location.topology_id == self._topology_id and node.version >= self._location.epoch:
+                found = pb.TManagerLocation(endpoint=location.endpoint, epoch=node.version)
+        if found == self._location:
+            return
+        self._location = found
+        _log.info("topology manager: %s, epoch %d", found.endpoint or "none at the moment", found.epoch)
+        frame = self._frame()
+        self._clients = {client for client in self._clients if self._hub.send(client, frame)}
+
+    def _read(self) -> None:
+        while (message := self._hub.receive()) is not None:
+            client, frame = message
+            try:
+                envelope = parse_control(frame)
+            except HeronError as error:
+                _log.warning("refused on the executor's socket: %s", error)
+                continue
+            if body_of(envelope) == "location_request":
+                self._clients.add(client)
+                self._hub.send(client, self._frame())
+
+    def _frame(self) -> bytes:
+        return control_frame(Envelope(tmanager_location=self._location))

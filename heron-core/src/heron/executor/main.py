@@ -1,0 +1,121 @@
+"""Entry point of an executor: ``python -m heron.executor.main SPECFILE``."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from heron.errors import HeronError, StateError
+from heron.executor.container_processes import container_processes
+from heron.executor.executor import Executor, ExecutorHost, RoleCommand
+from heron.executor.workspace import Workspace
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.loading import open_driver
+from heron.kernel.log import configure
+from heron.kernel.private_dir import make_private_dir
+from heron.kernel.process import run_role
+from heron.kernel.role_spec import read_spec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.planner.codec import decode_packing_plan
+from heron.planner.packing_plan import PackingPlan
+from heron.spi.scheduler import ContainerSpec
+from heron.spi.statemgr import NodeKind, StateManager
+
+__all__ = ["SIGNALS", "execute", "role_command"]
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+
+_HOOKS_S = 0.5  # observers see the last events, if they are quick
+
+_log = logging.getLogger(__name__)
+
+
+def role_command(role: str, spec_file: Path) -> tuple[str, ...]:
+    """How this engine's own processes are started."""
+    return sys.executable, "-m", f"heron.{role}.main", str(spec_file)
+
+
+def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command) -> int:
+    """Runs a container to its end and returns the exit code; `signals` also catch SIGCHLD.
+
+    Raises:
+        HeronError: when the container cannot begin; nothing is left running.
+    """
+    workspace = Workspace(Path(spec.run_dir), spec.container_id)
+    try:
+        workspace.make()
+        statemgr = open_driver(spec.statemgr, StateManager)
+        try:
+            code = _run(spec, signals, command, statemgr, workspace)
+        finally:
+            statemgr.close()
+    except Exception as error:
+        workspace.clear()
+        workspace.leave_error(str(error) if isinstance(error, HeronError) else f"{type(error).__name__}: {error}")
+        raise
+    workspace.remove()
+    return code
+
+
+def _run(
+    spec: ContainerSpec, signals: Signals, command: RoleCommand, statemgr: StateManager, workspace: Workspace
+) -> int:
+    settings = EngineSettings.from_keys(spec.settings)
+    processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology))
+    if spec.container_id > 0:
+        workspace.fetch_package(spec.package_uri, spec.uploader)
+    reactor = Reactor()
+    sockets = SocketContext()
+    hooks = ThreadedHooks(spec.hooks)
+    host = ExecutorHost(spec, settings, reactor, sockets, statemgr, workspace, hooks)
+    executor = Executor(host, processes, command)
+
+    def look_at_signals() -> None:
+        caught = signals.read()
+        if signal.SIGCHLD in caught:
+            executor.take_ended()
+        if signals.stop_requested:
+            executor.terminate()
+
+    reactor.on_readable(signals.fileno(), look_at_signals)
+    try:
+        executor.start()
+        reactor.run()
+    finally:
+        executor.close()
+        sockets.close()
+        hooks.close(_HOOKS_S)
+    return executor.exit_code or 0
+
+
+def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
+    node = statemgr.get(NodeKind.PACKING_PLAN, topology)
+    if node is None:
+        raise StateError(
+            f"topology {topology!r} has no packing plan in the state manager; it was killed, or the state manager "
+            "has another root than the command that submitted it"
+        )
+    return decode_packing_plan(node.value, f"packing plan of {topology!r}")
+
+
+def main(signals: Signals) -> int:
+    """Runs the container whose spec file is the only argument."""
+    spec = read_spec(Path(sys.argv[1]), ContainerSpec)
+    log_dir = Path(spec.log_dir)
+    make_private_dir(log_dir)
+    configure(
+        log_dir / f"executor-{spec.container_id}.log",
+        topology=spec.topology,
+        container=spec.container_id,
+        process="executor",
+    )
+    return execute(spec, signals)
+
+
+if __name__ == "__main__":
+    run_role("executor", main, SIGNALS)

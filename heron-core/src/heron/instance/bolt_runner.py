@@ -1,0 +1,213 @@
+"""When `process`, `process_tick` and `finish` are called, and when what they emitted is sent."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
+from heron.api.bolt import Bolt
+from heron.api.task_hook import BoltExecuteInfo
+from heron.api.tuple import Tuple, TupleHelper
+from heron.clock import monotonic_s
+from heron.errors import RemoteProtocolError, SerializationError
+from heron.instance.batch_codec import decode_columns
+from heron.instance.emitter import BoltEmitter
+from heron.instance.marker_aligner import EndAligner
+from heron.instance.runner import Runner
+from heron.instance.task import Task
+from heron.instance.tuple_source import TupleSource, TupleSources
+from heron.instance.user_component import specialise
+from heron.ipc.frame import FRAME_HEADER_BYTES, Encoding, Marker, SegmentHead, SegmentKind, parse_segment
+from heron.kernel.signals import Signals
+
+__all__ = ["BoltRunner"]
+
+_log = logging.getLogger(__name__)
+
+_WAIT_S = 0.25  # nothing to do: whatever comes wakes it, metrics go on
+_FLUSH_EVERY_S = 0.0003  # flushes of a trickle keep this distance (see spout_runner)
+_SLICE_S = 0.002  # so long `process` is called between two looks at the clock
+_FIRST_SLICE = 8  # tuples
+_LARGEST_SLICE = 4096
+
+_NO_TUPLE = Tuple()
+
+
+class BoltRunner(Runner):
+    """Calls `process` for each tuple of each segment, in the order of arrival."""
+
+    def __init__(self, task: Task, signals: Signals, component_class: type) -> None:
+        self._bolt_emitter = BoltEmitter(task.origin(), task.gateway.data_out)
+        super().__init__(task, self._bolt_emitter, signals, component_class)
+        self._component = Bolt()
+        self._sources = TupleSources(task.index)
+        self._aligner = EndAligner(task.index.upstream_tasks(task.spec.component))
+        tick_s = task.config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
+        self._tick_s = float(tick_s) if isinstance(tick_s, int | float) else math.inf
+        self._next_tick_s = monotonic_s() + self._tick_s
+        self._slice = _FIRST_SLICE
+        self._last_flush_s = 0.0
+        self._executed_any = False
+
+    @property
+    def component(self) -> Bolt:
+        """The author's bolt."""
+        return self._component
+
+    def work(self) -> None:
+        """`Runner.work`."""
+        data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
+        if not data_out.has_room():
+            data_out.wait_for_room(_WAIT_S)
+            return
+        item = data_in.get()
+        if isinstance(item, bytes):
+            self._process_frame(item)
+            data_in.consume(len(item) - FRAME_HEADER_BYTES)
+        elif item is not None:
+            self.handle(item)
+        else:
+            self._idle()
+        self._tick_if_due()
+        if not self.ended and self._aligner.complete():
+            self._finish()
+
+    def specialise(self) -> None:
+        """`Runner.specialise`."""
+        emitter = self._bolt_emitter
+        fast = None if self.debug else emitter.specialised()
+        specialise(self._component, {"emit": fast, "ack": emitter.acked.append, "fail": emitter.failed.append})
+
+    def apply_routes(self) -> None:
+        """`Runner.apply_routes`."""
+        super().apply_routes()
+        self._sources.set_plan(self.task.index)
+        self._aligner.set_upstream(self.task.index.upstream_tasks(self.task.spec.component))
+
+    def _construct(self) -> None:
+        self._component = self._class(delegate=self._bolt_emitter)
+        target = self.task.queued_target
+        target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
+
+    def _process_frame(self, frame: bytes) -> None:
+        at = FRAME_HEADER_BYTES
+        while at < len(frame):
+            head = parse_segment(frame, at)
+            try:
+                if head.kind == SegmentKind.TUPLES:
+                    self._process_segment(memoryview(frame), head)
+                elif head.stream == Marker.END:
+                    self._aligner.end(head.source_task)
+            except (RemoteProtocolError, SerializationError) as error:
+                self.task.metrics.failed += head.rows
+                self.task.errors.report(
+                    f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost"
+                )
+            at = head.end
+
+    def _process_segment(self, frame: memoryview, head: SegmentHead) -> None:
+        if head.encoding != Encoding.PICKLE:
+            msg = f"segment of task {head.source_task} has encoding {head.encoding}, this side reads {Encoding.PICKLE}"
+            raise RemoteProtocolError(msg)
+        source = self._sources.of(head.source_task, head.stream)
+        columns = decode_columns(frame[head.payload_start : head.end], head.rows)
+        if self.ended:
+            return  # a doubled batch of a task that was restarted; this bolt has finished
+        start_s = monotonic_s()
+        self._process_rows(source, columns, head.rows)
+        metrics = self.task.metrics
+        metrics.execute_latency.add((monotonic_s() - start_s) / head.rows, head.rows)
+        metrics.executed[source.key] = metrics.executed.get(source.key, 0) + head.rows
+        self._settle_acks()
+        if not self._executed_any:
+            self._executed_any = True
+            self.task.note_first_tuple()
+
+    def _process_rows(self, source: TupleSource, columns: list[Sequence[object]], rows: int) -> None:
+        """Slice by slice, so that ticks, flushes and metrics are in time however slow `process` is."""
+        pairs = zip(source.pool.take(rows), zip(*columns, strict=True), strict=False)
+        done = 0
+        while done < rows:
+            size = min(self._slice, rows - done)
+            start_s = monotonic_s()
+            self._process_slice(islice(pairs, size))
+            took_s = monotonic_s() - start_s
+            done += size
+            self._slice = max(1, min(_LARGEST_SLICE, 4 * size, int(size * _SLICE_S / max(took_s, 1e-9))))
+            if took_s > _SLICE_S or done < rows:
+                self._between_slices(start_s + took_s)
+        del pairs  # a zip holds on to the last pair that it gave
+        source.pool.recycle(rows)
+
+    def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
+        process = self._component.process
+        hooks = self.emitter.hooks
+        if hooks:
+            process = self._observed
+        while True:
+            tup: Tuple = _NO_TUPLE
+            try:
+                for tup, tup.values in pairs:  # the object is set, then its slot
+                    process(tup)
+                return
+            except Exception as error:
+                self.task.metrics.failed += 1
+                self.user_failed("process", error, "this tuple is failed, the task goes on", tup)
+
+    def _between_slices(self, now_s: float) -> None:
+        if now_s - self._last_flush_s >= self.task.settings.linger_s:
+            self._flush(now_s)
+        self._tick_if_due()
+        self.task.publish_if_due(self.emitter, now_s)
+
+    def _idle(self) -> None:
+        """Flushes when there is nothing more to read, at some distance from the flush before; else waits."""
+        data_in = self.task.gateway.data_in
+        now_s = monotonic_s()
+        if self.emitter.pending_rows():
+            since_s = now_s - self._last_flush_s
+            if since_s >= _FLUSH_EVERY_S:
+                self._flush(now_s)
+            else:
+                data_in.wait(_FLUSH_EVERY_S - since_s)
+        else:
+            data_in.wait(min(_WAIT_S, max(0.0, self._next_tick_s - now_s)))
+
+    def _flush(self, now_s: float) -> None:
+        self.emitter.flush()
+        self._last_flush_s = now_s
+
+    def _tick_if_due(self) -> None:
+        if self.ended or monotonic_s() < self._next_tick_s:
+            return
+        try:
+            self._component.process_tick(TupleHelper.make_tick_tuple())
+        except Exception as error:
+            self.user_failed("process_tick", error, "the task goes on")
+        self._settle_acks()
+        self._next_tick_s = monotonic_s() + self._tick_s
+
+    def _finish(self) -> None:
+        try:
+            self._component.finish()
+        except Exception as error:
+            self.user_failed("finish", error, "the task ends without the rest of it")
+        self._settle_acks()
+        self.end()
+
+    def _settle_acks(self) -> None:
+        emitter, metrics = self._bolt_emitter, self.task.metrics
+        metrics.acked += len(emitter.acked)
+        metrics.failed += len(emitter.failed)
+        emitter.acked.clear()
+        emitter.failed.clear()
+
+    def _observed(self, tup: Tuple) -> None:
+        start_s = monotonic_s()
+        self._component.process(tup)
+        latency_ms = (monotonic_s() - start_s) * 1000
+        for hook in self.emitter.hooks:
+            hook.bolt_execute(BoltExecuteInfo(tup, self.task.spec.task_id, latency_ms))

@@ -1,0 +1,166 @@
+"""The queues between the gateway thread and the task thread.
+
+Each is a deque, whose `append` and `popleft` are atomic under the interpreter lock, with a way to sleep: the task
+thread sleeps on a raw lock, the gateway in its reactor on an eventfd. A waker pays for that only while the other sleeps.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heron.ipc.control_pb2 import Envelope
+from heron.ipc.wakeup import Wakeup
+from heron.planner.physical_plan import PhysicalPlan
+
+__all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "SessionOpened", "Sleeper"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReceived:
+    """A physical plan came."""
+
+    plan: PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """A stream manager knows this instance now; `ended` says that this task ended in an earlier incarnation."""
+
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSeen:
+    """The topology manager has taken a report of this phase."""
+
+    phase: int
+
+
+Command = PlanReceived | SessionOpened | ReportSeen
+
+
+class Sleeper:
+    """Lets one thread sleep until another wakes it; a wake that comes before the sleep ends it at once."""
+
+    __slots__ = ("_asleep", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self._asleep = False
+
+    def prepare(self) -> None:
+        """Called by the sleeper before it looks for the last time whether there is something to do."""
+        self._lock.acquire(blocking=False)  # a wake that came too late for the sleep before
+        self._asleep = True
+
+    def sleep(self, timeout_s: float) -> None:
+        """Sleeps until `wake`, at most so long; after `prepare`."""
+        if timeout_s > 0:
+            self._lock.acquire(timeout=timeout_s)
+        self._asleep = False
+
+    def cancel(self) -> None:
+        """There is something to do after all."""
+        self._asleep = False
+
+    def wake(self) -> None:
+        """Called by the other thread after it has put something there."""
+        if self._asleep:
+            self._asleep = False
+            self._lock.release()
+
+
+class DataIn:
+    """Frames and commands on their way to the task thread; bounded by the credit that the gateway grants."""
+
+    __slots__ = ("_items", "_wakeup", "_window_bytes", "consumed_bytes", "received_bytes", "reported_bytes", "sleeper")
+
+    def __init__(self, wakeup: Wakeup, window_bytes: int) -> None:
+        self._items: deque[bytes | Command] = deque()
+        self._wakeup = wakeup
+        self._window_bytes = window_bytes
+        self.sleeper = Sleeper()
+        self.received_bytes = 0
+        self.consumed_bytes = 0
+        self.reported_bytes = 0
+
+    def put(self, item: bytes | Command, size_bytes: int = 0) -> None:
+        """Gateway: appends a frame or command."""
+        self.received_bytes += size_bytes
+        self._items.append(item)
+        self.sleeper.wake()
+
+    def get(self) -> bytes | Command | None:
+        """Task thread: the next item, or None."""
+        return self._items.popleft() if self._items else None
+
+    def peek_command(self) -> Command | None:
+        """Task thread: the next item, if it is a command; it stays."""
+        item = self._items[0] if self._items else None
+        return None if isinstance(item, bytes) else item
+
+    def wait(self, timeout_s: float) -> None:
+        """Task thread: sleeps until there is an item or somebody wakes it."""
+        self.sleeper.prepare()
+        if self._items:
+            self.sleeper.cancel()
+        else:
+            self.sleeper.sleep(timeout_s)
+
+    def consume(self, size_bytes: int) -> None:
+        """Task thread: is done with so many bytes; tells the gateway when that is worth a credit message."""
+        self.consumed_bytes += size_bytes
+        if not self._items or self.consumed_bytes - self.reported_bytes >= self._window_bytes // 4:
+            self._wakeup.wake()
+
+    def queued_bytes(self) -> int:
+        """What waits now, the batch in work included."""
+        return self.received_bytes - self.consumed_bytes
+
+
+class DataOut:
+    """Segments and control messages on their way to the stream manager, in order."""
+
+    __slots__ = ("_limit_bytes", "_wakeup", "items", "queued_bytes", "sleeper")
+
+    def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
+        self._wakeup = wakeup
+        self._limit_bytes = limit_bytes
+        self.sleeper = sleeper
+        self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
+        self.queued_bytes = 0
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """Task thread: appends the segments of one flush."""
+        size_bytes = sum(map(len, segments))
+        self.queued_bytes += size_bytes
+        self.items.append((segments, size_bytes))
+        self._wakeup.wake()
+
+    def put_control(self, envelope: Envelope) -> None:
+        """Task thread: appends a control message; it does not overtake data."""
+        self.items.append(envelope)
+        self._wakeup.wake()
+
+    def has_room(self) -> bool:
+        """Task thread: whether more may be emitted now."""
+        return self.queued_bytes < self._limit_bytes
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Task thread: sleeps until there may be room."""
+        self.sleeper.prepare()
+        if self.has_room():
+            self.sleeper.cancel()
+        else:
+            self.sleeper.sleep(timeout_s)
+
+    def sent(self, size_bytes: int) -> None:
+        """Gateway: so many bytes have left."""
+        before = self.queued_bytes
+        self.queued_bytes = before - size_bytes
+        if before >= self._limit_bytes:
+            self.sleeper.wake()

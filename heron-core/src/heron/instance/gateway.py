@@ -1,0 +1,167 @@
+"""The gateway thread: owns every socket of an instance and knows nothing of user code.
+
+It works per batch, so that the interpreter lock is not fought over per tuple, and goes on while user code blocks: a
+slow task is not a dead one (design D4). When its stream manager goes, it waits on a new socket for the next.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from heron.errors import HeronError, RemoteProtocolError
+from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.session import Session
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frame import WIRE_VERSION
+from heron.ipc.metrics_codec import publish_message
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.planner.codec import decode_physical_plan
+from heron.spi.metricsink import MetricsRecord
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger(__name__)
+
+_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may not be there yet, or be restarting
+_FRAMES_A_ROUND = 16
+
+
+class Gateway:
+    """Runs on a thread of its own from `start` to `close`."""
+
+    def __init__(self, spec: InstanceSpec, settings: EngineSettings) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._wakeup = Wakeup()
+        self.data_in = DataIn(self._wakeup, settings.link_window_bytes)
+        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, settings.out_queue_bytes)
+        self.metrics_out: list[MetricsRecord] = []
+        self._session: Session | None = None
+        self._channel: Channel | None = None
+        self._attempts = itertools.count(1)
+        self._closing: threading.Event | None = None
+        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def publish(self, record: MetricsRecord) -> None:
+        """Task thread: hands a record to the metrics manager."""
+        self.metrics_out.append(record)
+        self._wakeup.wake()
+
+    def close(self, timeout_s: float) -> None:
+        """Task thread: sends what may still be sent without credit, and ends the thread."""
+        closing = threading.Event()
+        self._closing = closing
+        self._wakeup.asleep = True
+        self._wakeup.wake()
+        closing.wait(timeout_s)
+
+    def _run(self) -> None:
+        run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
+        self._reactor = Reactor()
+        self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
+        self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
+        self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
+        self._reactor.on_readable(self._registration, self._read_registration)
+        self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
+        self._reactor.every(_HELLO_EVERY_S, self._say_hello)
+        self._reactor.at_round_end(self._end_round)
+        self._wait_for_session()
+        self._reactor.run()
+        self._sockets.close(linger_s=0.5)
+        if self._closing is not None:
+            self._closing.set()
+
+    def _wait_for_session(self) -> None:
+        if self._channel is not None:
+            self._reactor.forget(self._channel)
+            self._channel.close()
+        spec = self._spec
+        self._endpoint = instance_endpoint(
+            Path(spec.run_dir), spec.container_id, spec.task_id, spec.incarnation, next(self._attempts)
+        )
+        self._session = None
+        channel = self._channel = self._sockets.channel_bound(self._endpoint)
+        self._reactor.on_readable(channel, self._read)
+        self._reactor.on_disconnect(channel, self._wait_for_session)
+        self._say_hello()
+
+    def _say_hello(self) -> None:
+        if self._session is None:
+            hello = pb.InstanceHello(
+                task_id=self._spec.task_id,
+                incarnation=self._spec.incarnation,
+                endpoint=self._endpoint,
+                pid=os.getpid(),
+                wire_version=WIRE_VERSION,
+            )
+            self._registration.send(control_frame(Envelope(instance_hello=hello)))
+
+    def _read_registration(self) -> None:
+        while (frame := self._registration.receive()) is not None:
+            envelope = parse_control(frame)
+            if body_of(envelope) == "refused":
+                _log.error("the stream manager refuses: %s", envelope.refused.reason)
+
+    def _read(self) -> None:
+        channel = self._channel
+        try:
+            for _ in range(_FRAMES_A_ROUND):
+                frame = channel.receive() if channel is not None and channel is self._channel else None
+                if frame is None:
+                    return
+                if self._session is None:
+                    self._open(parse_control(frame))
+                elif (control := self._session.handle(frame, self.data_in)) is not None:
+                    self._handle(parse_control(control))
+        except RemoteProtocolError as error:
+            _log.error("session ended: %s", error)
+            self._wait_for_session()
+
+    def _open(self, envelope: Envelope) -> None:
+        if body_of(envelope) != "instance_welcome":
+            msg = f"{body_of(envelope)} before the welcome"
+            raise RemoteProtocolError(msg)
+        welcome = envelope.instance_welcome
+        self._session = Session(welcome.session, welcome.window_bytes, self.data_in)
+        self.data_in.put(SessionOpened(welcome.ended))
+
+    def _handle(self, envelope: Envelope) -> None:
+        handlers: dict[str, Callable[[Envelope], None]] = {
+            "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
+            "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+        }
+        handler = handlers.get(body_of(envelope))
+        if handler is None:
+            msg = f"{body_of(envelope)} from the stream manager"
+            raise RemoteProtocolError(msg)
+        try:
+            handler(envelope)
+        except HeronError as error:
+            raise RemoteProtocolError(str(error)) from error
+
+    def _end_round(self) -> None:
+        """Sends what may be sent; asks to be woken from here on, and looks once more."""
+        self._wakeup.asleep = True
+        if self._session is not None and self._channel is not None:
+            self._session.send_credit(self._channel, self.data_in)
+            self._session.pump(self._channel, self.data_out)
+        while self.metrics_out:
+            record = self.metrics_out.pop(0)
+            self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))
+        if self._closing is not None:
+            self._reactor.stop()

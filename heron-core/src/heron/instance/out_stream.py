@@ -1,0 +1,152 @@
+"""One declared output stream of a task: the rows emitted since the last flush, and who gets them.
+
+Emits go into a log in the order of emission; grouping, encoding and framing happen once per flush. What all consumers
+get whole (one task, `lowest`, `all`) is one segment with many destinations, encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from heron.api.definition import StreamDefinition
+from heron.errors import EmitError
+from heron.instance.batch_codec import encode_rows
+from heron.instance.splitters import Splitter
+from heron.ipc.frame import Encoding, SegmentKind, segment
+
+__all__ = ["Chooser", "KeyedEdge", "OutStream", "StreamOrigin", "StreamRoutes"]
+
+_FIRST_LIMIT = 16  # rows of unknown size: their number grows only after the first have been measured
+_LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each still gets a full batch
+
+Chooser = Callable[[tuple[object, ...]], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedEdge:
+    """A subscription whose rows are placed at the emit: by key `memo` of the fields at `positions`."""
+
+    positions: tuple[int, ...]
+    memo: object
+    picks: list[object]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRoutes:
+    """Who gets the rows of a stream under one plan."""
+
+    whole: tuple[int, ...] = ()
+    splitters: tuple[Splitter, ...] = ()
+    keyed: tuple[KeyedEdge, ...] = ()
+    choosers: tuple[tuple[Chooser, list[Sequence[int]]], ...] = ()
+    direct_picks: tuple[list[Sequence[int]], ...] = ()
+    direct_tasks: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class StreamOrigin:
+    """What every segment of a task says of its origin, and the limits of its batches."""
+
+    task_id: int
+    incarnation: int
+    plan_version: int
+    batch_rows: int
+    batch_bytes: int
+    tuple_max_bytes: int
+    rejected: Callable[[str, object, Exception], None] = field(default=lambda _stream, _row, _error: None)
+
+
+class OutStream:
+    """The log of one stream."""
+
+    __slots__ = (
+        "arity",
+        "definition",
+        "direct",
+        "emitted",
+        "limit",
+        "number",
+        "origin",
+        "routes",
+        "rows",
+        "tasks_of_last",
+    )
+
+    def __init__(self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin) -> None:
+        self.number = number
+        self.definition = definition
+        self.routes = routes
+        self.origin = origin
+        self.arity = len(definition.fields)
+        self.rows: list[object] = []
+        self.limit = [min(_FIRST_LIMIT, origin.batch_rows)]  # a list: the generated emit reads it
+        self.direct: list[Sequence[int]] = [()]  # the task of the present emit; a list for the same reason
+        self.emitted = 0
+        self.tasks_of_last: tuple[int, ...] = ()
+
+    def flush(self) -> list[bytes]:
+        """Takes the rows and returns their segments."""
+        if not self.rows:
+            return []
+        rows = self.rows.copy()
+        self.rows.clear()
+        self.emitted += len(rows)
+        segments: list[bytes] = []
+        tasks: list[int] = []
+        routes = self.routes
+        if routes.whole:
+            tasks.extend(routes.whole)
+            self._encode(routes.whole, rows, segments)
+        for splitter in routes.splitters:
+            for task, part in splitter.split(rows):
+                tasks.append(task)
+                self._encode((task,), part, segments)
+        self.tasks_of_last = tuple(tasks)
+        return segments
+
+    def wrong_values(self, values: object) -> EmitError:
+        """The error for values that do not fit the declared fields."""
+        if isinstance(values, list | tuple):
+            what = f"{len(values)} values"
+        else:
+            what = f"a {type(values).__name__}, not a list of values"
+        fields = ", ".join(self.definition.fields)
+        return EmitError(
+            f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
+            f"fields ({fields}); got {values!r:.80}"
+        )
+
+    def _encode(self, tasks: tuple[int, ...], rows: list[object], segments: list[bytes]) -> None:
+        origin = self.origin
+        for part, payload in encode_rows(
+            rows,
+            self.arity,
+            batch_bytes=origin.batch_bytes,
+            tuple_max_bytes=origin.tuple_max_bytes,
+            rejected=self._reject,
+        ):
+            self._adapt(len(part), len(payload))
+            segments.append(
+                segment(
+                    tasks,
+                    payload,
+                    kind=SegmentKind.TUPLES,
+                    encoding=Encoding.PICKLE,
+                    stream=self.number,
+                    plan_version=origin.plan_version,
+                    source_task=origin.task_id,
+                    incarnation=origin.incarnation,
+                    rows=len(part),
+                )
+            )
+
+    def _adapt(self, rows: int, payload_bytes: int) -> None:
+        """Sets how many rows make a batch of the wanted size, from what the last ones took."""
+        destinations = max(1, min(_LIMIT_FACTOR, len(self.tasks_of_last)))
+        fitting = self.origin.batch_bytes * rows // max(1, payload_bytes)
+        wanted = max(1, min(self.origin.batch_rows, fitting)) * destinations
+        self.limit[0] = min(wanted, 4 * max(self.limit[0], rows))
+
+    def _reject(self, row: object, error: Exception) -> None:
+        self.origin.rejected(self.definition.name, row, error)

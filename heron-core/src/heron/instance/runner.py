@@ -1,0 +1,183 @@
+"""What spout and bolt runners share: the component's life around its work, commands, and failures of user code.
+
+A runner is the seam between gateway and user code: this is the tuple-wise one; others (columns, async, another
+language) take its place with the same life.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from heron.api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS, TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
+from heron.api.bolt import Bolt
+from heron.api.spout import Spout
+from heron.clock import monotonic_s
+from heron.errors import UserCodeError
+from heron.instance.data_queue import Command, PlanReceived, SessionOpened
+from heron.instance.emitter import Emitter
+from heron.instance.task import Task
+from heron.ipc import control_pb2 as pb
+from heron.kernel.signals import Signals
+from heron.kernel.user_code import load_class
+
+__all__ = ["ComponentStartError", "ComponentStoppedError", "Runner"]
+
+
+class ComponentStartError(UserCodeError):
+    """The component cannot be constructed or initialised."""
+
+
+class ComponentStoppedError(UserCodeError):
+    """The component failed, and `topology.on.error` says stop."""
+
+
+class Runner(ABC):
+    """Runs one component on the task thread, from its construction to its close."""
+
+    def __init__(self, task: Task, emitter: Emitter, signals: Signals, component_class: type) -> None:
+        self.task = task
+        self.emitter = emitter
+        self._signals = signals
+        self._class = component_class
+        self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
+        self.ended = False
+
+    @abstractmethod
+    def work(self) -> None:
+        """One round: runs user code for a few milliseconds, or waits for something to do."""
+
+    @abstractmethod
+    def specialise(self) -> None:
+        """Gives the component the methods that are quick under the present plan."""
+
+    @property
+    @abstractmethod
+    def component(self) -> Spout | Bolt:
+        """The author's object."""
+
+    def run(self, ended: bool) -> None:
+        """Runs until the process is asked to stop. A task that `ended` in an earlier life only says so again.
+
+        Raises:
+            ComponentStartError: when the component cannot be constructed or initialised.
+            ComponentStoppedError: when it failed and `topology.on.error` says stop.
+        """
+        if ended:
+            self._rest()
+        else:
+            self._start()
+        data_in = self.task.gateway.data_in
+        while not self._signals.stop_requested:
+            self.work()
+            self.task.queued.drain(self._queued_failed)
+            self.task.publish_if_due(self.emitter, monotonic_s())
+            while (command := data_in.peek_command()) is not None:
+                data_in.get()
+                self.handle(command)
+        if not ended:
+            self._close()
+
+    def handle(self, command: Command) -> None:
+        """Carries out a command of the gateway."""
+        if isinstance(command, PlanReceived):
+            self._take_plan(command)
+        elif isinstance(command, SessionOpened):
+            if self.ended:
+                self.emitter.send_end(self._downstream())
+            self.task.repeat_report()
+
+    def end(self) -> None:
+        """The task has ended: says so downstream and to the topology manager."""
+        self.ended = True
+        self.emitter.send_end(self._downstream())
+        self.task.report(pb.TASK_PHASE_ENDED, self.emitter)
+
+    def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
+        """Shows and counts a failure of user code.
+
+        Raises:
+            ComponentStoppedError: when `topology.on.error` says stop.
+        """
+        line = self.task.errors.report(doing, error, remedy, record)
+        if self._stops_on_error:
+            raise ComponentStoppedError(line) from error
+
+    def apply_routes(self) -> None:
+        """Makes the output streams anew; overridden where more depends on them."""
+        self.emitter.set_streams(self.task.out_streams(self.emitter.origin))
+
+    def _start(self) -> None:
+        self._guarded("the constructor", self._construct)
+        self._guarded("initialize", self._initialise)
+        self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
+
+    @abstractmethod
+    def _construct(self) -> None:
+        """Makes the author's object."""
+
+    def _initialise(self) -> None:
+        task, context = self.task, self.task.context
+        self.apply_routes()
+        self.component.initialize(task.config, context)
+        for entry in _hook_entries(task.config.get(TOPOLOGY_AUTO_TASK_HOOKS)):
+            context.add_task_hook(load_class(entry)())
+        context.initialised = True
+        self.emitter.hooks = tuple(context.hooks)
+        for hook in context.hooks:
+            hook.prepare(task.config, context)
+        self.specialise()
+
+    def _guarded(self, doing: str, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:
+            line = self.task.errors.report(doing, error, "correct it and run the topology again")
+            raise ComponentStartError(line) from error
+
+    def _take_plan(self, command: PlanReceived) -> None:
+        paused = self.task.paused
+        if command.plan.version < self.task.index.plan.version:
+            return
+        routes_changed = self.task.take_plan(command.plan)
+        self.emitter.origin.plan_version = command.plan.version
+        if routes_changed:
+            self.apply_routes()
+            if not self.ended:
+                self.specialise()
+        if paused != self.task.paused and not self.ended:
+            self.paused_changed(self.task.paused)
+
+    def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts do not care
+        """The topology was paused or resumed; spouts care."""
+
+    def _rest(self) -> None:
+        self.apply_routes()
+        self.end()
+
+    def _downstream(self) -> tuple[int, ...]:
+        return self.task.index.downstream_tasks(self.task.spec.component)
+
+    def _queued_failed(self, error: Exception) -> None:
+        self.user_failed("a call of the thread-safe collector", error, "this call is lost, the task goes on")
+
+    def _close(self) -> None:
+        self.emitter.flush()
+        for doing, action in (("close", self.component.close), *(("clean_up", h.clean_up) for h in self.emitter.hooks)):
+            try:
+                action()
+            except Exception as error:
+                self.task.errors.report(doing, error, "the task ends all the same")
+        self.task.gateway.publish(self.task.record(self.emitter, final=True))
+
+    @property
+    def debug(self) -> bool:
+        """Whether `topology.debug` wants each emit logged."""
+        return bool(self.task.config.get(TOPOLOGY_DEBUG))
+
+
+def _hook_entries(value: object) -> list[str]:
+    """Class names as ``module:Class`` or ``module.Class``, in a list or separated by commas."""
+    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    entries = [str(name).strip() for name in names]
+    return [entry if ":" in entry else ":".join(entry.rsplit(".", 1)) for entry in entries if entry]

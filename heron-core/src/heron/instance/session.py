@@ -1,0 +1,75 @@
+"""One session of an instance with one incarnation of its stream manager. Pure but for the channel it is handed."""
+
+from __future__ import annotations
+
+from heron.errors import RemoteProtocolError
+from heron.instance.data_queue import DataIn, DataOut
+from heron.ipc.credit import CreditWindow
+from heron.ipc.envelope import Envelope, control_frame
+from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_credit, parse_frame_header
+from heron.ipc.lane import ReceiveLane, SendLane
+from heron.ipc.socket import Channel
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Credit and sequence in both directions.
+
+    The queue of a session before may still hold frames: so the credit granted here counts from what had been received
+    when this session began.
+    """
+
+    def __init__(self, session: int, window_bytes: int, data_in: DataIn) -> None:
+        self._session = session
+        self._window = CreditWindow(window_bytes)
+        self._outgoing = SendLane(session)
+        self._incoming = ReceiveLane(session)
+        self._received_before = data_in.received_bytes
+        self._reported = 0
+        self.lost_frames = 0
+
+    def handle(self, frame: bytes, data_in: DataIn) -> bytes | None:
+        """Takes one frame; returns it when it is a control frame.
+
+        Raises:
+            RemoteProtocolError: when it breaks the rules.
+        """
+        kind, session, sequence = parse_frame_header(frame)
+        if session != self._session:
+            msg = f"frame of session {session} in session {self._session}"
+            raise RemoteProtocolError(msg)
+        if kind == FrameKind.CONTROL:
+            return frame
+        if kind == FrameKind.CREDIT:
+            self._window.release(parse_credit(frame)[1])
+            return None
+        self.lost_frames += self._incoming.accept(session, sequence)
+        data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
+        return None
+
+    def send_credit(self, channel: Channel, data_in: DataIn) -> None:
+        """Releases what the task thread has consumed of this session's frames, if it is news."""
+        consumed = data_in.consumed_bytes
+        data_in.reported_bytes = consumed
+        released = max(0, consumed - self._received_before)
+        if released > self._reported:
+            self._reported = released
+            channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
+
+    def pump(self, channel: Channel, data_out: DataOut) -> None:
+        """Sends what credit lets through, in order; control messages need none."""
+        items = data_out.items
+        while items:
+            item = items[0]
+            if isinstance(item, Envelope):
+                items.popleft()
+                channel.send(control_frame(item, self._session))
+                continue
+            segments, size_bytes = item
+            if not self._window.allows(size_bytes):
+                return
+            items.popleft()
+            self._window.spend(size_bytes)
+            channel.send(b"".join((self._outgoing.header(FrameKind.DATA), *segments)))
+            data_out.sent(size_bytes)

@@ -1,0 +1,153 @@
+"""A task as its runner uses it: plan, output, metrics, reports. Belongs to the task thread.
+
+The component is constructed when the first plan is there; later plans exchange the routes and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from heron.api.config import merged_config
+from heron.api.custom_grouping import ICustomGrouping
+from heron.api.definition import ComponentDefinition, InputDefinition
+from heron.clock import monotonic_s, wall_s
+from heron.instance.emitter import Emitter
+from heron.instance.gateway import Gateway
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.stream_routes import routes_of
+from heron.instance.task_context import TaskContext
+from heron.instance.task_metrics import TaskMetrics
+from heron.instance.threadsafe import QueuedCollector, QueuedTarget
+from heron.instance.user_component import UserPackage
+from heron.instance.user_errors import UserErrors
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES
+from heron.ipc.metrics_codec import publish_message
+from heron.ipc.process_metrics import process_metrics
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState
+from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
+
+__all__ = ["Task"]
+
+_log = logging.getLogger(__name__)
+
+
+class Task:
+    """The parts of one task, and what its runner does with them."""
+
+    def __init__(self, spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, plan: PhysicalPlan) -> None:
+        self.spec = spec
+        self.settings = settings
+        self.gateway = gateway
+        self.index = PlanIndex(plan)
+        self.definition: ComponentDefinition = plan.topology.component(spec.component)
+        self.config = merged_config(plan.topology.config, self.definition.config)
+        self.metrics = TaskMetrics()
+        self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
+        self.queued_target = QueuedTarget()
+        self.queued = QueuedCollector(self.queued_target, gateway.data_in.sleeper)
+        self.context = TaskContext(self.index, spec.task_id, self.metrics, self.queued)
+        self.package = UserPackage(Path(spec.package_dir))
+        self.phase = pb.TASK_PHASE_UNSPECIFIED
+        self._events: list[Event] = []
+        self._next_publish_s = monotonic_s() + settings.metrics_export_s
+        self._last_report: pb.TaskReport | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the topology is paused."""
+        return self.index.plan.state is TopologyState.PAUSED
+
+    def origin(self) -> StreamOrigin:
+        """What the task's segments say of themselves."""
+        return StreamOrigin(
+            self.spec.task_id,
+            self.spec.incarnation,
+            self.index.plan.version,
+            self.settings.batch_rows,
+            self.settings.batch_bytes,
+            self.settings.tuple_max_bytes,
+            self._reject,
+        )
+
+    def out_streams(self, origin: StreamOrigin) -> list[OutStream]:
+        """The task's output streams with their routes under the present plan."""
+        return [
+            OutStream(
+                number, stream, routes_of(self.index, self.spec.task_id, stream, self._custom(stream.name)), origin
+            )
+            for number, stream in enumerate(self.definition.outputs)
+        ]
+
+    def take_plan(self, plan: PhysicalPlan) -> bool:
+        """Takes a newer plan; whether its tasks are others, so that the routes must be made anew."""
+        before = self.index.plan.tasks
+        self.index = self.context.index = PlanIndex(plan)
+        return plan.tasks != before
+
+    def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
+        """Says what has become of the task; said again to each new stream manager."""
+        self.phase = phase
+        report = pb.TaskReport(task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=phase, error=error)
+        if phase != pb.TASK_PHASE_RUNNING:
+            report.totals.CopyFrom(publish_message(self.record(emitter, final=True)))
+        self._last_report = report
+        self.repeat_report()
+
+    def report_failure(self, error: str) -> None:
+        """Says that the task cannot go on; its process ends after this."""
+        self.phase = pb.TASK_PHASE_FAILED
+        report = pb.TaskReport(
+            task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=self.phase, error=error
+        )
+        self.gateway.data_out.put_control(Envelope(task_report=report))
+
+    def repeat_report(self) -> None:
+        """Says it again, to a stream manager that may be new."""
+        if self._last_report is not None:
+            self.gateway.data_out.put_control(Envelope(task_report=self._last_report))
+
+    def note_first_tuple(self) -> None:
+        """A bolt has executed its first tuple."""
+        task_id = self.spec.task_id
+        self._events.append(
+            Event(f"first-{task_id}-{self.spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
+        )
+        self._next_publish_s = 0.0
+
+    def publish_if_due(self, emitter: Emitter, now_s: float) -> None:
+        """Sends the metrics, once per export period."""
+        if now_s >= self._next_publish_s:
+            self._next_publish_s = now_s + self.settings.metrics_export_s
+            self.gateway.publish(self.record(emitter))
+
+    def record(self, emitter: Emitter, *, final: bool = False) -> MetricsRecord:
+        """The task's metrics and new events now."""
+        spec, gauge = self.spec, MetricKind.GAUGE
+        emitted = [(name, emitter.emitted(name)) for name in emitter.streams]
+        metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
+        metrics.append(Metric(IN_QUEUE_BYTES, gauge, "bytes", self.gateway.data_in.queued_bytes()))
+        metrics.append(Metric(OUT_QUEUE_BYTES, gauge, "bytes", self.gateway.data_out.queued_bytes))
+        metrics.extend(process_metrics())
+        events, self._events = (*self._events, *self.errors.take_events()), []
+        process = f"{spec.component}-{spec.task_id}"
+        source = Source(spec.topology, spec.container_id, process, spec.incarnation, spec.component, spec.task_id)
+        return MetricsRecord(source, wall_s(), tuple(metrics), events)
+
+    def _custom(self, stream: str) -> Callable[[str, InputDefinition], ICustomGrouping]:
+        def custom(consumer: str, subscription: InputDefinition) -> ICustomGrouping:
+            grouping = self.package.custom_grouping(consumer, subscription)
+            tasks = self.index.tasks_of(consumer)
+            grouping.prepare(self.context, self.spec.component, stream, tasks)
+            return grouping
+
+        return custom
+
+    def _reject(self, stream: str, row: object, error: Exception) -> None:
+        self.metrics.failed += 1
+        self.errors.report(f"emit on stream {stream!r}", error, "this tuple is lost, the task goes on", row)

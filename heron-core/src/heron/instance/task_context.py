@@ -1,0 +1,92 @@
+"""What a component may ask about itself, answered from the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron.api.collector import ThreadsafeCollector
+from heron.api.component_spec import GlobalStreamId
+from heron.api.context import TopologyContext
+from heron.api.definition import ComponentDefinition, GroupingDefinition
+from heron.api.metrics import IMetric
+from heron.api.task_hook import ITaskHook
+from heron.errors import UsageError, known, nearest
+from heron.instance.task_metrics import TaskMetrics
+from heron.planner.physical_plan import PlanIndex
+
+__all__ = ["TaskContext"]
+
+
+class TaskContext(TopologyContext):
+    """`TopologyContext` of one task."""
+
+    def __init__(self, index: PlanIndex, task_id: int, metrics: TaskMetrics, collector: ThreadsafeCollector) -> None:
+        self.index = index
+        self.hooks: list[ITaskHook] = []
+        self.initialised = False
+        self._task = index.tasks[task_id]
+        self._metrics = metrics
+        self._collector = collector
+
+    def get_task_id(self) -> int:
+        """`TopologyContext`."""
+        return self._task.task_id
+
+    def get_task_index(self) -> int:
+        """`TopologyContext`."""
+        return self._task.component_index
+
+    def get_parallelism(self) -> int:
+        """`TopologyContext`."""
+        return len(self.index.tasks_of(self._task.component))
+
+    def get_component_id(self) -> str:
+        """`TopologyContext`."""
+        return self._task.component
+
+    def get_topology_name(self) -> str:
+        """`TopologyContext`."""
+        return self.index.plan.topology.name
+
+    def get_cluster_config(self) -> Mapping[str, Any]:
+        """`TopologyContext`."""
+        return dict(self.index.plan.topology.config)
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """`TopologyContext`."""
+        return list(self.index.tasks_of(self._component(component_id).name))
+
+    def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
+        """`TopologyContext`."""
+        return {
+            GlobalStreamId(subscription.component, subscription.stream): subscription.grouping
+            for subscription in self._component(component_id).inputs
+        }
+
+    def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
+        """`TopologyContext`."""
+        self._metrics.register(name, metric, time_bucket_in_sec)
+
+    def add_task_hook(self, hook: object) -> None:
+        """`TopologyContext`."""
+        if self.initialised:
+            msg = f"task {self._task.task_id}: add_task_hook after initialize; add hooks in initialize"
+            raise UsageError(msg)
+        if not isinstance(hook, ITaskHook):
+            msg = f"task {self._task.task_id}: {type(hook).__name__} is no ITaskHook; derive it from ITaskHook"
+            raise UsageError(msg)
+        self.hooks.append(hook)
+
+    def threadsafe_collector(self) -> ThreadsafeCollector:
+        """`TopologyContext`."""
+        return self._collector
+
+    def _component(self, component_id: str) -> ComponentDefinition:
+        topology = self.index.plan.topology
+        try:
+            return topology.component(component_id)
+        except KeyError:
+            names = [component.name for component in topology.components]
+            msg = f"unknown component {component_id!r}{nearest(component_id, names)}; known: {known(names)}"
+            raise UsageError(msg) from None

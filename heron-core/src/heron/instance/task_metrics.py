@@ -1,0 +1,105 @@
+"""What a task counts, and its record for the metrics manager. Belongs to the task thread."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from heron.api.metrics import IMetric
+from heron.clock import monotonic_s
+from heron.errors import UsageError
+from heron.ipc.metric_names import ACK_COUNT, EMIT_COUNT, EXECUTE_COUNT, EXECUTE_LATENCY, FAIL_COUNT
+from heron.spi.metricsink import Histogram, Metric, MetricKind
+
+__all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics"]
+
+LATENCY_BOUNDS_S = tuple(base * 10.0**exponent for exponent in range(-7, 2) for base in (1.0, 2.0, 5.0))
+"""100 ns to 50 s in steps of about a factor of two."""
+
+
+class LatencyHistogram:
+    """Counts latencies by bucket."""
+
+    __slots__ = ("_counts", "_total_s")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(LATENCY_BOUNDS_S) + 1)
+        self._total_s = 0.0
+
+    def add(self, latency_s: float, times: int = 1) -> None:
+        """Counts `times` entries of this latency."""
+        self._counts[bisect_left(LATENCY_BOUNDS_S, latency_s)] += times
+        self._total_s += latency_s * times
+
+    def value(self) -> Histogram:
+        """The totals so far."""
+        return Histogram(LATENCY_BOUNDS_S, tuple(self._counts), self._total_s)
+
+
+class _UserMetric:
+    """An author's metric, read once per its period and kept as the engine's kinds."""
+
+    __slots__ = ("due_s", "metric", "period_s", "values")
+
+    def __init__(self, metric: IMetric, period_s: float, now_s: float) -> None:
+        self.metric = metric
+        self.period_s = period_s
+        self.due_s = now_s + period_s
+        self.values: dict[str, float] = {}
+
+    def read(self, now_s: float) -> None:
+        self.due_s = now_s + self.period_s
+        value = self.metric.get_value_and_reset()
+        if isinstance(value, dict):
+            self.values = {f"/{key}": float(each) for key, each in value.items() if isinstance(each, int | float)}
+        elif isinstance(value, int | float):
+            self.values = {"": float(value)}
+
+
+class TaskMetrics:
+    """All counts of one task since its process began."""
+
+    def __init__(self) -> None:
+        self.executed: dict[tuple[str, str], int] = {}
+        self.acked = 0
+        self.failed = 0
+        self.execute_latency = LatencyHistogram()
+        self._user: dict[str, _UserMetric] = {}
+
+    def register(self, name: str, metric: IMetric, period_s: float) -> None:
+        """Adds an author's metric.
+
+        Raises:
+            UsageError: when the name is taken, or the period is not positive.
+        """
+        if name in self._user:
+            msg = f"metric {name!r} is registered already; choose another name"
+            raise UsageError(msg)
+        if period_s <= 0:
+            msg = f"metric {name!r}: time_bucket_in_sec {period_s} s is not above 0 s"
+            raise UsageError(msg)
+        self._user[name] = _UserMetric(metric, period_s, monotonic_s())
+
+    def executed_total(self) -> int:
+        """Tuples executed, whatever their source."""
+        return sum(self.executed.values())
+
+    def snapshot(self, emitted: Iterable[tuple[str, int]], now_s: float, *, final: bool = False) -> list[Metric]:
+        """Every metric now; `emitted` is ``(stream, tuples)`` of each output stream."""
+        counter = MetricKind.COUNTER
+        metrics = [Metric(EMIT_COUNT, counter, "tuples", count, {"stream": name}) for name, count in emitted]
+        metrics += [
+            Metric(EXECUTE_COUNT, counter, "tuples", count, {"component": component, "stream": stream})
+            for (component, stream), count in self.executed.items()
+        ]
+        metrics.append(Metric(ACK_COUNT, counter, "tuples", self.acked))
+        metrics.append(Metric(FAIL_COUNT, counter, "tuples", self.failed))
+        if self.executed:
+            metrics.append(Metric(EXECUTE_LATENCY, MetricKind.HISTOGRAM, "s", self.execute_latency.value()))
+        for name, user in self._user.items():
+            if final or now_s >= user.due_s:
+                user.read(now_s)
+            metrics += [
+                Metric(f"user/{name}{suffix}", MetricKind.GAUGE, "1", value) for suffix, value in user.values.items()
+            ]
+        return metrics

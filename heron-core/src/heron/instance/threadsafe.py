@@ -1,0 +1,76 @@
+"""The collector for threads that a component starts itself: its calls wait for the task thread (design D4)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from heron.api.tuple import Tuple
+from heron.instance.data_queue import Sleeper
+
+__all__ = ["QueuedCollector", "QueuedTarget"]
+
+
+class QueuedTarget:
+    """The component's own methods, by which queued calls are carried out; set once it is constructed."""
+
+    def __init__(self) -> None:
+        self.emit: Callable[..., object] | None = None
+        self.ack: Callable[[Tuple], None] | None = None
+        self.fail: Callable[[Tuple], None] | None = None
+        self.end: Callable[[], None] | None = None
+
+
+class QueuedCollector:
+    """`heron.api.collector.ThreadsafeCollector`."""
+
+    def __init__(self, target: QueuedTarget, sleeper: Sleeper) -> None:
+        self._target = target
+        self._sleeper = sleeper
+        self._calls: deque[Callable[[], object]] = deque()
+
+    def emit(
+        self,
+        values: Sequence[object],
+        stream: str = "default",
+        *,
+        tup_id: object = None,
+        anchors: Iterable[Tuple] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Queues an emit."""
+        row = tuple(values)
+        extra = {"anchors": tuple(anchors)} if anchors is not None else {"tup_id": tup_id} if tup_id is not None else {}
+        emit = self._target.emit
+        if emit is not None:
+            self._queue(lambda: emit(row, stream=stream, direct_task=direct_task, **extra))
+
+    def ack(self, tup: Tuple) -> None:
+        """Queues an ack."""
+        ack = self._target.ack
+        if ack is not None:
+            self._queue(lambda: ack(tup))
+
+    def fail(self, tup: Tuple) -> None:
+        """Queues a fail."""
+        fail = self._target.fail
+        if fail is not None:
+            self._queue(lambda: fail(tup))
+
+    def end(self) -> None:
+        """Queues the end of this spout task."""
+        end = self._target.end
+        if end is not None:
+            self._queue(end)
+
+    def drain(self, failed: Callable[[Exception], None]) -> None:
+        """Task thread: carries out what is queued; an error is given to `failed`."""
+        while self._calls:
+            try:
+                self._calls.popleft()()
+            except Exception as error:
+                failed(error)
+
+    def _queue(self, call: Callable[[], object]) -> None:
+        self._calls.append(call)
+        self._sleeper.wake()

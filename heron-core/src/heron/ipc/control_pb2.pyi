@@ -1,0 +1,350 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TaskPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TASK_PHASE_UNSPECIFIED: _ClassVar[TaskPhase]
+    TASK_PHASE_RUNNING: _ClassVar[TaskPhase]
+    TASK_PHASE_FAILED: _ClassVar[TaskPhase]
+    TASK_PHASE_ENDED: _ClassVar[TaskPhase]
+
+class ProcessPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROCESS_PHASE_UNSPECIFIED: _ClassVar[ProcessPhase]
+    PROCESS_PHASE_STARTED: _ClassVar[ProcessPhase]
+    PROCESS_PHASE_DIED: _ClassVar[ProcessPhase]
+    PROCESS_PHASE_GIVEN_UP: _ClassVar[ProcessPhase]
+TASK_PHASE_UNSPECIFIED: TaskPhase
+TASK_PHASE_RUNNING: TaskPhase
+TASK_PHASE_FAILED: TaskPhase
+TASK_PHASE_ENDED: TaskPhase
+PROCESS_PHASE_UNSPECIFIED: ProcessPhase
+PROCESS_PHASE_STARTED: ProcessPhase
+PROCESS_PHASE_DIED: ProcessPhase
+PROCESS_PHASE_GIVEN_UP: ProcessPhase
+
+class Envelope(_message.Message):
+    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "refused")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_WELCOME_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    TASK_REPORT_FIELD_NUMBER: _ClassVar[int]
+    TASK_REPORT_SEEN_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    PEER_HELLO_FIELD_NUMBER: _ClassVar[int]
+    PEER_WELCOME_FIELD_NUMBER: _ClassVar[int]
+    STMGR_HELLO_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    EXECUTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_REPORT_FIELD_NUMBER: _ClassVar[int]
+    LOCATION_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TMANAGER_LOCATION_FIELD_NUMBER: _ClassVar[int]
+    METRICS_PUBLISH_FIELD_NUMBER: _ClassVar[int]
+    STATUS_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    STATUS_REPLY_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_STATE_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    instance_hello: InstanceHello
+    instance_welcome: InstanceWelcome
+    plan: Plan
+    task_report: TaskReport
+    task_report_seen: TaskReportSeen
+    stop: Stop
+    pressure: Pressure
+    peer_hello: PeerHello
+    peer_welcome: PeerWelcome
+    stmgr_hello: StmgrHello
+    heartbeat: Heartbeat
+    executor_hello: ExecutorHello
+    process_report: ProcessReport
+    location_request: LocationRequest
+    tmanager_location: TManagerLocation
+    metrics_publish: MetricsPublish
+    status_request: StatusRequest
+    status_reply: StatusReply
+    change_state: ChangeState
+    done: Done
+    refused: Refused
+    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+
+class InstanceHello(_message.Message):
+    __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    task_id: int
+    incarnation: int
+    endpoint: str
+    pid: int
+    wire_version: int
+    def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., pid: _Optional[int] = ..., wire_version: _Optional[int] = ...) -> None: ...
+
+class InstanceWelcome(_message.Message):
+    __slots__ = ("session", "window_bytes", "grant_bytes", "ended")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GRANT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    window_bytes: int
+    grant_bytes: int
+    ended: bool
+    def __init__(self, session: _Optional[int] = ..., window_bytes: _Optional[int] = ..., grant_bytes: _Optional[int] = ..., ended: bool = ...) -> None: ...
+
+class Plan(_message.Message):
+    __slots__ = ("version", "document")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    document: bytes
+    def __init__(self, version: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class TaskReport(_message.Message):
+    __slots__ = ("task_id", "incarnation", "phase", "error", "totals")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    task_id: int
+    incarnation: int
+    phase: TaskPhase
+    error: str
+    totals: MetricsPublish
+    def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[TaskPhase, str]] = ..., error: _Optional[str] = ..., totals: _Optional[_Union[MetricsPublish, _Mapping]] = ...) -> None: ...
+
+class TaskReportSeen(_message.Message):
+    __slots__ = ("task_id", "phase")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    task_id: int
+    phase: TaskPhase
+    def __init__(self, task_id: _Optional[int] = ..., phase: _Optional[_Union[TaskPhase, str]] = ...) -> None: ...
+
+class Stop(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
+
+class Pressure(_message.Message):
+    __slots__ = ("task_id", "container_id", "on", "buffered_bytes")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    ON_FIELD_NUMBER: _ClassVar[int]
+    BUFFERED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    task_id: int
+    container_id: int
+    on: bool
+    buffered_bytes: int
+    def __init__(self, task_id: _Optional[int] = ..., container_id: _Optional[int] = ..., on: bool = ..., buffered_bytes: _Optional[int] = ...) -> None: ...
+
+class PeerHello(_message.Message):
+    __slots__ = ("container_id", "incarnation", "session", "wire_version")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    incarnation: int
+    session: int
+    wire_version: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., session: _Optional[int] = ..., wire_version: _Optional[int] = ...) -> None: ...
+
+class PeerWelcome(_message.Message):
+    __slots__ = ("container_id", "incarnation", "session", "window_bytes")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    incarnation: int
+    session: int
+    window_bytes: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., session: _Optional[int] = ..., window_bytes: _Optional[int] = ...) -> None: ...
+
+class StmgrHello(_message.Message):
+    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    incarnation: int
+    endpoint: str
+    host: str
+    pid: int
+    tasks: _containers.RepeatedCompositeFieldContainer[TaskReport]
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ...) -> None: ...
+
+class Heartbeat(_message.Message):
+    __slots__ = ("container_id", "incarnation")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    incarnation: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class ExecutorHello(_message.Message):
+    __slots__ = ("container_id", "attempt", "pid")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    attempt: int
+    pid: int
+    def __init__(self, container_id: _Optional[int] = ..., attempt: _Optional[int] = ..., pid: _Optional[int] = ...) -> None: ...
+
+class ProcessReport(_message.Message):
+    __slots__ = ("container_id", "process", "task_id", "incarnation", "phase", "reason", "restarts")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    RESTARTS_FIELD_NUMBER: _ClassVar[int]
+    container_id: int
+    process: str
+    task_id: int
+    incarnation: int
+    phase: ProcessPhase
+    reason: str
+    restarts: int
+    def __init__(self, container_id: _Optional[int] = ..., process: _Optional[str] = ..., task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[ProcessPhase, str]] = ..., reason: _Optional[str] = ..., restarts: _Optional[int] = ...) -> None: ...
+
+class LocationRequest(_message.Message):
+    __slots__ = ("process",)
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    process: str
+    def __init__(self, process: _Optional[str] = ...) -> None: ...
+
+class TManagerLocation(_message.Message):
+    __slots__ = ("endpoint", "epoch")
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    endpoint: str
+    epoch: int
+    def __init__(self, endpoint: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class Label(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class Histogram(_message.Message):
+    __slots__ = ("bounds", "counts", "total")
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    bounds: _containers.RepeatedScalarFieldContainer[float]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    total: float
+    def __init__(self, bounds: _Optional[_Iterable[float]] = ..., counts: _Optional[_Iterable[int]] = ..., total: _Optional[float] = ...) -> None: ...
+
+class Metric(_message.Message):
+    __slots__ = ("name", "kind", "unit", "value", "histogram", "labels")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    HISTOGRAM_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    unit: str
+    value: float
+    histogram: Histogram
+    labels: _containers.RepeatedCompositeFieldContainer[Label]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., unit: _Optional[str] = ..., value: _Optional[float] = ..., histogram: _Optional[_Union[Histogram, _Mapping]] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("id", "name", "at_s", "subject", "cause", "attributes")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AT_S_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    at_s: float
+    subject: str
+    cause: str
+    attributes: _containers.RepeatedCompositeFieldContainer[Label]
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., at_s: _Optional[float] = ..., subject: _Optional[str] = ..., cause: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
+
+class MetricsPublish(_message.Message):
+    __slots__ = ("topology", "container_id", "process", "incarnation", "component", "task_id", "at_s", "metrics", "events")
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    COMPONENT_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    AT_S_FIELD_NUMBER: _ClassVar[int]
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    topology: str
+    container_id: int
+    process: str
+    incarnation: int
+    component: str
+    task_id: int
+    at_s: float
+    metrics: _containers.RepeatedCompositeFieldContainer[Metric]
+    events: _containers.RepeatedCompositeFieldContainer[Event]
+    def __init__(self, topology: _Optional[str] = ..., container_id: _Optional[int] = ..., process: _Optional[str] = ..., incarnation: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., at_s: _Optional[float] = ..., metrics: _Optional[_Iterable[_Union[Metric, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ("request_id",)
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    def __init__(self, request_id: _Optional[int] = ...) -> None: ...
+
+class StatusReply(_message.Message):
+    __slots__ = ("request_id", "document")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    document: bytes
+    def __init__(self, request_id: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class ChangeState(_message.Message):
+    __slots__ = ("request_id", "state")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    state: str
+    def __init__(self, request_id: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class Done(_message.Message):
+    __slots__ = ("request_id",)
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    def __init__(self, request_id: _Optional[int] = ...) -> None: ...
+
+class Refused(_message.Message):
+    __slots__ = ("request_id", "reason")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    reason: str
+    def __init__(self, request_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...

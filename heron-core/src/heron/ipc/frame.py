@@ -1,0 +1,270 @@
+"""Frames and segments: the bytes that carry tuples. WIRE.md describes them for other languages.
+
+A frame is one ZeroMQ message: a link header, then segments. The link header belongs to one hop and is made anew at the
+next; a segment travels unchanged from the instance that made it to every task it is addressed to, and a stream manager
+reads no more of it than its head. Everything is little-endian.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from heron.errors import RemoteProtocolError
+
+__all__ = [
+    "FRAME_HEADER_BYTES",
+    "SEGMENT_HEADER_BYTES",
+    "WIRE_VERSION",
+    "Encoding",
+    "FrameKind",
+    "Marker",
+    "OptionTag",
+    "SegmentHead",
+    "SegmentKind",
+    "credit_body",
+    "frame_header",
+    "marker_segment",
+    "option",
+    "parse_credit",
+    "parse_frame_header",
+    "parse_segment",
+    "retargeted",
+    "segment",
+    "segment_routes",
+]
+
+WIRE_VERSION = 1
+
+_FRAME = struct.Struct("<BBHIQ")
+_SEGMENT = struct.Struct("<IBBHIIIIHHI")
+_OPTION = struct.Struct("<HHI")
+_CREDIT = struct.Struct("<IQ")
+_ROUTE = struct.Struct("<I20xHHI")
+_ROUTE_LENGTH = struct.Struct("<I")
+_ROUTE_COUNT = struct.Struct("<H")
+_COUNT_AT = 24
+
+FRAME_HEADER_BYTES = _FRAME.size
+SEGMENT_HEADER_BYTES = _SEGMENT.size
+
+
+class FrameKind(enum.IntEnum):
+    """What follows the link header."""
+
+    DATA = 1  # segments; counted against credit
+    CONTROL = 2  # one protobuf Envelope
+    CREDIT = 3  # released bytes, cumulative
+    ACK = 4  # ack segments; on a lane that data never blocks
+
+
+class SegmentKind(enum.IntEnum):
+    """What a segment holds."""
+
+    TUPLES = 1
+    MARKER = 2
+
+
+class Encoding(enum.IntEnum):
+    """How the rows of a TUPLES segment are written."""
+
+    NONE = 0
+    PICKLE = 1
+    MSGPACK = 2
+    ARROW = 3
+
+
+class OptionTag(enum.IntEnum):
+    """Optional fields of a segment; a reader skips tags that it does not know."""
+
+    ROOTS = 1  # u64 per row
+    KEYS = 2  # u64 per row
+    EVENT_TIMES = 3  # i64 microseconds since the epoch per row
+    BATCH_KEY = 4  # u64
+
+
+class Marker(enum.IntEnum):
+    """In-band markers: in order behind the data of the same source task."""
+
+    END = 1
+    PLAN = 2
+    CHECKPOINT = 3
+    WATERMARK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHead:
+    """A segment without its payload bytes, which are ``data[payload_start:end]``."""
+
+    kind: int
+    encoding: int
+    stream: int
+    plan_version: int
+    source_task: int
+    incarnation: int
+    rows: int
+    destinations: tuple[int, ...]
+    options: dict[int, memoryview]
+    payload_start: int
+    end: int
+
+
+def frame_header(kind: int, session: int, sequence: int) -> bytes:
+    """The 16 bytes that open a frame."""
+    return _FRAME.pack(WIRE_VERSION, kind, 0, session, sequence)
+
+
+def parse_frame_header(data: bytes | memoryview) -> tuple[int, int, int]:
+    """``(kind, session, sequence)`` of a frame.
+
+    Raises:
+        RemoteProtocolError: when the frame is too short or of another wire version.
+    """
+    if len(data) < FRAME_HEADER_BYTES:
+        msg = f"frame of {len(data)} bytes is shorter than its header, {FRAME_HEADER_BYTES} bytes"
+        raise RemoteProtocolError(msg)
+    version, kind, _, session, sequence = _FRAME.unpack_from(data)
+    if version != WIRE_VERSION:
+        msg = f"frame has wire version {version}, this side speaks {WIRE_VERSION}"
+        raise RemoteProtocolError(msg)
+    return kind, session, sequence
+
+
+def segment(  # noqa: PLR0913  # the head of a segment has so many fields
+    destinations: Sequence[int],
+    payload: bytes,
+    *,
+    kind: int,
+    encoding: int,
+    stream: int,
+    plan_version: int,
+    source_task: int,
+    incarnation: int,
+    rows: int,
+    options: bytes = b"",
+) -> bytes:
+    """One segment as bytes; `options` are ready-made optional fields (see `option`)."""
+    count = len(destinations)
+    length = SEGMENT_HEADER_BYTES + 4 * count + len(options) + len(payload)
+    head = _SEGMENT.pack(
+        length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, 0, len(options)
+    )
+    return b"".join((head, struct.pack(f"<{count}I", *destinations), options, payload))
+
+
+def option(tag: int, value: bytes) -> bytes:
+    """One optional field as bytes."""
+    return _OPTION.pack(tag, 0, len(value)) + value
+
+
+def retargeted(source: bytes | memoryview, destinations: Sequence[int]) -> bytes | memoryview:
+    """The same segment addressed to `destinations`; itself when that is what it is addressed to."""
+    view = memoryview(source)
+    length, count, _, _ = _ROUTE.unpack_from(view)
+    at = SEGMENT_HEADER_BYTES
+    if struct.unpack_from(f"<{count}I", view, at) == tuple(destinations):
+        return source
+    head = bytearray(view[:at])
+    _ROUTE_LENGTH.pack_into(head, 0, length + 4 * (len(destinations) - count))
+    _ROUTE_COUNT.pack_into(head, _COUNT_AT, len(destinations))
+    return b"".join((head, struct.pack(f"<{len(destinations)}I", *destinations), view[at + 4 * count :]))
+
+
+def marker_segment(
+    destinations: Sequence[int], marker: Marker, value: int, *, plan_version: int, source_task: int, incarnation: int
+) -> bytes:
+    """A marker from a task to tasks; `value` is the plan version, checkpoint id or time, 0 for END."""
+    return segment(
+        destinations,
+        struct.pack("<q", value),
+        kind=SegmentKind.MARKER,
+        encoding=Encoding.NONE,
+        stream=marker,
+        plan_version=plan_version,
+        source_task=source_task,
+        incarnation=incarnation,
+        rows=0,
+    )
+
+
+def segment_routes(
+    data: bytes | memoryview, start: int = FRAME_HEADER_BYTES
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """``(start, end, destinations)`` of each segment of a frame: all that a stream manager reads.
+
+    Raises:
+        RemoteProtocolError: when a segment does not fit into its frame.
+    """
+    size = len(data)
+    while start < size:
+        if size - start < SEGMENT_HEADER_BYTES:
+            msg = f"frame ends within a segment's header, at byte {size}"
+            raise RemoteProtocolError(msg)
+        length, count, _, options = _ROUTE.unpack_from(data, start)
+        if length < SEGMENT_HEADER_BYTES + 4 * count + options or length > size - start:
+            msg = f"segment of {length} bytes at byte {start} does not fit a frame of {size} bytes"
+            raise RemoteProtocolError(msg)
+        at = start + SEGMENT_HEADER_BYTES
+        if count == 1:
+            destinations: tuple[int, ...] = (int.from_bytes(data[at : at + 4], "little"),)
+        else:
+            destinations = struct.unpack_from(f"<{count}I", data, at)
+        yield start, start + length, destinations
+        start += length
+
+
+def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
+    """The head of the segment at `start`, its optional fields included; sizes as `segment_routes` checked them."""
+    view = memoryview(data)
+    (length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, _, option_bytes) = (
+        _SEGMENT.unpack_from(view, start)
+    )
+    at = start + SEGMENT_HEADER_BYTES
+    destinations = struct.unpack_from(f"<{count}I", view, at)
+    at += 4 * count
+    payload_start = at + option_bytes
+    options: dict[int, memoryview] = {}
+    while at < payload_start:
+        if payload_start - at < _OPTION.size:
+            msg = f"optional fields end within a field's header, at byte {payload_start}"
+            raise RemoteProtocolError(msg)
+        tag, _, size = _OPTION.unpack_from(view, at)
+        at += _OPTION.size
+        if size > payload_start - at:
+            msg = f"optional field {tag} of {size} bytes exceeds its segment"
+            raise RemoteProtocolError(msg)
+        options[tag] = view[at : at + size]
+        at += size
+    return SegmentHead(
+        kind,
+        encoding,
+        stream,
+        plan_version,
+        source_task,
+        incarnation,
+        rows,
+        destinations,
+        options,
+        payload_start,
+        start + length,
+    )
+
+
+def credit_body(task_id: int, released_bytes: int) -> bytes:
+    """The body of a CREDIT frame: which task (0: the link as a whole), and all bytes released so far."""
+    return _CREDIT.pack(task_id, released_bytes)
+
+
+def parse_credit(data: bytes) -> tuple[int, int]:
+    """``(task id, released bytes)`` of a CREDIT frame.
+
+    Raises:
+        RemoteProtocolError: when it has another length.
+    """
+    if len(data) != FRAME_HEADER_BYTES + _CREDIT.size:
+        msg = f"credit frame of {len(data)} bytes, not {FRAME_HEADER_BYTES + _CREDIT.size} bytes"
+        raise RemoteProtocolError(msg)
+    task_id, released = _CREDIT.unpack_from(data, FRAME_HEADER_BYTES)
+    return task_id, released

@@ -1,0 +1,31 @@
+"""The engine's own metrics and events by name. Heron's names where Heron has them, less the underscores."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ACK_COUNT",
+    "BACKPRESSURE",
+    "CPU_SECONDS",
+    "EMIT_COUNT",
+    "EVENT_FIRST_TUPLE",
+    "EXECUTE_COUNT",
+    "EXECUTE_LATENCY",
+    "FAIL_COUNT",
+    "IN_QUEUE_BYTES",
+    "OUTLET_BYTES",
+    "OUT_QUEUE_BYTES",
+    "RESIDENT_BYTES",
+]
+
+EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whatever the number of destinations
+EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source
+ACK_COUNT = "ack-count"  # counter, tuples; bolt: ack calls; spout: ack() calls it was given
+FAIL_COUNT = "fail-count"  # counter, tuples; bolt: fail calls and exceptions in process; spout: fail() calls
+EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
+IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
+OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
+OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
+BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
+CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
+RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
+EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

@@ -1,0 +1,141 @@
+"""The event loop of a process or thread that owns sockets: readable sources, timers, and an end-of-round call."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+import zmq
+
+from heron.clock import Clock, SystemClock
+from heron.ipc.socket import Channel, Hub, Inbox
+from heron.ipc.wakeup import Wakeup
+
+__all__ = ["Reactor", "Timer"]
+
+_LONGEST_WAIT_S = 60.0
+
+
+class Timer:
+    """A call that is due at some time; repeated where it has a period."""
+
+    __slots__ = ("call", "cancelled", "period_s")
+
+    def __init__(self, call: Callable[[], None], period_s: float | None) -> None:
+        self.call = call
+        self.period_s = period_s
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """It will not be called again; idempotent."""
+        self.cancelled = True
+
+
+class Reactor:
+    """Calls back when a source is readable or a time has come, all on the thread that runs it."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._poller = zmq.Poller()
+        self._calls: dict[object, Callable[[], None]] = {}
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._order = itertools.count()
+        self._round_end: list[Callable[[], None]] = []
+        self._running = True
+        self._stop = Wakeup()
+        self.on_readable(self._stop.fd, self._stop.drain)
+
+    def on_readable(self, source: Channel | Hub | Inbox | int, call: Callable[[], None]) -> None:
+        """Calls `call` in each round in which `source` (a socket or a file descriptor) has something to read."""
+        key = source if isinstance(source, int) else source.raw
+        self._poller.register(key, zmq.POLLIN)
+        self._calls[key] = call
+
+    def on_disconnect(self, channel: Channel, call: Callable[[], None]) -> None:
+        """Calls `call` when the channel's peer is gone."""
+        monitor = channel.monitor()
+
+        def drain() -> None:
+            while monitor.poll(0):
+                monitor.recv_multipart(zmq.NOBLOCK)
+            call()
+
+        self._poller.register(monitor, zmq.POLLIN)
+        self._calls[monitor] = drain
+
+    def pause(self, source: Channel) -> None:
+        """Leaves a source unread for now; `resume` ends that."""
+        if source.raw in self._poller:
+            self._poller.unregister(source.raw)
+
+    def resume(self, source: Channel) -> None:
+        """Reads a paused source again."""
+        self._poller.register(source.raw, zmq.POLLIN)
+
+    def forget(self, source: Channel | Hub | Inbox | int) -> None:
+        """Ends all calls for a source; before it is closed."""
+        keys: list[object] = [source if isinstance(source, int) else source.raw]
+        if isinstance(source, Channel):
+            keys.append(source.monitor())
+        for key in keys:
+            if key in self._poller:
+                self._poller.unregister(key)
+            self._calls.pop(key, None)
+
+    def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Calls once, `delay_s` from now."""
+        return self._schedule(Timer(call, None), delay_s)
+
+    def every(self, period_s: float, call: Callable[[], None]) -> Timer:
+        """Calls every `period_s`, the first time one period from now."""
+        return self._schedule(Timer(call, period_s), period_s)
+
+    def at_round_end(self, call: Callable[[], None]) -> None:
+        """Calls after the calls of each round: the place to send what a round has gathered."""
+        self._round_end.append(call)
+
+    def run(self) -> None:
+        """Runs until `stop`; not at all when that was called before."""
+        while self._running:
+            self.run_once()
+
+    def run_once(self, longest_s: float = _LONGEST_WAIT_S) -> None:
+        """One round: waits for a source, a timer or `longest_s`, and makes the calls that are due."""
+        wait_s = min(longest_s, self._next_timer_s())
+        for key, _ in self._poller.poll(max(0, -int(-wait_s * 1000 // 1))):
+            call = self._calls.get(key)
+            if call is not None:
+                call()
+        self._run_timers()
+        for call in self._round_end:
+            call()
+
+    def stop(self) -> None:
+        """Ends `run` after the present round; from any thread, and from a signal handler."""
+        self._running = False
+        self._stop.asleep = True
+        self._stop.wake()
+
+    def _schedule(self, timer: Timer, delay_s: float) -> Timer:
+        heapq.heappush(self._timers, (self._clock.monotonic_s() + delay_s, next(self._order), timer))
+        return timer
+
+    def _next_timer_s(self) -> float:
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        if not self._timers:
+            return _LONGEST_WAIT_S
+        return max(0.0, self._timers[0][0] - self._clock.monotonic_s())
+
+    def _run_timers(self) -> None:
+        if not self._timers:
+            return
+        now = self._clock.monotonic_s()
+        while self._timers and self._timers[0][0] <= now:
+            _, _, timer = heapq.heappop(self._timers)
+            if timer.cancelled:
+                continue
+            if timer.period_s is not None:
+                heapq.heappush(self._timers, (now + timer.period_s, next(self._order), timer))
+            timer.call()

@@ -1,0 +1,207 @@
+"""ZeroMQ behind four small classes; nothing outside `heron.ipc` knows that it is ZeroMQ.
+
+Queues of ZeroMQ count messages and are unlimited here: what bounds memory is the byte credit of the links above
+(`heron.ipc.credit`). Only `Push` is limited, because what it carries may be dropped, counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import zmq
+
+from heron.errors import HeronError
+
+__all__ = ["Channel", "Hub", "Inbox", "Push", "SocketContext"]
+
+_MONITORED = int(zmq.EVENT_DISCONNECTED)
+_RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
+_PUSH_LIMIT = 1000  # records of metrics that wait for a metrics manager; a few seconds' worth of a busy container
+
+
+class SocketContext:
+    """One per process or per thread that owns sockets; closing it closes them all."""
+
+    def __init__(self, *, max_frame_bytes: int = -1) -> None:
+        self._context = zmq.Context()
+        self._max_frame_bytes = max_frame_bytes
+
+    def channel_bound(self, endpoint: str) -> Channel:
+        """A channel that waits for its one peer at `endpoint`."""
+        socket = self._open(zmq.PAIR)
+        _bind(socket, endpoint)
+        return Channel(socket)
+
+    def channel_to(self, endpoint: str) -> Channel:
+        """A channel to the one that waits at `endpoint`."""
+        socket = self._open(zmq.PAIR)
+        _connect(socket, endpoint)
+        return Channel(socket)
+
+    def client_of(self, endpoint: str, identity: bytes = b"", *, eager: bool = True) -> Channel:
+        """A channel to a hub; the hub knows it by `identity`, or by one of its own making.
+
+        What is sent before the hub is there waits for it, unless `eager` is off: then it is dropped.
+        """
+        socket = self._open(zmq.DEALER)
+        socket.setsockopt(zmq.IMMEDIATE, 0 if eager else 1)
+        if identity:
+            socket.setsockopt(zmq.IDENTITY, identity)
+        _connect(socket, endpoint)
+        return Channel(socket)
+
+    def hub(self, endpoint: str) -> Hub:
+        """A hub at `endpoint`."""
+        socket = self._open(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        _bind(socket, endpoint)
+        return Hub(socket)
+
+    def push_to(self, endpoint: str) -> Push:
+        """A one-way sender that drops, counted, when nobody takes what it sends."""
+        socket = self._open(zmq.PUSH)
+        socket.setsockopt(zmq.SNDHWM, _PUSH_LIMIT)
+        _connect(socket, endpoint)
+        return Push(socket)
+
+    def inbox(self, endpoint: str) -> Inbox:
+        """The receiving end of any number of `Push`."""
+        socket = self._open(zmq.PULL)
+        _bind(socket, endpoint)
+        return Inbox(socket)
+
+    def close(self, linger_s: float = 0.0) -> None:
+        """Closes every socket; what is not on its way within `linger_s` is lost."""
+        self._context.destroy(linger=int(linger_s * 1000))
+
+    def _open(self, kind: int) -> zmq.Socket[bytes]:
+        socket = self._context.socket(kind)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, 0)
+        socket.setsockopt(zmq.RCVHWM, 0)
+        socket.setsockopt(zmq.MAXMSGSIZE, self._max_frame_bytes)
+        socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
+        return socket
+
+
+class _Socket:
+    """What the four have in common."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: zmq.Socket[bytes]) -> None:
+        self.raw = raw
+
+    def close(self) -> None:
+        """Closes it; idempotent."""
+        self.raw.close()
+
+
+class Channel(_Socket):
+    """Frames to and from one peer, in order."""
+
+    __slots__ = ("_monitor",)
+
+    def __init__(self, raw: zmq.Socket[bytes]) -> None:
+        super().__init__(raw)
+        self._monitor: zmq.Socket[bytes] | None = None
+
+    def send(self, frame: bytes) -> None:
+        """Queues a frame; never blocks while a peer is connected, and drops it when there never was one."""
+        try:
+            self.raw.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return
+
+    def receive(self) -> bytes | None:
+        """The next frame, or None when there is none at the moment."""
+        try:
+            return self.raw.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until there is a frame to receive; False when there was none in time."""
+        return bool(self.raw.poll(int(timeout_s * 1000)))
+
+    def monitor(self) -> zmq.Socket[bytes]:
+        """A source for the reactor that becomes readable when the peer is disconnected."""
+        if self._monitor is None:
+            self._monitor = self.raw.get_monitor_socket(_MONITORED)
+        return self._monitor
+
+    def close(self) -> None:
+        if self._monitor is not None and not self.raw.closed:
+            self.raw.disable_monitor()
+            self._monitor = None
+        self.raw.close()
+
+
+class Hub(_Socket):
+    """Frames to and from many channels, each known by its identity."""
+
+    __slots__ = ()
+
+    def receive(self) -> tuple[bytes, bytes] | None:
+        """``(identity, frame)``, or None when there is none at the moment; malformed messages are skipped."""
+        while True:
+            try:
+                parts = self.raw.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return None
+            if len(parts) == 2:
+                return parts[0], parts[1]
+
+    def send(self, identity: bytes, frame: bytes) -> bool:
+        """Queues a frame; False when that peer is not connected."""
+        try:
+            self.raw.send_multipart((identity, frame), zmq.NOBLOCK)
+        except (zmq.Again, zmq.ZMQError):
+            return False
+        return True
+
+
+class Push(_Socket):
+    """One-way frames that may be dropped."""
+
+    __slots__ = ("dropped",)
+
+    def __init__(self, raw: zmq.Socket[bytes]) -> None:
+        super().__init__(raw)
+        self.dropped = 0
+
+    def send(self, frame: bytes) -> None:
+        """Queues a frame, or drops and counts it."""
+        try:
+            self.raw.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            self.dropped += 1
+
+
+class Inbox(_Socket):
+    """Takes what any number of `Push` send."""
+
+    __slots__ = ()
+
+    def receive(self) -> bytes | None:
+        """The next frame, or None when there is none at the moment."""
+        try:
+            return self.raw.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+
+
+def _bind(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    _attempt(socket.bind, endpoint, "bind")
+
+
+def _connect(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    _attempt(socket.connect, endpoint, "connect to")
+
+
+def _attempt(action: Callable[[str], object], endpoint: str, verb: str) -> None:
+    try:
+        action(endpoint)
+    except zmq.ZMQError as error:
+        msg = f"cannot {verb} socket {endpoint}: {error}; is its directory there and writable?"
+        raise HeronError(msg) from error

@@ -1,0 +1,134 @@
+"""The objects that follow lifecycle events, gathered by pluggy. Imported only where there are some.
+
+pluggy stops at the first implementation that raises; here each is called singly, so one observer cannot hide an
+event from the others. Observers need not import pluggy: a method counts by its name, ``heron_…``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pluggy
+
+from heron.errors import HeronError, PluginError, known, nearest
+from heron.kernel.loading import load_object
+from heron.spi.hooks import HOOK_NAMES, HookSpecs
+
+if TYPE_CHECKING:
+    from pluggy import HookimplOpts, HookspecOpts
+
+__all__ = ["GROUP", "Observers", "Reaction", "installed_observers"]
+
+GROUP = "heron.hooks"
+"""The entry-point group of observers; an entry names an instance, a module, or a class that needs no arguments."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """One observer's implementation of one hook, with exactly the facts that it takes."""
+
+    observer: str
+    hook: str
+    call: Callable[[], object]
+
+
+class Observers:
+    """A set of observers. Adding one that is wrong raises and changes nothing."""
+
+    def __init__(self) -> None:
+        self._manager = _Manager("heron")
+        self._manager.add_hookspecs(HookSpecs)
+
+    @classmethod
+    def load(cls, entries: Iterable[str]) -> Observers:
+        """The observers named ``module:object``; one that does not load is logged and left out."""
+        observers = cls()
+        for entry in entries:
+            try:
+                observers.add(entry, load_object(entry, "observer"))
+            except HeronError as error:
+                _log.error("observer left out: %s", error)
+        return observers
+
+    def add(self, name: str, observer: object) -> None:
+        """Adds one observer.
+
+        Raises:
+            PluginError: when it has a ``heron_…`` method that is no hook, or one that takes what the hook lacks.
+        """
+        if isinstance(observer, type):
+            observer = observer()
+        try:
+            self._manager.register(observer, name)
+            self._manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            if self._manager.has_plugin(name):
+                self._manager.unregister(name=name)
+            msg = f"observer {name!r}: {_reason(error, observer)}"
+            raise PluginError(msg) from error
+
+    def names(self) -> tuple[str, ...]:
+        """The entries of the observers, in the order they were added."""
+        return tuple(name for name, _ in self._manager.list_name_plugin())
+
+    def reactions(self, hook: str, facts: dict[str, object]) -> tuple[Reaction, ...]:
+        """What is to be called for an event, in the order the observers were added."""
+        caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
+        wanted = set(caller.spec.argnames) if caller.spec else set()
+        if wanted != set(facts):
+            msg = f"{hook} takes {sorted(wanted)}, not {sorted(facts)}"
+            raise TypeError(msg)
+        return tuple(_reaction(each, hook, facts) for each in caller.get_hookimpls())
+
+    def notify(self, hook: str, **facts: object) -> None:
+        """Calls every observer of the event in this thread; what one raises is logged and the next one called."""
+        for reaction in self.reactions(hook, facts):
+            try:
+                reaction.call()
+            except Exception:
+                _log.exception("observer %s failed in %s", reaction.observer, hook)
+
+
+class _Manager(pluggy.PluginManager):
+    """A plugin manager that knows specifications and implementations by their names instead of by markers."""
+
+    def parse_hookspec_opts(self, _module_or_class: object, name: str) -> HookspecOpts | None:
+        if name not in HOOK_NAMES:
+            return None
+        return {"firstresult": False, "historic": False, "warn_on_impl": None, "warn_on_impl_args": None}
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> HookimplOpts | None:
+        if not name.startswith("heron_") or not inspect.isroutine(getattr(plugin, name, None)):
+            return None
+        return {
+            "wrapper": False,
+            "hookwrapper": False,
+            "optionalhook": False,
+            "tryfirst": False,
+            "trylast": False,
+            "specname": None,
+        }
+
+
+def installed_observers() -> tuple[str, ...]:
+    """The entries, ``module:object``, of the observers that are installed; for commands only."""
+    return tuple(sorted(each.value for each in importlib.metadata.entry_points(group=GROUP)))
+
+
+def _reaction(implementation: pluggy.HookImpl, hook: str, facts: dict[str, object]) -> Reaction:
+    taken = {name: facts[name] for name in implementation.argnames}
+    return Reaction(implementation.plugin_name, hook, lambda: implementation.function(**taken))
+
+
+def _reason(error: pluggy.PluginValidationError, observer: object) -> str:
+    for name in dir(observer):
+        if name.startswith("heron_") and name not in HOOK_NAMES:
+            return f"{name!r} is no hook{nearest(name, HOOK_NAMES)}; known: {known(HOOK_NAMES)}"
+    return str(error).splitlines()[-1]

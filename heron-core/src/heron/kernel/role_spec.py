@@ -1,0 +1,109 @@
+"""What an executor tells each process of its container: a JSON file with mode 0600 whose path is its only argument.
+
+No secret and no resolved option ever stands on a command line or in an environment.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from heron.errors import StateError
+from heron.spi.driver import DriverRef
+
+__all__ = ["InstanceSpec", "MetricsmgrSpec", "StmgrSpec", "TManagerSpec", "incarnation", "read_spec", "write_spec"]
+
+_RESTARTS = 65536  # per attempt of a container; a process restarted every 0.1 s needs two hours for so many
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TManagerSpec:
+    """For the topology manager; `settings` are the engine settings by key, here and below."""
+
+    topology: str
+    topology_id: str
+    incarnation: int
+    run_dir: str
+    log_dir: str
+    statemgr: DriverRef
+    settings: dict[str, object] = field(default_factory=dict)
+    hooks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StmgrSpec:
+    """For a stream manager; `task_ids` are those of its container."""
+
+    topology: str
+    topology_id: str
+    container_id: int
+    incarnation: int
+    run_dir: str
+    log_dir: str
+    task_ids: tuple[int, ...]
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsmgrSpec:
+    """For a metrics manager."""
+
+    topology: str
+    container_id: int
+    incarnation: int
+    run_dir: str
+    log_dir: str
+    sinks: tuple[DriverRef, ...] = ()
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSpec:
+    """For one task; `package_dir` is where the topology's package is unpacked."""
+
+    topology: str
+    topology_id: str
+    container_id: int
+    task_id: int
+    component: str
+    component_index: int
+    incarnation: int
+    run_dir: str
+    log_dir: str
+    package_dir: str
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+def incarnation(attempt: int, restarts: int) -> int:
+    """The number of a process's life: greater than any before, whether its container or only itself was restarted."""
+    return attempt * _RESTARTS + min(restarts, _RESTARTS - 1)
+
+
+def write_spec(path: Path, spec: object) -> None:
+    """Writes a spec for its process, whole or not at all, mode 0600."""
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(spec))
+    unfinished.replace(path)
+
+
+def read_spec(path: Path, kind: type[T]) -> T:
+    """The spec in a file.
+
+    Raises:
+        StateError: when there is none, or it is not a spec of that kind.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise StateError(f"spec file {path} cannot be read: {error.strerror}; its container may be gone") from error
+    except msgspec.MsgspecError as error:
+        raise StateError(f"spec file {path} does not hold a {kind.__name__}: {error}") from error

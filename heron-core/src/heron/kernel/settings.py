@@ -1,0 +1,131 @@
+"""Every setting of the engine once: key, unit, default, range and meaning. Inside, only seconds and bytes exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from heron.errors import ConfigError, known, nearest
+
+__all__ = ["EngineSettings", "setting_docs"]
+
+_KIB = 1024
+_MIB = 1024 * 1024
+
+
+def _int(key: str, default: int, unit: str, low: int, meaning: str) -> int:
+    value: int = field(default=default, metadata={"key": key, "unit": unit, "low": low, "meaning": meaning})
+    return value
+
+
+def _float(key: str, default: float, unit: str, low: float, meaning: str) -> float:
+    value: float = field(default=default, metadata={"key": key, "unit": unit, "low": low, "meaning": meaning})
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The engine's settings, the same for every process of a topology; a profile's section ``engine``."""
+
+    batch_rows: int = _int("heron.instance.batch.rows", 1000, "tuples", 1, "an instance flushes at so many")
+    batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "batch size an instance aims at")
+    linger_s: float = _float("heron.instance.linger.s", 0.01, "s", 0.0, "an emitted tuple waits no longer for company")
+    emit_slice_s: float = _float(
+        "heron.instance.emit.slice.s", 0.004, "s", 0.0, "next_tuple is called so long between two looks at the queues"
+    )
+    tuple_max_bytes: int = _int(
+        "heron.tuple.max.bytes", 16 * _MIB, "bytes", 1024, "a larger tuple fails, not its connection"
+    )
+    link_window_bytes: int = _int(
+        "heron.link.window.bytes", 1 * _MIB, "bytes", 4096, "unconfirmed data on a link, or on a task between peers"
+    )
+    high_watermark_bytes: int = _int(
+        "heron.stmgr.high.watermark.bytes", 8 * _MIB, "bytes", 4096, "back pressure starts above, per destination"
+    )
+    low_watermark_bytes: int = _int(
+        "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "back pressure is lifted below, per destination"
+    )
+    out_queue_bytes: int = _int(
+        "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
+    )
+    heartbeat_s: float = _float("heron.heartbeat.s", 1.0, "s", 0.01, "period of heartbeats on control links")
+    silence_s: float = _float("heron.silence.s", 60.0, "s", 0.1, "a stream manager that is silent so long is given up")
+    metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")
+    restart_backoff_s: float = _float(
+        "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is started again"
+    )
+    restart_backoff_max_s: float = _float("heron.executor.restart.backoff.max.s", 10.0, "s", 0.0, "longest such wait")
+    restart_limit: int = _int(
+        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies so often in a row is left down"
+    )
+    stable_s: float = _float(
+        "heron.executor.stable.s", 30.0, "s", 0.0, "a process that ran so long has its restart budget back"
+    )
+    stop_grace_s: float = _float(
+        "heron.executor.stop.grace.s", 3.0, "s", 0.0, "an orderly stop may take so long, then SIGKILL"
+    )
+    on_failure: str = field(
+        default="restart",
+        metadata={
+            "key": "topology.on.failure",
+            "unit": "",
+            "low": None,
+            "meaning": "restart or stop: what a component that cannot be constructed or initialised does to the run",
+        },
+    )
+
+    @property
+    def frame_max_bytes(self) -> int:
+        """No frame is larger; a larger one ends its session. A tuple, its batch, and room for heads."""
+        return 2 * self.tuple_max_bytes + self.batch_bytes + _MIB
+
+    @classmethod
+    def from_keys(cls, values: Mapping[str, object]) -> EngineSettings:
+        """Settings from ``{key: value}``; keys that are absent have their defaults.
+
+        Raises:
+            ConfigError: when a key is unknown, or a value is of the wrong type or below its range.
+        """
+        by_key = {str(each.metadata["key"]): each for each in fields(cls)}
+        chosen: dict[str, object] = {}
+        for key, value in values.items():
+            if key not in by_key:
+                msg = f"engine.{key}: unknown key{nearest(key, by_key)}; known: {known(by_key)}"
+                raise ConfigError(msg)
+            each = by_key[key]
+            chosen[each.name] = _checked(key, value, type(each.default), each.metadata["low"], each.metadata["unit"])
+        settings = cls(**chosen)  # type: ignore[arg-type]  # the types were checked against the defaults above
+        if settings.low_watermark_bytes >= settings.high_watermark_bytes:
+            msg = (
+                f"engine.heron.stmgr.low.watermark.bytes: {settings.low_watermark_bytes} bytes is not below "
+                f"heron.stmgr.high.watermark.bytes, {settings.high_watermark_bytes} bytes; lower it"
+            )
+            raise ConfigError(msg)
+        if settings.on_failure not in ("restart", "stop"):
+            msg = f"engine.topology.on.failure: {settings.on_failure!r} is neither 'restart' nor 'stop'"
+            raise ConfigError(msg)
+        return settings
+
+    def to_keys(self) -> dict[str, object]:
+        """The inverse of `from_keys`: every key with its value."""
+        return {str(each.metadata["key"]): getattr(self, each.name) for each in fields(self)}
+
+
+def setting_docs() -> tuple[tuple[str, str, str, str], ...]:
+    """``(key, default, unit, meaning)`` of each setting, for documentation and commands."""
+    return tuple(
+        (each.metadata["key"], str(each.default), each.metadata["unit"], each.metadata["meaning"])
+        for each in fields(EngineSettings)
+    )
+
+
+def _checked(key: str, value: object, kind: type, low: object, unit: str) -> object:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give a {kind.__name__} in {unit}"
+        raise ConfigError(msg)
+    if isinstance(low, int | float) and isinstance(value, int | float) and value < low:
+        msg = f"engine.{key}: {value} {unit} is below the least value, {low} {unit}"
+        raise ConfigError(msg)
+    return value

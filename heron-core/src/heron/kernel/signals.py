@@ -1,0 +1,56 @@
+"""Signals as something a poller can wait for.
+
+A handler that does the work itself runs between two arbitrary bytecodes; here it only marks, and the loop that owns
+the state reads the mark. The file descriptor wakes a poller in any thread.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from types import FrameType
+
+__all__ = ["Signals"]
+
+
+class Signals:
+    """Catches the given signals for the rest of the process's life. Made once, in the main thread."""
+
+    def __init__(self, caught: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:
+        self._reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
+        self._stop = False
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for each in caught:
+            signal.signal(each, self._mark)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether SIGTERM or SIGINT has come; once true it stays true."""
+        return self._stop
+
+    def fileno(self) -> int:
+        """Readable when a signal has come since the last `read`; register it with a poller."""
+        return self._reader
+
+    def read(self) -> tuple[signal.Signals, ...]:
+        """The signals that came since the last call, oldest first; never blocks."""
+        try:
+            numbers = os.read(self._reader, 4096)
+        except BlockingIOError:
+            return ()
+        for number in numbers:
+            self._mark(number, None)  # another thread may read before the main thread has run the handler
+        return tuple(signal.Signals(number) for number in numbers)
+
+    def _mark(self, number: int, _frame: FrameType | None) -> None:
+        if number in (signal.SIGTERM, signal.SIGINT):
+            self._stop = True
+
+
+def _pipe() -> tuple[int, int]:
+    """`os.pipe2` for systems without it; `os.pipe` is close-on-exec already."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    return reader, writer

@@ -1,0 +1,79 @@
+"""Amounts as people write them in configuration: cores, bytes with a unit, counts."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from heron.errors import ConfigError, known
+
+__all__ = ["LEAST_CORES", "parse_bytes", "parse_cores", "parse_count"]
+
+LEAST_CORES: Final = 0.001
+"""What is finer than a thousandth of a core no scheduler grants."""
+
+_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    **{
+        spelling: 1024**power
+        for power, letter in enumerate("kmgt", 1)
+        for spelling in (letter, f"{letter}b", f"{letter}ib")
+    },
+}
+_AMOUNT: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_MOST_BYTES: Final = 1 << 60  # far above any machine, and small enough for JSON readers with 64 bits
+_MOST_CORES: Final = 1_000_000.0
+
+
+def parse_bytes(value: object, place: str, least: int = 1) -> int:
+    """A number of bytes: 1073741824, "1073741824", "512MB", "1.5 GiB"; K, M, G and T are powers of 1024.
+
+    Raises:
+        ConfigError: when it is something else, below `least` bytes or above 1 EiB; begins with `place`.
+    """
+    number: float | None = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str) and (amount := _AMOUNT.fullmatch(value.strip())):
+        unit = _UNITS.get(amount[2].lower())
+        if unit is None:
+            msg = f"{place}: {value!r} has the unknown unit {amount[2]!r}; known: {known(_UNITS.keys() - {''})}"
+            raise ConfigError(msg)
+        number = (int(amount[1]) if "." not in amount[1] else float(amount[1])) * unit
+    if number is None or not least <= number <= _MOST_BYTES:
+        msg = f"{place}: {value!r} is not an amount of {least} bytes to 1 EiB; write bytes or a unit, as in '512MB'"
+        raise ConfigError(msg)
+    return int(number)
+
+
+def parse_cores(value: object, place: str, least: float = LEAST_CORES) -> float:
+    """A number of cores: 1, 0.5, "2.5".
+
+    Raises:
+        ConfigError: when it is something else, below `least` or above 1,000,000 cores; begins with `place`.
+    """
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = min(value, _MOST_CORES + 1)
+    elif isinstance(value, str) and (amount := _AMOUNT.fullmatch(value.strip())) and not amount[2]:
+        number = float(amount[1])
+    if not least <= number <= _MOST_CORES:
+        msg = f"{place}: {value!r} is not a number of cores from {least:g} to 1,000,000; write one as in 0.5"
+        raise ConfigError(msg)
+    return float(number)
+
+
+def parse_count(value: object, place: str) -> int:
+    """A positive integer: 3, "3".
+
+    Raises:
+        ConfigError: when it is something else; begins with `place`.
+    """
+    if isinstance(value, str) and re.fullmatch(r"\d{1,18}", value.strip(), re.ASCII):
+        value = int(value)
+    if type(value) is not int or value < 1:
+        msg = f"{place}: {value!r} is not an integer of 1 or more"
+        raise ConfigError(msg)
+    return value

@@ -1,0 +1,99 @@
+"""The physical plan: the packing plan, the topology, and where the stream managers live now.
+
+A plan is a frozen value with a version that grows by one at each change; data carries the version under which it
+was addressed. `PlanIndex` answers the questions that routing asks, once per plan instead of once per batch.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from heron.api.definition import TopologyDefinition
+
+__all__ = ["PhysicalPlan", "PlanIndex", "StreamManagerLocation", "TaskPlan", "TopologyState"]
+
+
+class TopologyState(enum.Enum):
+    """The life of a topology, as people see it."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    FAILED = "failed"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamManagerLocation:
+    """Where the stream manager of a container listens to its peers, and which incarnation of it that is."""
+
+    container_id: int
+    incarnation: int
+    endpoint: str
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """One task and its container."""
+
+    task_id: int
+    component: str
+    component_index: int
+    container_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """What runs where, now; `version` grows by one at each change, `epoch` is that of the leader who made it."""
+
+    version: int
+    epoch: int
+    topology_id: str
+    topology: TopologyDefinition
+    state: TopologyState
+    tasks: tuple[TaskPlan, ...]
+    stmgrs: tuple[StreamManagerLocation, ...]
+
+
+class PlanIndex:
+    """Look-ups over one physical plan; build one per plan and drop it with the plan."""
+
+    __slots__ = ("_by_component", "_downstream", "_upstream", "containers", "plan", "tasks")
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self.plan = plan
+        self.tasks: Mapping[int, TaskPlan] = MappingProxyType({task.task_id: task for task in plan.tasks})
+        self.containers: Mapping[int, StreamManagerLocation] = MappingProxyType(
+            {stmgr.container_id: stmgr for stmgr in plan.stmgrs}
+        )
+        by_component: dict[str, list[TaskPlan]] = {}
+        for task in sorted(plan.tasks, key=lambda task: (task.component_index, task.task_id)):
+            by_component.setdefault(task.component, []).append(task)
+        self._by_component = {
+            component: tuple(task.task_id for task in tasks) for component, tasks in by_component.items()
+        }
+        self._upstream: dict[str, frozenset[int]] = {}
+        downstream: dict[str, set[int]] = {component.name: set() for component in plan.topology.components}
+        for component in plan.topology.components:
+            sources = {subscription.component for subscription in component.inputs}
+            self._upstream[component.name] = frozenset(task for source in sources for task in self.tasks_of(source))
+            for source in sources:
+                downstream[source].update(self.tasks_of(component.name))
+        self._downstream = {component: tuple(sorted(tasks)) for component, tasks in downstream.items()}
+
+    def tasks_of(self, component: str) -> tuple[int, ...]:
+        """The task ids of a component, by component index; empty when it has none."""
+        return self._by_component.get(component, ())
+
+    def upstream_tasks(self, component: str) -> frozenset[int]:
+        """Every task that may send to a task of this component; KeyError when there is no such component."""
+        return self._upstream[component]
+
+    def downstream_tasks(self, component: str) -> tuple[int, ...]:
+        """Every task that a task of this component may send to, ascending; KeyError as above."""
+        return self._downstream[component]

@@ -1,0 +1,169 @@
+"""Whether a topology can run, judged from its definition alone: names, streams, inputs, groupings, numbers, cycles.
+
+The first problem in the order of declaration is raised; the same definition always gives the same error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from heron.api.api_constants import (
+    TOPOLOGY_COMPONENT_PARALLELISM,
+    TOPOLOGY_KEY_GROUPS,
+    TOPOLOGY_RELIABILITY_MODE,
+    TopologyReliabilityMode,
+)
+from heron.api.definition import (
+    COMPONENT_RUNTIME,
+    ComponentDefinition,
+    ComponentKind,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.errors import TopologyError, known, nearest
+from heron.planner.key_group import key_groups_of
+from heron.planner.logical_plan import find_cycle
+from heron.planner.verify_inputs import ENTRY, KEYED, verify_input
+
+__all__ = ["MAX_INSTANCES", "MAX_NAME_LENGTH", "verify"]
+
+MAX_INSTANCES: Final = 10_000
+"""Every stream manager holds the whole plan, and full meshes of links grow with its square."""
+
+MAX_NAME_LENGTH: Final = 200
+"""Names become file and node names, which end at 255 bytes, with room for a suffix."""
+
+_MODES: Final = tuple(mode.value for mode in TopologyReliabilityMode)
+_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+def verify(definition: TopologyDefinition) -> None:
+    """Returns when the topology can be planned and run.
+
+    Raises:
+        TopologyError: when it cannot; names the place, the value, the limit or what is known, and what to do.
+    """
+    _check_name(definition.name, "topology name")
+    _check_reliability(definition)
+    groups = key_groups_of(definition)
+    _check_component_names(definition)
+    components = {component.name: component for component in definition.components}
+    for component in definition.components:
+        _check_shape(component)
+        _check_outputs(component)
+        _check_parallelism(component, groups)
+    for component in definition.components:
+        for subscription in component.inputs:
+            verify_input(component, subscription, components)
+    _check_whole(definition)
+
+
+def _check_name(name: str, place: str) -> None:
+    if not name:
+        _refuse(f"{place} is empty; use letters, digits, '_' and '-'")
+    if not _NAME.fullmatch(name):
+        odd = next(sign for sign in name if not _NAME.fullmatch(sign))
+        reason = ", which separates the parts of paths and of metric names" if odd in "/\\." else ""
+        _refuse(f"{place} {name!r} has {odd!r} in it{reason}; use letters, digits, '_' and '-'")
+    if len(name) > MAX_NAME_LENGTH:
+        _refuse(f"{place} {name[:40]!r}... has {len(name)} characters, the limit is {MAX_NAME_LENGTH}; shorten it")
+    if name.startswith("__"):
+        _refuse(f"{place} {name!r} begins with '__', which is kept for the engine's own; choose another")
+
+
+def _check_reliability(definition: TopologyDefinition) -> None:
+    mode = definition.config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE.value)
+    if mode == "EFFECTIVELY_ONCE":
+        _refuse(
+            f"topology {definition.name!r}: {TOPOLOGY_RELIABILITY_MODE} EFFECTIVELY_ONCE is not supported yet, "
+            "as it needs checkpoints; use ATLEAST_ONCE"
+        )
+    if mode not in _MODES:
+        close = nearest(str(mode), _MODES)
+        _refuse(
+            f"topology {definition.name!r}: {TOPOLOGY_RELIABILITY_MODE} {mode!r} is unknown{close}; "
+            f"known: {known(_MODES)}"
+        )
+
+
+def _check_component_names(definition: TopologyDefinition) -> None:
+    for component in definition.components:
+        _check_name(component.name, "component name")
+    for name in _duplicates(component.name for component in definition.components):
+        _refuse(f"topology {definition.name!r}: two components have the name {name!r}; rename one")
+    if not any(component.kind is ComponentKind.SPOUT for component in definition.components):
+        _refuse(f"topology {definition.name!r} has no spout, so nothing would ever flow; add one")
+
+
+def _check_shape(component: ComponentDefinition) -> None:
+    if component.runtime != COMPONENT_RUNTIME:
+        _refuse(
+            f"component {component.name!r}: runtime {component.runtime!r} is not supported; "
+            f"supported: {COMPONENT_RUNTIME!r}"
+        )
+    if not ENTRY.fullmatch(component.entry):
+        _refuse(
+            f"component {component.name!r}: entry {component.entry!r} is not of the form 'module:Class'; "
+            "define the class at the top level of a module"
+        )
+    if component.kind is ComponentKind.SPOUT and component.inputs:
+        _refuse(f"spout {component.name!r} has inputs, which only a bolt can have; make it a bolt or drop them")
+    if component.kind is ComponentKind.SPOUT and not component.outputs:
+        _refuse(f"spout {component.name!r} has no outputs; declare at least one stream in 'outputs'")
+    if component.kind is ComponentKind.BOLT and not component.inputs:
+        _refuse(f"bolt {component.name!r} has no inputs, so it would never be called; give it 'inputs'")
+
+
+def _check_outputs(component: ComponentDefinition) -> None:
+    for name in _duplicates(output.name for output in component.outputs):
+        _refuse(f"component {component.name!r}: two output streams have the name {name!r}; rename one")
+    for output in component.outputs:
+        _check_name(output.name, f"component {component.name!r}: stream name")
+        _check_fields(component, output)
+
+
+def _check_fields(component: ComponentDefinition, output: StreamDefinition) -> None:
+    place = f"component {component.name!r}, stream {output.name!r}"
+    if "" in output.fields:
+        _refuse(f"{place}: a field has an empty name; name it")
+    for name in _duplicates(output.fields):
+        _refuse(f"{place}: two fields have the name {name!r}; rename one")
+
+
+def _check_parallelism(component: ComponentDefinition, groups: int) -> None:
+    place, count = f"component {component.name!r}: {TOPOLOGY_COMPONENT_PARALLELISM}", component.parallelism
+    if type(count) is not int or count < 1:
+        _refuse(f"{place} {count!r} is not an integer of 1 or more instances; raise it")
+    if count > MAX_INSTANCES:
+        _refuse(f"{place} {count} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
+    if count > groups and any(each.grouping.kind in KEYED for each in component.inputs):
+        _refuse(
+            f"{place} {count} exceeds {TOPOLOGY_KEY_GROUPS}, {groups} key groups, and a grouping by fields gives each "
+            f"instance at least one; lower it or raise {TOPOLOGY_KEY_GROUPS}"
+        )
+
+
+def _check_whole(definition: TopologyDefinition) -> None:
+    total = sum(component.parallelism for component in definition.components)
+    if total > MAX_INSTANCES:
+        _refuse(
+            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {total}, exceeds the limit of "
+            f"{MAX_INSTANCES} instances; lower some"
+        )
+    cycle = find_cycle(definition)
+    if cycle:
+        _refuse(
+            f"topology {definition.name!r}: the components form a cycle, {' -> '.join(cycle)}; "
+            "the end of a stream and an acked tree need a way without return, so drop one of these inputs"
+        )
+
+
+def _duplicates(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _refuse(message: str) -> None:
+    raise TopologyError(message)

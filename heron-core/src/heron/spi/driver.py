@@ -1,0 +1,45 @@
+"""What every driver of a choose-one family has in common, and how one is named to a process that must load it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+__all__ = ["Driver", "DriverRef"]
+
+
+class Driver(ABC):
+    """The root of all driver contracts.
+
+    A driver states the version of the contract it was written for and the optional things it can do; neither is
+    ever guessed from its methods.
+    """
+
+    spi_version: ClassVar[int]
+    """The integer version of the family's contract that this driver implements; checked when it is loaded."""
+
+    capabilities: ClassVar[frozenset[str]] = frozenset()
+    """Flags from the family's own list; the contract suite reads them."""
+
+    @classmethod
+    @abstractmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """Makes a driver from its own section of a profile (JSON values, keys without the family's prefix).
+
+        Called once in each process that needs the driver, from its main thread; may block up to 10 s.
+
+        Raises:
+            ConfigError: when a key is unknown or a value is not acceptable; names the key and the nearest known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class DriverRef:
+    """A driver that the command has chosen, for processes that load it without discovery: ``module:Class``."""
+
+    family: str
+    name: str
+    entry: str
+    options: dict[str, object] = field(default_factory=dict)

@@ -1,0 +1,113 @@
+"""Contract of the metrics sink family, and the records that sinks are given.
+
+A counter's value is the total since its process began (so that a lost record costs nothing); a gauge's is its value
+now; a histogram's holds the totals since its process began and merges by addition. Units stand with the metric:
+``tuples``, ``bytes``, ``s``, ``1``.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+from heron.spi.driver import Driver
+
+__all__ = [
+    "CAPABILITIES",
+    "SPI_VERSION",
+    "Event",
+    "Histogram",
+    "Metric",
+    "MetricKind",
+    "MetricsRecord",
+    "MetricsSink",
+    "Source",
+]
+
+SPI_VERSION = 1
+
+CAPABILITIES = frozenset({"events", "histograms"})
+"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms."""
+
+
+class MetricKind(enum.Enum):
+    """How values of a metric combine over time and over tasks."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts by bucket; `bounds` are inclusive upper bounds, ascending, `counts` has one more for what is above."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measurement: name, kind, unit, value, and labels such as the stream."""
+
+    name: str
+    kind: MetricKind
+    unit: str
+    value: float | Histogram
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which process a record is from; `component` and `task_id` are empty and 0 for the engine's own processes."""
+
+    topology: str
+    container_id: int
+    process: str
+    incarnation: int
+    component: str = ""
+    task_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened: what, to whom, when (wall-clock seconds), caused by which other event (an id or "")."""
+
+    id: str
+    name: str
+    at_s: float
+    subject: str
+    cause: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRecord:
+    """What one process reports at one moment (wall-clock seconds)."""
+
+    source: Source
+    at_s: float
+    metrics: tuple[Metric, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+class MetricsSink(Driver):
+    """Takes records to a monitoring system.
+
+    The metrics manager gives each sink a thread of its own and a bounded buffer: a sink that is slow or raises loses
+    its own records, counted under its name, and delays nobody else. Source: Heron's ``IMetricsSink``.
+    """
+
+    @abstractmethod
+    def process(self, record: MetricsRecord) -> None:
+        """Takes one record. Called from the sink's own thread; may block. An exception loses this record only."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Called from the same thread after each export interval and before `close`; may block up to 10 s."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Called last, from the same thread. Idempotent."""

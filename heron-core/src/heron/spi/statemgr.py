@@ -1,0 +1,130 @@
+"""Contract of the state manager family: small versioned values under nine kinds of node per topology.
+
+Versions are integers that grow at each change of a node and start at 1. Nothing here is on the data path: while the
+store is away, data flows on. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches added.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from heron.spi.driver import Driver
+
+__all__ = ["MUST_NOT_EXIST", "SPI_VERSION", "Hold", "NodeKind", "StateManager", "Versioned", "Watch"]
+
+SPI_VERSION = 1
+
+MUST_NOT_EXIST = 0
+"""As `expected` of `StateManager.set`: the node must not exist yet."""
+
+
+class NodeKind(enum.Enum):
+    """The kinds of node; each topology has at most one node of each kind."""
+
+    TOPOLOGY = "topologies"
+    PACKING_PLAN = "packingplans"
+    PHYSICAL_PLAN = "pplans"
+    EXECUTION_STATE = "executionstate"
+    TMANAGER_LOCATION = "tmanagers"
+    SCHEDULER_LOCATION = "schedulers"
+    CHECKPOINTS = "statefulcheckpoints"
+    LOCK = "locks"
+    REPORT = "reports"
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A node's value and its version (≥ 1)."""
+
+    value: bytes
+    version: int
+
+
+class Hold(Protocol):
+    """A node that exists for as long as its holder lives.
+
+    `epoch` is the node's version at the moment it was taken. It grows with every hold of that node, also across
+    holders and restarts, so that a message of a former holder can be told from one of the present holder.
+    """
+
+    @property
+    def epoch(self) -> int:
+        """The version at which this hold was taken (≥ 1)."""
+        ...
+
+    def lost(self) -> bool:
+        """Whether the hold is known to be lost; once true it stays true."""
+        ...
+
+    def release(self) -> None:
+        """Gives the node up and removes it; idempotent."""
+        ...
+
+
+class Watch(Protocol):
+    """A running watch."""
+
+    def close(self) -> None:
+        """Stops it; after this returns no further call is made. Idempotent."""
+        ...
+
+
+class StateManager(Driver):
+    """Keeps the nodes. Thread-safe. Every method may block up to 10 s, then raises `StateUnavailableError`.
+
+    Topology names are checked by the caller (``[A-Za-z0-9_-]``, at most 200 characters); a driver still refuses a
+    name that would leave its own folder or path.
+    """
+
+    max_value_bytes: ClassVar[int | None] = None
+    """The largest value the store takes (ZooKeeper: 1 MB), in bytes; None when only its space limits it."""
+
+    @abstractmethod
+    def get(self, kind: NodeKind, topology: str) -> Versioned | None:
+        """The node's value, or None when there is none. Never a half-written value."""
+
+    @abstractmethod
+    def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
+        """Writes the node whole and returns its new version.
+
+        With `expected`, only if the present version is that (`MUST_NOT_EXIST`: only if there is no node).
+
+        Raises:
+            StateConflictError: when `expected` does not hold; nothing was changed.
+            StateUnavailableError: when the store does not answer; the outcome is unknown.
+            StateError: when the store refuses (no permission, no space); nothing was changed.
+        """
+
+    @abstractmethod
+    def delete(self, kind: NodeKind, topology: str, *, expected: int | None = None) -> None:
+        """Removes the node; one that is not there is no error. Raises as `set` does."""
+
+    @abstractmethod
+    def list(self, kind: NodeKind) -> tuple[str, ...]:
+        """The names of all topologies that have a node of this kind, sorted."""
+
+    @abstractmethod
+    def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
+        """Calls `on_change` with the present value now, from this thread, and again after each change.
+
+        Later calls come from a thread of the driver, one at a time, at the latest 1 s after the change. Changes that
+        follow each other quickly may be folded into the last one. A call that raises is logged and the watch goes on.
+        """
+
+    @abstractmethod
+    def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
+        """Takes the node for as long as this process lives, or until `Hold.release`.
+
+        The node is gone (for `get`, `list` and watchers) soon after its holder is gone, also after ``kill -9``.
+
+        Raises:
+            StateConflictError: when another live process holds it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Releases the holds, ends the watches and closes the store. Idempotent."""

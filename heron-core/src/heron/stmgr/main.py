@@ -1,0 +1,43 @@
+"""Entry point of a stream manager: ``python -m heron.stmgr.main ROLEFILE``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.log import configure
+from heron.kernel.process import run_role
+from heron.kernel.role_spec import StmgrSpec, read_spec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.stmgr.counters import Counters
+from heron.stmgr.link_host import LinkHost
+from heron.stmgr.router import Router
+from heron.stmgr.stream_manager import StreamManager
+
+
+def main(signals: Signals) -> int:
+    """Runs until SIGTERM."""
+    spec = read_spec(Path(sys.argv[1]), StmgrSpec)
+    configure(
+        Path(spec.log_dir) / f"stmgr-{spec.container_id}.log",
+        topology=spec.topology,
+        container=spec.container_id,
+        process="stmgr",
+    )
+    settings = EngineSettings.from_keys(spec.settings)
+    reactor = Reactor()
+    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
+    router = Router(high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
+    StreamManager(LinkHost(spec, settings, reactor, sockets, router, Counters()))
+    reactor.on_readable(signals.fileno(), reactor.stop)
+    if not signals.stop_requested:
+        reactor.run()
+    sockets.close()
+    return 0
+
+
+if __name__ == "__main__":
+    run_role("stream manager", main)

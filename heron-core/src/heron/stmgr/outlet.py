@@ -1,0 +1,100 @@
+"""What waits for one task, and whose credit waits with it.
+
+Every destination has an outlet: the segments that its session's credit does not let through yet. Above the high
+watermark the task is a culprit: who sends to it gets no credit back for what it sends (the outlet holds the release)
+until the outlet is below the low watermark. So an outlet holds at most the high watermark plus one window of each
+producer, and nothing is dropped. Nobody waits in a circle, because a topology has no cycle and the credit between two
+stream managers is counted per destination task (design D6).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from heron.ipc.credit import CreditWindow
+
+__all__ = ["HeldRelease", "Outlet", "Releasable", "Segment"]
+
+Segment = bytes | memoryview
+
+
+class Releasable(Protocol):
+    """The producer side of a link, as an outlet sees it."""
+
+    def release(self, size_bytes: int) -> None:
+        """So much of what it sent no longer takes room here."""
+        ...
+
+
+@dataclass(slots=True)
+class HeldRelease:
+    """Credit that is kept back from a producer, and the other congested outlets that its frame went to."""
+
+    producer: Releasable
+    size_bytes: int
+    others: list[Outlet] = field(default_factory=list)
+
+
+class Outlet:
+    """The segments for one task, in order."""
+
+    __slots__ = ("_held", "_high_bytes", "_low_bytes", "congested", "queue", "queued_bytes", "task_id", "window")
+
+    def __init__(self, task_id: int, *, high_bytes: int, low_bytes: int) -> None:
+        self.task_id = task_id
+        self.queue: deque[Segment] = deque()
+        self.queued_bytes = 0
+        self.window: CreditWindow | None = None  # None: no session, so everything waits
+        self.congested = False
+        self._high_bytes = high_bytes
+        self._low_bytes = low_bytes
+        self._held: list[HeldRelease] = []
+
+    def put(self, segment: Segment) -> None:
+        """Appends a segment."""
+        self.queue.append(segment)
+        self.queued_bytes += len(segment)
+        if self.queued_bytes > self._high_bytes:
+            self.congested = True
+
+    def ready(self) -> Segment | None:
+        """The first segment, when credit lets it through now; it stays."""
+        if self.window is None or not self.queue:
+            return None
+        head = self.queue[0]
+        return head if self.window.allows(len(head)) else None
+
+    def pop(self) -> Segment:
+        """Takes the first segment, spending credit for it; only after `ready`."""
+        assert self.window is not None  # noqa: S101  # `ready` has seen it
+        segment = self.queue.popleft()
+        self.queued_bytes -= len(segment)
+        self.window.spend(len(segment))
+        if self.congested and self.queued_bytes <= self._low_bytes:
+            self.congested = False
+        return segment
+
+    def hold(self, release: HeldRelease) -> None:
+        """Keeps back a producer's credit until this outlet is no longer congested."""
+        self._held.append(release)
+
+    def unheld(self) -> list[HeldRelease]:
+        """What was kept back, once the congestion is over; empty before."""
+        if self.congested or not self._held:
+            return []
+        held, self._held = self._held, []
+        return held
+
+    def forget(self, producer: Releasable) -> None:
+        """Drops what is kept back for a producer that is gone."""
+        self._held = [release for release in self._held if release.producer is not producer]
+
+    def open(self, window_bytes: int) -> None:
+        """A session of the task has begun."""
+        self.window = CreditWindow(window_bytes)
+
+    def close(self) -> None:
+        """The task's session has ended; what waits, waits on."""
+        self.window = None

@@ -1,0 +1,69 @@
+"""What a peer sends to this stream manager: its session, and the room it has per destination task."""
+
+from __future__ import annotations
+
+from heron.ipc.credit import CreditGrant
+from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_frame_header
+from heron.ipc.lane import ReceiveLane
+from heron.ipc.socket import Hub
+from heron.stmgr.counters import Counters
+from heron.stmgr.outlet import Releasable
+from heron.stmgr.router import Router
+
+__all__ = ["PeerInbound"]
+
+
+class _TaskRoom:
+    """A producer for the router: one peer's data for one task."""
+
+    __slots__ = ("grant",)
+
+    def __init__(self) -> None:
+        self.grant = CreditGrant()
+
+    def release(self, size_bytes: int) -> None:
+        self.grant.release(size_bytes)
+
+
+class PeerInbound:
+    """One session of one peer."""
+
+    def __init__(self, container_id: int, incarnation: int, identity: bytes, session: int) -> None:
+        self.container_id = container_id
+        self.incarnation = incarnation
+        self.identity = identity
+        self._session = session
+        self._lane = ReceiveLane(session)
+        self._rooms: dict[int, _TaskRoom] = {}
+
+    def receive(self, task_id: int, size_bytes: int) -> Releasable:
+        """`heron.stmgr.router.PeerProducers`."""
+        room = self._rooms.get(task_id)
+        if room is None:
+            room = self._rooms[task_id] = _TaskRoom()
+        room.grant.receive(size_bytes)
+        return room
+
+    def producers(self) -> tuple[Releasable, ...]:
+        """Every producer of this session."""
+        return tuple(self._rooms.values())
+
+    def handle(self, frame: bytes, router: Router, counters: Counters) -> None:
+        """Routes a data frame.
+
+        Raises:
+            RemoteProtocolError: when it breaks the rules; the session must end.
+        """
+        _, session, sequence = parse_frame_header(frame)
+        counters.lost_frames += self._lane.accept(session, sequence)
+        counters.frames_from_peers += 1
+        counters.bytes_from_peers += len(frame) - FRAME_HEADER_BYTES
+        router.route_from_peer(frame, self)
+
+    def send_credits(self, hub: Hub) -> None:
+        """Tells the peer what was released since the last time, per task."""
+        for task_id, room in self._rooms.items():
+            released = room.grant.due()
+            if released is not None:
+                header = frame_header(FrameKind.CREDIT, self._session, 0)
+                hub.send(self.identity, header + credit_body(task_id, released))

@@ -1,0 +1,127 @@
+"""Where segments go: from a frame into the outlets of the tasks they are addressed to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from heron.ipc.frame import FRAME_HEADER_BYTES, segment_routes
+from heron.stmgr.end_markers import EndMarkers
+from heron.stmgr.outlet import HeldRelease, Outlet, Releasable, Segment
+
+__all__ = ["PeerProducers", "Router"]
+
+
+class PeerProducers(Protocol):
+    """A peer's link, as the router sees it: a producer for each destination task."""
+
+    def receive(self, task_id: int, size_bytes: int) -> Releasable:
+        """The producer for that task, after counting `size_bytes` as received."""
+        ...
+
+
+class Router:
+    """Puts segments into outlets and decides when the room they take is released to their producers."""
+
+    def __init__(self, *, high_bytes: int, low_bytes: int) -> None:
+        self._high_bytes = high_bytes
+        self._low_bytes = low_bytes
+        self._holding: set[int] = set()
+        self.outlets: dict[int, Outlet] = {}
+        self.touched: set[int] = set()
+        self.end_markers = EndMarkers()
+        self.unroutable_segments = 0
+
+    def set_tasks(self, task_ids: Iterable[int]) -> tuple[Outlet, ...]:
+        """Makes outlets for the tasks of a plan; returns those of tasks that are gone, with what waited in them."""
+        wanted = set(task_ids)
+        for task_id in wanted - self.outlets.keys():
+            self.outlets[task_id] = Outlet(task_id, high_bytes=self._high_bytes, low_bytes=self._low_bytes)
+        gone = tuple(self.outlets.pop(task_id) for task_id in self.outlets.keys() - wanted)
+        for outlet in gone:
+            self.unroutable_segments += len(outlet.queue)
+            outlet.congested = False
+            self._pass_on(outlet)
+        return gone
+
+    def route(self, data: bytes, producer: Releasable) -> None:
+        """Routes a frame of a local instance; its room is released as a whole.
+
+        Raises:
+            RemoteProtocolError: when a segment does not fit into the frame; what came before it was routed.
+        """
+        full: list[Outlet] = []
+        for start, end, destinations in segment_routes(data):
+            segment = _cut(data, start, end)
+            for task_id in destinations:
+                outlet = self._put(task_id, segment)
+                if outlet is not None and outlet.congested:
+                    full.append(outlet)
+            self.end_markers.notice(data, start, segment, destinations)
+        self._settle(HeldRelease(producer, len(data) - FRAME_HEADER_BYTES, full))
+
+    def route_from_peer(self, data: bytes, producers: PeerProducers) -> None:
+        """Routes a frame of a peer; room is released per destination task.
+
+        Raises:
+            RemoteProtocolError: when a segment does not fit into the frame; what came before it was routed.
+        """
+        for start, end, destinations in segment_routes(data):
+            segment = _cut(data, start, end)
+            for task_id in destinations:
+                outlet = self._put(task_id, segment)
+                full = [outlet] if outlet is not None and outlet.congested else []
+                self._settle(HeldRelease(producers.receive(task_id, end - start), end - start, full))
+            self.end_markers.notice(data, start, segment, destinations)
+
+    def resend_end_markers(self, task_id: int) -> None:
+        """Puts the END markers for a task behind what waits for it: its session is new."""
+        for marker in self.end_markers.of(task_id):
+            self._put(task_id, marker)
+
+    def release_held(self) -> None:
+        """Passes on what outlets held back, where their congestion is over."""
+        for task_id in tuple(self._holding):
+            outlet = self.outlets.get(task_id)
+            if outlet is None or not outlet.congested:
+                self._holding.discard(task_id)
+                if outlet is not None:
+                    self._pass_on(outlet)
+
+    def culprits(self) -> frozenset[int]:
+        """The tasks whose outlets are congested."""
+        return frozenset(task_id for task_id, outlet in self.outlets.items() if outlet.congested)
+
+    def forget(self, producer: Releasable) -> None:
+        """A producer is gone."""
+        for outlet in self.outlets.values():
+            outlet.forget(producer)
+
+    def _put(self, task_id: int, segment: Segment) -> Outlet | None:
+        outlet = self.outlets.get(task_id)
+        if outlet is None:
+            self.unroutable_segments += 1
+            return None
+        outlet.put(segment)
+        self.touched.add(task_id)
+        return outlet
+
+    def _pass_on(self, outlet: Outlet) -> None:
+        for release in outlet.unheld():
+            self._settle(release)
+
+    def _settle(self, release: HeldRelease) -> None:
+        """Releases the room, or hands the release to an outlet that is congested."""
+        while release.others:
+            outlet = release.others.pop()
+            if outlet.congested:
+                outlet.hold(release)
+                self._holding.add(outlet.task_id)
+                return
+        release.producer.release(release.size_bytes)
+
+
+def _cut(data: bytes, start: int, end: int) -> Segment:
+    """A segment of a frame: by reference where it is most of the frame, else copied, so as not to pin the whole."""
+    view = memoryview(data)[start:end]
+    return view if 2 * (end - start) >= len(data) else bytes(view)

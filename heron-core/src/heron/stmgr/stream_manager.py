@@ -1,0 +1,137 @@
+"""The shell of the stream manager: joins router, links, plan and metrics on one event loop."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import socket
+
+from heron.clock import monotonic_s, wall_s
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
+from heron.ipc.envelope import Envelope, body_of, control_frame
+from heron.ipc.locator import TManagerChannel
+from heron.ipc.metrics_codec import publish_message
+from heron.ipc.process_metrics import process_metrics
+from heron.planner.codec import decode_physical_plan
+from heron.planner.physical_plan import PlanIndex
+from heron.spi.metricsink import Event, MetricsRecord, Source
+from heron.stmgr.culprits import Culprits
+from heron.stmgr.instance_links import InstanceLinks
+from heron.stmgr.link_host import LinkHost
+from heron.stmgr.peer_links import PeerLinks
+from heron.stmgr.task_reports import TaskReports
+from heron.stmgr.telemetry import metrics_of, pressure_event
+
+__all__ = ["StreamManager"]
+
+_log = logging.getLogger(__name__)
+
+
+class StreamManager:
+    """Routes between the instances of a container and the other stream managers."""
+
+    def __init__(self, host: LinkHost) -> None:
+        self._host = host
+        self._plan_version = 0
+        self._culprits = Culprits()
+        self._event_numbers = itertools.count(1)
+        self._events: list[Event] = []
+        self._reports = TaskReports()
+        self._instances = InstanceLinks(host, self._reports, self._forward_report)
+        self._peers = PeerLinks(host)
+        spec, reactor = host.spec, host.reactor
+        self._metrics = host.sockets.push_to(metricsmgr_endpoint(host.run_dir, spec.container_id))
+        self._tmanager = TManagerChannel(
+            reactor,
+            host.sockets,
+            executor_endpoint(host.run_dir, spec.container_id),
+            process="stmgr",
+            on_connect=self._say_hello,
+            on_envelope=self._handle,
+        )
+        reactor.every(host.settings.heartbeat_s, self._beat)
+        reactor.every(host.settings.metrics_export_s, self._publish)
+        reactor.at_round_end(self._end_round)
+
+    def _end_round(self) -> None:
+        """Sends what the round has gathered: segments, then the credit that their going has freed."""
+        router = self._host.router
+        if router.touched:
+            touched, router.touched = router.touched, set()
+            self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
+        router.release_held()
+        self._instances.send_credits()
+        self._peers.send_credits()
+        congested = router.culprits()
+        if congested != self._culprits.present():
+            self._report_pressure(congested)
+
+    def _report_pressure(self, congested: frozenset[int]) -> None:
+        for change in self._culprits.update(congested, monotonic_s()):
+            outlet = self._host.router.outlets.get(change.task_id)
+            pressure = pb.Pressure(
+                task_id=change.task_id,
+                container_id=self._host.spec.container_id,
+                on=change.on,
+                buffered_bytes=outlet.queued_bytes if outlet else 0,
+            )
+            self._tmanager.send(Envelope(pressure=pressure))
+            number = next(self._event_numbers)
+            self._events.append(pressure_event(self._host.spec.container_id, number, change, wall_s()))
+
+    def _say_hello(self) -> None:
+        spec = self._host.spec
+        hello = pb.StmgrHello(
+            container_id=spec.container_id,
+            incarnation=spec.incarnation,
+            endpoint=self._peers.endpoint,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            tasks=self._reports.all(),
+        )
+        self._tmanager.send(Envelope(stmgr_hello=hello))
+        for task_id in self._culprits.present():
+            pressure = pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True)
+            self._tmanager.send(Envelope(pressure=pressure))
+
+    def _beat(self) -> None:
+        spec = self._host.spec
+        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
+        self._tmanager.send(Envelope(heartbeat=beat))
+
+    def _handle(self, envelope: Envelope) -> None:
+        body = body_of(envelope)
+        if body == "plan":
+            self._take_plan(envelope)
+        elif body == "task_report_seen":
+            self._instances.send(envelope.task_report_seen.task_id, envelope)
+        elif body == "refused":
+            _log.error("the topology manager refuses: %s", envelope.refused.reason)
+
+    def _take_plan(self, envelope: Envelope) -> None:
+        if envelope.plan.version < self._plan_version:
+            return
+        index = PlanIndex(decode_physical_plan(envelope.plan.document, "plan from the topology manager"))
+        self._plan_version = envelope.plan.version
+        self._host.router.set_tasks(index.tasks)
+        self._peers.set_plan(index)
+        self._instances.send_plan(envelope)
+        _log.info("physical plan %d: %d tasks", self._plan_version, len(index.tasks))
+
+    def _forward_report(self, report: pb.TaskReport) -> None:
+        self._tmanager.send(Envelope(task_report=report))
+
+    def _publish(self) -> None:
+        host = self._host
+        spec = host.spec
+        metrics = metrics_of(host.router, host.counters, self._culprits, monotonic_s())
+        record = MetricsRecord(
+            Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),
+            wall_s(),
+            (*metrics, *process_metrics()),
+            tuple(self._events),
+        )
+        self._events.clear()
+        self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))

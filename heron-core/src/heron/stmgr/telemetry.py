@@ -1,0 +1,38 @@
+"""The stream manager's metrics and events as a record. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from heron.ipc.metric_names import BACKPRESSURE, OUTLET_BYTES
+from heron.spi.metricsink import Event, Metric, MetricKind
+from heron.stmgr.counters import Counters
+from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.router import Router
+
+__all__ = ["metrics_of", "pressure_event"]
+
+
+def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: float) -> list[Metric]:
+    """Every metric of the routing, at a moment (monotonic seconds)."""
+    metrics = [
+        Metric(name.replace("_", "-"), MetricKind.COUNTER, "bytes" if "bytes" in name else "frames", value)
+        for name, value in asdict(counters).items()
+    ]
+    metrics.append(Metric("unroutable-segments", MetricKind.COUNTER, "segments", router.unroutable_segments))
+    metrics.extend(
+        Metric(OUTLET_BYTES, MetricKind.GAUGE, "bytes", outlet.queued_bytes, {"task": str(task_id)})
+        for task_id, outlet in router.outlets.items()
+    )
+    metrics.extend(
+        Metric(BACKPRESSURE, MetricKind.COUNTER, "s", total_s, {"task": str(task_id)})
+        for task_id, total_s in culprits.totals_s(now_s).items()
+    )
+    return metrics
+
+
+def pressure_event(container_id: int, number: int, change: PressureChanged, at_s: float) -> Event:
+    """The event of a culprit's coming or going, at a moment (wall-clock seconds)."""
+    name = "backpressure-started" if change.on else "backpressure-ended"
+    attributes = {} if change.on else {"duration_s": f"{change.duration_s:.3f}"}
+    return Event(f"stmgr-{container_id}-{number}", name, at_s, f"task-{change.task_id}", "", attributes)

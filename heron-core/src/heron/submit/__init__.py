@@ -1,0 +1,1 @@
+"""The `heron` command: loads a topology, submits it, watches it."""

@@ -1,0 +1,39 @@
+"""Ctrl-C, SIGTERM and a hang-up as a wish that is looked at between two steps, so that no step is cut in half."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+__all__ = ["Interrupts"]
+
+_CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """Catches the signals while it is entered; any number of them is one wish. Main thread only."""
+
+    def __init__(self) -> None:
+        self._wish = threading.Event()
+        self._before: dict[signal.Signals, object] = {}
+
+    def requested(self) -> bool:
+        """Whether one has come; once true it stays true."""
+        return self._wish.is_set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for one for at most that long; whether one has come."""
+        return self._wish.wait(timeout_s)
+
+    def __enter__(self) -> Interrupts:
+        for each in _CAUGHT:
+            self._before[each] = signal.signal(each, self._mark)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each, handler in self._before.items():
+            signal.signal(each, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+
+    def _mark(self, _number: int, _frame: FrameType | None) -> None:
+        self._wish.set()

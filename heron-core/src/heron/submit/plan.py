@@ -1,0 +1,45 @@
+"""``heron plan``: what would run where, without running anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+
+from heron.submit.interrupts import Interrupts
+from heron.submit.loaded import LoadingTopology
+from heron.submit.overrides import parse_overrides
+from heron.submit.plan_tree import plan_document, plan_tree
+from heron.submit.prepare import find_profile, prepare
+
+__all__ = ["plan"]
+
+
+@click.command()
+@click.argument("target", metavar="FILE[:NAME]")
+@click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--profile", default="local", show_default=True, help="Where it would run.")
+@click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+def plan(
+    target: str,
+    arguments: tuple[str, ...],
+    profile: str,
+    config_path: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
+    overrides = parse_overrides(settings)
+    with Interrupts() as interrupts, LoadingTopology(target, arguments) as loading:
+        found = find_profile(profile, config_path, overrides)
+        prepared = prepare(loading.result(interrupts.requested), found, overrides)
+    if as_json:
+        data = msgspec.json.encode(plan_document(prepared, found.packing.name))
+        print(msgspec.json.format(data, indent=2).decode())
+    else:
+        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name))

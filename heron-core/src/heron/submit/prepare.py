@@ -1,0 +1,52 @@
+"""From a file and a profile to something that can be run or shown, with nothing changed anywhere yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from heron.errors import PackingError, UsageError
+from heron.kernel.drivers import Drivers
+from heron.kernel.loading import open_driver
+from heron.kernel.profiles import Profile, load_profile
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.verify import verify
+from heron.spi.packing import Packing
+from heron.submit.loaded import LoadedTopology
+from heron.submit.overrides import Overrides
+
+__all__ = ["Prepared", "find_profile", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A verified topology and its packing plan."""
+
+    loaded: LoadedTopology
+    plan: PackingPlan
+
+
+def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
+    """The profile with its drivers found.
+
+    Raises:
+        ConfigError: when it, or something in it, is unknown or wrong.
+        PluginError: when a driver is missing or does not work.
+    """
+    return load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
+
+
+def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> Prepared:
+    """Verifies and packs the topology.
+
+    Raises:
+        UsageError: when it cannot run; says why.
+    """
+    loaded = replace(loaded, definition=overrides.configured(loaded.definition))
+    verify(loaded.definition)
+    try:
+        plan = open_driver(profile.packing, Packing).pack(loaded.definition)
+    except PackingError as error:
+        msg = f"topology {loaded.definition.name!r}: {error}"
+        raise UsageError(msg) from error
+    return Prepared(loaded, plan)

@@ -1,0 +1,132 @@
+"""Watches a run until it ends, is interrupted, or its time is up, and passes on what its tasks print meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError
+from heron.ipc.status import TopologyStatus
+from heron.spi.scheduler import SchedulerState
+from heron.submit.environment import Environment
+from heron.submit.execution_state import ExecutionState
+from heron.submit.interrupts import Interrupts
+from heron.submit.outputs import Outputs
+from heron.submit.view import View
+from heron.submit.watcher import ENDED, Watcher
+
+__all__ = ["Outcome", "Vigil"]
+
+_LOOK_S = 0.1  # a person sees no delay, and two or three processes of work a second are not worth saving
+_STATUS_S = 0.25
+_JOB_S = 1.0  # how often the scheduler is asked, while the topology manager says nothing
+_LEAVE_S = 6.0  # an executor stops its children and leaves within 5 s
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended; `status` is the last that was to be had."""
+
+    state: str
+    reason: str = ""
+    interrupted: bool = False
+    status: TopologyStatus | None = None
+
+
+class Vigil:
+    """One watch over one run."""
+
+    def __init__(self, environment: Environment, run: ExecutionState, view: View, outputs: Outputs) -> None:
+        self._environment = environment
+        self._run = run
+        self._view = view
+        self._outputs = outputs
+        self._watcher = Watcher(environment.statemgr, run)
+        self._status: TopologyStatus | None = None
+        self._said: set[str] = set()
+
+    def keep(self, interrupts: Interrupts, deadline_s: float | None) -> Outcome:
+        """Watches; when this returns every line that was printed so far is shown, and the job may still run."""
+        try:
+            outcome = self._until_end(interrupts, deadline_s)
+            if outcome.state == "killed":
+                self._stop()
+            else:
+                self._let_leave(interrupts)
+            self._pump(final=True)
+            if report := self._watcher.report():
+                self._take(report)  # its counts include what was counted on the way out
+            return replace(outcome, status=self._status)
+        finally:
+            self._watcher.close()
+
+    def _until_end(self, interrupts: Interrupts, deadline_s: float | None) -> Outcome:
+        look_at_s = job_at_s = 0.0
+        while True:
+            now_s = monotonic_s()
+            if now_s >= look_at_s:
+                look_at_s = now_s + _STATUS_S
+                self._look()
+            if self._status and self._status.state in ENDED:
+                return Outcome(self._status.state, self._status.error)
+            if interrupts.requested():
+                return Outcome("killed", "interrupted", interrupted=True)
+            if deadline_s is not None and now_s >= deadline_s:
+                return Outcome("killed", "its --timeout is up")
+            if now_s >= job_at_s:
+                job_at_s = now_s + _JOB_S
+                if lost := self._lost():
+                    return lost
+            self._pump()
+            interrupts.wait(_LOOK_S)
+
+    def _look(self) -> None:
+        if status := self._watcher.look():
+            self._take(status)
+
+    def _take(self, status: TopologyStatus) -> None:
+        self._status = status
+        self._view.show(status)
+        of_tasks = (f"{each.component}/{each.task_id}: {each.last_error}" for each in status.tasks if each.last_error)
+        for error in (*status.errors, *of_tasks):
+            if error not in self._said:
+                self._said.add(error)
+                self._view.note(f"heron: error: {error}")
+
+    def _lost(self) -> Outcome | None:
+        """The outcome when the job has ended without its topology manager having said so."""
+        try:
+            state, containers = self._environment.scheduler.status(self._run.topology)
+        except HeronError:
+            return None  # asked again in a moment
+        if state is SchedulerState.RUNNING:
+            return None
+        if report := self._watcher.report():
+            self._take(report)
+            return Outcome(report.state, report.error)
+        reasons = [f"container {each.container_id}: {each.last_error}" for each in containers if each.last_error]
+        return Outcome("failed", "; ".join(reasons) or "its containers ended without a report")
+
+    def _let_leave(self, interrupts: Interrupts) -> None:
+        """Waits for the processes of a topology that ended to leave by themselves, with their last words."""
+        deadline_s = monotonic_s() + _LEAVE_S
+        while monotonic_s() < deadline_s and not interrupts.requested():
+            self._pump()
+            try:
+                if self._environment.scheduler.status(self._run.topology)[0] is not SchedulerState.RUNNING:
+                    return
+            except HeronError:
+                return
+            interrupts.wait(_LOOK_S / 2)
+
+    def _stop(self) -> None:
+        """Ends the job, so that its last words can be shown."""
+        try:
+            self._environment.scheduler.kill(self._run.topology)
+        except HeronError as error:
+            self._view.note(f"heron: error: {error}")
+
+    def _pump(self, *, final: bool = False) -> None:
+        lines = list(self._outputs.lines(final=final))
+        if lines:
+            self._view.lines(lines)

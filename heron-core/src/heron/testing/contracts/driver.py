@@ -1,0 +1,82 @@
+"""What every driver must do, whatever its family, and the one way to skip a case of a contract.
+
+A suite is a class with a fixture for the driver; a driver's test subclasses it and overrides `driver_class`,
+`family`, `name` and `options`.
+"""
+
+from __future__ import annotations
+
+import abc
+import difflib
+
+import pytest
+
+from heron.errors import ConfigError
+from heron.kernel.drivers import FAMILIES, Drivers
+from heron.kernel.loading import contract_version, open_driver
+from heron.spi.driver import Driver, DriverRef
+from heron.spi.metricsink import MetricsSink
+from heron.spi.statemgr import StateManager
+
+__all__ = ["DriverContract", "requires"]
+
+
+def requires(driver: Driver, flag: str) -> None:
+    """Skips the case unless the driver declares the capability; the only skip that a contract test may use."""
+    if flag not in driver.capabilities:
+        pytest.skip(f"{type(driver).__name__} does not declare the capability {flag!r}")
+
+
+class DriverContract(abc.ABC):
+    """The cases that every driver meets. Subclasses say which driver, and how it is configured for tests."""
+
+    family: str
+    """The family, as in the entry-point group ``heron.FAMILY``."""
+
+    name: str
+    """The name a profile chooses the driver by."""
+
+    driver_class: type[Driver]
+    """The class behind the entry point."""
+
+    @pytest.fixture
+    def options(self) -> dict[str, object]:
+        """The driver's section of a profile for one test; override it where a key has no default fit for tests."""
+        return {}
+
+    def test_is_found_by_its_name(self) -> None:
+        """The entry point is the only way into the driver: a wrong one would show only at a user's first run."""
+        ref = Drivers().resolve(self.family, self.name, {})
+        assert ref.entry == f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
+
+    def test_states_the_version_of_its_contract(self) -> None:
+        """The version is what keeps an old driver from half-working with a new core."""
+        assert self.driver_class.spi_version == contract_version(FAMILIES[self.family])
+
+    def test_opens_in_a_process_that_does_no_discovery(self, options: dict[str, object]) -> None:
+        """Role processes load drivers by reference, with the options as JSON gave them."""
+        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
+        driver = open_driver(DriverRef(self.family, self.name, entry, options), FAMILIES[self.family])
+        assert type(driver) is self.driver_class
+        if isinstance(driver, StateManager | MetricsSink):
+            driver.close()
+
+    def test_refuses_an_unknown_option_and_names_it(self, options: dict[str, object]) -> None:
+        """A misspelt key that is ignored is a setting that silently does not hold."""
+        with pytest.raises(ConfigError, match="no_such_option"):
+            self.driver_class.open({**options, "no_such_option": 1})
+
+    def test_names_the_nearest_option(self, options: dict[str, object]) -> None:
+        """Most unknown keys are typing mistakes; the message has the right key in it."""
+        for key, value in options.items():
+            misspelt = key[:-1] + "_"
+            if not difflib.get_close_matches(misspelt, [key], n=1, cutoff=0.6):
+                continue
+            rest = {other: kept for other, kept in options.items() if other != key}
+            with pytest.raises(ConfigError, match=key):
+                self.driver_class.open({**rest, misspelt: value})
+
+    def test_declares_only_capabilities_of_its_family(self) -> None:
+        """A flag that the family does not know would be read by nobody."""
+        module = __import__(FAMILIES[self.family].__module__, fromlist=["CAPABILITIES"])
+        assert self.driver_class.capabilities <= getattr(module, "CAPABILITIES", self.driver_class.capabilities)

@@ -1,0 +1,389 @@
+"""The contract suite of schedulers, with its faults: killed containers, deaf ones, and a killed command.
+
+It runs `heron.testing.fake_executor` in place of the executor; the driver's options must make it do so. A driver's
+test::
+
+    class TestMyScheduler(SchedulerContract):
+        name = "mine"
+        driver_class = MyScheduler
+
+        @pytest.fixture
+        def options(self, tmp_path: Path) -> dict[str, object]:
+            return {"executor": [*FAKE_EXECUTOR]}
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import pytest
+
+from heron.errors import SchedulerError
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, Scheduler, SchedulerState
+from heron.testing.contracts.driver import DriverContract, requires
+from heron.testing.fake_executor import Alive, alive
+from heron.testing.pytest_plugin import wait_until
+
+__all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract"]
+
+FAKE_EXECUTOR = (sys.executable, "-P", "-m", "heron.testing.fake_executor")
+"""The command that a driver under test is to run with the path of a spec."""
+
+_START_S = 20.0
+_GONE_S = 20.0
+
+_HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hidden", "a" * 5000]
+
+
+class Bench:
+    """Makes jobs whose fake executors report into one folder, and knows what became of them."""
+
+    def __init__(self, folder: Path, run_root: Path) -> None:
+        self._folder = folder
+        self._run_root = run_root
+        self.jobs: list[str] = []
+
+    def spec(self, topology: str, container_id: int, task: str = "serve") -> ContainerSpec:
+        """The spec of one container; `task` is what the fake executor does."""
+        unused = DriverRef("none", "none", "none:None")
+        return ContainerSpec(
+            topology=topology,
+            topology_id=f"{topology}-1",
+            container_id=container_id,
+            attempt=1,
+            run_dir=str(self.run_dir(topology)),
+            log_dir=str(self.log_dir(topology)),
+            package_uri="",
+            statemgr=unused,
+            uploader=unused,
+            settings={"fake": task},
+        )
+
+    def job(self, topology: str, *tasks: str, attached: bool = False) -> Job:
+        """A job with one container per task, from 0."""
+        self.jobs.append(topology)
+        specs = tuple(self.spec(topology, number, task) for number, task in enumerate(tasks))
+        return Job(topology, f"{topology}-1", specs, attached)
+
+    def run_dir(self, topology: str) -> Path:
+        """Where the job's sockets would be; the scheduler makes and removes it."""
+        return self._run_root / topology
+
+    def log_dir(self, topology: str) -> Path:
+        """Where its executors say what they are; it stays."""
+        return self._folder / "logs" / topology
+
+    def wait(self, topology: str, container_id: int, attempt: int = 1) -> Alive:
+        """The container's executor, once its `attempt`-th one is up."""
+
+        def up() -> Alive | None:
+            found = alive(self.log_dir(topology), container_id)
+            return found if found is not None and found.attempt == attempt else None
+
+        found = wait_until(up, _START_S, f"attempt {attempt} of container {container_id} of {topology}")
+        assert found is not None
+        return found
+
+    def wait_until_nothing_is_left(self, topology: str, *executors: Alive) -> None:
+        """The executors and their children are gone, and so is the run directory."""
+        for executor in executors:
+            for pid in (executor.pid, executor.child):
+                wait_until(functools.partial(_ended, pid), _GONE_S, f"process {pid} is gone")
+        wait_until(lambda: not self.run_dir(topology).exists(), _GONE_S, "the run directory is gone")
+
+
+class SchedulerContract(DriverContract):
+    """Subclass it; give `name`, `driver_class` and the fixture `options`."""
+
+    family = "scheduler"
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        """Jobs with short run directories, as socket paths need them."""
+        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+            yield Bench(tmp_path, Path(run_root))
+
+    @pytest.fixture
+    def scheduler(self, options: dict[str, object], bench: Bench) -> Iterator[Scheduler]:
+        """The scheduler under test; its jobs are killed at the end."""
+        scheduler = self._open(options)
+        yield scheduler
+        for topology in bench.jobs:
+            scheduler.kill(topology)
+
+    @pytest.fixture
+    def other(self, options: dict[str, object], scheduler: Scheduler) -> Scheduler:
+        """A scheduler as another command has it; opened from the same options, it shares nothing but the world."""
+        assert scheduler is not None
+        return self._open(options)
+
+    @pytest.fixture
+    def command(self, options: dict[str, object]) -> Iterator[Callable[[Job], subprocess.Popen[str]]]:
+        """Schedules a job from a process of its own, which then waits to be killed."""
+        started: list[subprocess.Popen[str]] = []
+        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
+
+        def start(job: Job) -> subprocess.Popen[str]:
+            module = "heron.testing.contracts.scheduler_actor"
+            arguments = [entry, json.dumps(options), msgspec.json.encode(job).decode()]
+            process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
+            started.append(process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "scheduled\n"
+            return process
+
+        yield start
+        for process in started:
+            process.kill()
+            process.communicate()
+
+    # -- starting
+
+    def test_every_container_starts_once_with_private_files(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Sockets without keys lie in the run directory, secrets in the spec: both are the user's alone."""
+        scheduler.schedule(bench.job("t", "serve", "serve", "serve"))
+        executors = [bench.wait("t", number) for number in range(3)]
+        assert len({each.pid for each in executors}) == 3
+        assert [each.attempt for each in executors] == [1, 1, 1]
+        assert {each.spec_mode for each in executors} == {0o600}
+        assert {each.run_dir_mode for each in executors} == {0o700}
+        state, containers = scheduler.status("t")
+        assert state is SchedulerState.RUNNING
+        assert containers == tuple(ContainerStatus(number, True, 1) for number in range(3))
+
+    def test_a_name_that_runs_is_refused_and_left_alone(
+        self, scheduler: Scheduler, other: Scheduler, bench: Bench
+    ) -> None:
+        """A second submit of a name must not touch the first."""
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        for each in (scheduler, other):
+            with pytest.raises(SchedulerError, match="'t'"):
+                each.schedule(bench.job("t", "serve"))
+        assert bench.wait("t", 0).pid == pid
+
+    def test_a_job_that_cannot_start_leaves_nothing(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A refusal must not leave half a job, and the name is free for the next try."""
+        bench.log_dir("t").parent.mkdir(parents=True, exist_ok=True)
+        bench.log_dir("t").write_text("a file where a directory belongs")
+        with pytest.raises(SchedulerError):
+            scheduler.schedule(bench.job("t", "serve"))
+        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert not bench.run_dir("t").exists()
+        bench.log_dir("t").unlink()
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+
+    def test_two_jobs_run_side_by_side(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Killing one topology must not be felt by another, whose name begins alike."""
+        scheduler.schedule(bench.job("t", "serve"))
+        scheduler.schedule(bench.job("t-2", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t-2", 0)
+        scheduler.kill("t")
+        bench.wait_until_nothing_is_left("t", first)
+        assert scheduler.status("t-2")[1] == (ContainerStatus(0, True, 1),)
+        assert runs(second.pid)
+
+    # -- ends
+
+    def test_a_killed_container_comes_back_alone(self, scheduler: Scheduler, bench: Bench) -> None:
+        """The machine kills one executor: it has a new attempt, says why, and nobody else notices."""
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        os.kill(second.pid, signal.SIGKILL)
+        again = bench.wait("t", 1, attempt=2)
+        assert again.pid != second.pid
+        assert bench.wait("t", 0).pid == first.pid
+        containers = scheduler.status("t")[1]
+        assert containers[0] == ContainerStatus(0, True, 1)
+        assert (containers[1].running, containers[1].attempts) == (True, 2)
+        assert containers[1].last_error
+
+    def test_a_killed_container_leaves_no_children(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A new attempt beside the old one's processes would run the same tasks twice."""
+        scheduler.schedule(bench.job("t", "parent"))
+        first = bench.wait("t", 0)
+        assert runs(first.child)
+        os.kill(first.pid, signal.SIGKILL)
+        bench.wait("t", 0, attempt=2)
+        wait_until(lambda: not runs(first.child), _GONE_S, "the child of the killed executor is gone")
+
+    def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
+        """The back-off goes on for as long as the job does; the reason is the executor's own."""
+        scheduler.schedule(bench.job("t", "crash"))
+
+        def tried_thrice() -> ContainerStatus | None:
+            (container,) = scheduler.status("t")[1]
+            return container if container.attempts >= 3 and container.last_error else None
+
+        container = wait_until(tried_thrice, _START_S, "a third attempt")
+        assert container is not None
+        assert "asked to crash" in container.last_error
+
+    def test_exit_code_0_ends_a_container_for_good(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A finished topology is not started again, and its last container ends the job."""
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        os.kill(second.pid, signal.SIGUSR1)
+        wait_until(lambda: not scheduler.status("t")[1][1].running, _GONE_S, "container 1 ended")
+        assert scheduler.status("t") == (
+            SchedulerState.RUNNING,
+            (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1)),
+        )
+        os.kill(first.pid, signal.SIGUSR1)
+        bench.wait_until_nothing_is_left("t", first, second)
+        ended = {SchedulerState.ENDED, SchedulerState.ABSENT}
+        wait_until(lambda: scheduler.status("t")[0] in ended, _GONE_S, "the job ended")
+        wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), _GONE_S, "the name is free")
+
+    def test_kill_leaves_nothing(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Another command ends the job: orderly executors, deaf ones and children, all gone when it returns."""
+        scheduler.schedule(bench.job("t", "serve", "deaf", "parent"))
+        executors = [bench.wait("t", number) for number in range(3)]
+        other.kill("t")
+        assert [runs(pid) for each in executors for pid in (each.pid, each.child)] == [False] * 6
+        assert not bench.run_dir("t").exists()
+        assert other.status("t") == (SchedulerState.ABSENT, ())
+        other.kill("t")
+
+    def test_a_killed_job_can_be_scheduled_again(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Kill and submit again is what people do all day; attempts begin anew."""
+        for _ in range(2):
+            scheduler.schedule(bench.job("t", "serve"))
+            bench.wait("t", 0)
+            scheduler.kill("t")
+
+    # -- changes
+
+    def test_restart_is_of_one_container(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """The container has a new attempt when the call returns; the others keep theirs."""
+        requires(scheduler, "restart")
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        other.restart("t", 1)
+        assert not runs(second.pid)
+        assert bench.wait("t", 1, attempt=2).pid != second.pid
+        assert bench.wait("t", 0).pid == first.pid
+        assert scheduler.status("t")[1][1].attempts == 2
+
+    def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Scaling a topology leaves the containers that stay alone."""
+        requires(scheduler, "update")
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        other.update("t", [bench.spec("t", 2), bench.spec("t", 3)], [1])
+        assert not runs(second.pid)
+        third = bench.wait("t", 3)
+        bench.wait("t", 2)
+        assert [each.container_id for each in scheduler.status("t")[1]] == [0, 2, 3]
+        assert bench.wait("t", 0).pid == first.pid
+        other.update("t", [], [3])
+        assert not runs(third.pid)
+
+    def test_an_update_that_fails_changes_nothing(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Half an update would leave a plan that nobody wrote."""
+        requires(scheduler, "update")
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        pids = [bench.wait("t", number).pid for number in range(2)]
+        before = scheduler.status("t")
+        new = bench.spec("t", 2)
+        for add, remove in (([new, bench.spec("t", 0)], [1]), ([new], [9]), ([new, new], [])):
+            with pytest.raises(SchedulerError):
+                scheduler.update("t", add, remove)
+            assert scheduler.status("t") == before
+        assert [bench.wait("t", number).pid for number in range(2)] == pids
+
+    def test_what_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:
+        """An unknown name is an error that names it; ending it is none."""
+        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.links("t") == ()
+        scheduler.kill("t")
+        attempts: list[Callable[[], None]] = [
+            lambda: scheduler.restart("t", 0),
+            lambda: scheduler.update("t", [bench.spec("t", 0)], []),
+        ]
+        for attempt in attempts:
+            with pytest.raises(SchedulerError, match="t"):
+                attempt()
+        scheduler.schedule(bench.job("t", "serve"))
+        with pytest.raises(SchedulerError, match="9"):
+            scheduler.restart("t", 9)
+
+    @pytest.mark.parametrize("topology", _HOSTILE_NAMES)
+    def test_a_hostile_name_is_refused(self, scheduler: Scheduler, bench: Bench, topology: str) -> None:
+        """A name that leaves the driver's own folder would end or overwrite what is not a job."""
+        attempts: list[Callable[[], object]] = [
+            lambda: scheduler.schedule(Job(topology, "t-1", (bench.spec("t", 0),))),
+            lambda: scheduler.kill(topology),
+            lambda: scheduler.restart(topology, 0),
+            lambda: scheduler.status(topology),
+            lambda: scheduler.links(topology),
+        ]
+        for attempt in attempts:
+            with pytest.raises(SchedulerError):
+                attempt()
+
+    # -- the command's own end
+
+    def test_an_attached_job_ends_with_its_command_also_on_kill_9(
+        self, scheduler: Scheduler, bench: Bench, command: Callable[[Job], subprocess.Popen[str]]
+    ) -> None:
+        """`heron run` may be killed by anything; within seconds nothing of it is left."""
+        requires(scheduler, "attached")
+        process = command(bench.job("t", "serve", "parent", attached=True))
+        executors = [bench.wait("t", number) for number in range(2)]
+        process.kill()
+        bench.wait_until_nothing_is_left("t", *executors)
+        wait_until(lambda: scheduler.status("t")[0] is SchedulerState.ABSENT, _GONE_S, "the job is gone")
+
+    def test_a_detached_job_survives_its_command(
+        self, scheduler: Scheduler, bench: Bench, command: Callable[[Job], subprocess.Popen[str]]
+    ) -> None:
+        """`heron submit` returns, the terminal is closed, and the topology goes on and is kept running."""
+        process = command(bench.job("t", "serve"))
+        first = bench.wait("t", 0)
+        process.kill()
+        process.wait()
+        os.kill(first.pid, signal.SIGKILL)
+        bench.wait("t", 0, attempt=2)
+        assert scheduler.status("t")[0] is SchedulerState.RUNNING
+
+    def _open(self, options: dict[str, object]) -> Scheduler:
+        return cast("Scheduler", self.driver_class.open(options))
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, zombies aside; 0 stands for none."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return not Path("/proc/self/stat").exists()
+
+
+def _ended(pid: int) -> bool:
+    return not runs(pid)
+
+
+def _can_schedule(scheduler: Scheduler, job: Job) -> bool:
+    try:
+        scheduler.schedule(job)
+    except SchedulerError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""A process of its own that schedules a job, for the cases in which the command itself is killed.
+
+``python -m heron.testing.contracts.scheduler_actor ENTRY OPTIONS JOB``; writes ``scheduled`` and waits to be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import msgspec
+
+from heron.kernel.loading import open_driver
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import Job, Scheduler
+
+__all__: list[str] = []
+
+
+def _main(entry: str, options: str, job: str) -> None:
+    scheduler = open_driver(DriverRef("scheduler", "actor", entry, json.loads(options)), Scheduler)
+    scheduler.schedule(msgspec.json.decode(job, type=Job))
+    sys.stdout.write("scheduled\n")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

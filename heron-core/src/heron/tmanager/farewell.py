@@ -1,0 +1,74 @@
+"""The end of a topology: its report is written, then every executor is told to stop."""
+
+from __future__ import annotations
+
+import logging
+
+from heron.clock import monotonic_s
+from heron.errors import StateError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.reactor import Reactor
+from heron.ipc.status import TopologyStatus
+from heron.tmanager.containers import Containers
+from heron.tmanager.state_store import StateStore
+from heron.tmanager.stop_sequence import StopSequence
+
+__all__ = ["Farewell"]
+
+_REPORT_ATTEMPTS = 5
+_REPORT_RETRY_S = 0.5
+_LOOK_S = 0.1
+
+_log = logging.getLogger(__name__)
+
+
+class Farewell:
+    """Does nothing until it is begun."""
+
+    def __init__(
+        self, reactor: Reactor, store: StateStore, containers: Containers, container_ids: tuple[int, ...]
+    ) -> None:
+        self._reactor = reactor
+        self._store = store
+        self._containers = containers
+        self._container_ids = container_ids
+        self._sequence: StopSequence | None = None
+        self._reason = ""
+
+    def begin(self, report: TopologyStatus, reason: str) -> None:
+        """The topology is over."""
+        self._reason = reason
+        self._sequence = StopSequence(self._container_ids, monotonic_s())
+        self._write(report, _REPORT_ATTEMPTS)
+        self._tell()
+        self._reactor.every(_LOOK_S, self._tell)
+
+    def connected(self, container_id: int) -> None:
+        """An executor has said hello."""
+        if self._sequence is not None:
+            self._sequence.connected(container_id)
+            self._tell()
+
+    def confirmed(self, container_id: int) -> None:
+        """An executor has heard that it is to stop."""
+        if self._sequence is not None:
+            self._sequence.confirmed(container_id)
+            self._tell()
+
+    def _write(self, report: TopologyStatus, attempts: int) -> None:
+        assert self._sequence is not None  # noqa: S101  # `begin` has made it
+        try:
+            self._store.save_report(report)
+        except StateError as error:
+            _log.error("the report cannot be written, %d attempts left: %s", attempts - 1, error)  # noqa: TRY400
+            if attempts > 1:
+                self._reactor.after(_REPORT_RETRY_S, lambda: self._write(report, attempts - 1))
+                return
+        self._sequence.report_settled()
+
+    def _tell(self) -> None:
+        if self._sequence is None:
+            return
+        for container_id in self._sequence.due(self._containers.executors(), monotonic_s()):
+            self._containers.send_to_executor(container_id, Envelope(stop=pb.Stop(reason=self._reason)))

@@ -1,0 +1,32 @@
+"""What a leader begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron.api.definition import TopologyDefinition
+from heron.ipc.status import TopologyStatus
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import PhysicalPlan
+from heron.tmanager.topology_state import LifePhase
+
+__all__ = ["Inheritance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """The submitted topology, this leader's epoch, and what a former leader has left, if there was one."""
+
+    definition: TopologyDefinition
+    packing: PackingPlan
+    topology_id: str
+    epoch: int
+    started_at_s: float
+    plan: PhysicalPlan | None = None
+    report: TopologyStatus | None = None
+
+    def first_phase(self) -> LifePhase:
+        """Where the topology is in its life: as the report says, or else the plan."""
+        if self.report is not None:
+            return LifePhase(self.report.state)
+        return LifePhase(self.plan.state.value) if self.plan else LifePhase.STARTING

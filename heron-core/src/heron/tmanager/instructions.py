@@ -1,0 +1,53 @@
+"""What the leader wants done; the shell does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from heron.ipc.status import TopologyStatus
+from heron.planner.physical_plan import PhysicalPlan
+
+__all__ = ["EndTopology", "Instruction", "NoteEvent", "NotifyHook", "PublishPlan", "SendPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """Write this plan, then send it to every stream manager."""
+
+    plan: PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SendPlan:
+    """Send this plan, when it is written, to the stream manager of one container."""
+
+    container_id: int
+    plan: PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class EndTopology:
+    """Write the report and stop every container."""
+
+    report: TopologyStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEvent:
+    """Write this into the event log."""
+
+    name: str
+    subject: str
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyHook:
+    """Tell the observers."""
+
+    hook: str
+    facts: dict[str, object] = field(default_factory=dict)
+
+
+Instruction = PublishPlan | SendPlan | EndTopology | NoteEvent | NotifyHook

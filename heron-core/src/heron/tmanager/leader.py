@@ -1,0 +1,249 @@
+"""The decisions of the leading topology manager. Pure: events in, instructions out.
+
+The plan follows from the registrations (`assignment`), the end of the topology from its tasks: all ended is finished;
+one that failed, or any process that was given up, is a failure where `topology.on.failure` says stop.
+"""
+
+from __future__ import annotations
+
+from heron.clock import Clock
+from heron.errors import HeronError
+from heron.ipc.status import TopologyStatus
+from heron.kernel.settings import EngineSettings
+from heron.planner.physical_plan import StreamManagerLocation
+from heron.spi.metricsink import MetricsRecord
+from heron.state_machine import StateMachine
+from heron.tmanager.assignment import Assignment
+from heron.tmanager.error_list import ErrorList
+from heron.tmanager.inheritance import Inheritance
+from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.metrics_cache import MetricsCache
+from heron.tmanager.pressure_board import PressureBoard
+from heron.tmanager.process_news import ProcessNews
+from heron.tmanager.registry import Registration, Registry
+from heron.tmanager.status_parts import component_statuses, culprits
+from heron.tmanager.task_table import TaskEvent, TaskNews, TaskTable
+from heron.tmanager.topology_state import ENDED, SHOWN, TABLE, LifeEvent, LifePhase
+
+__all__ = ["Leader"]
+
+_FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
+
+_COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
+
+
+class Leader:
+    """Everything that one leader knows and decides."""
+
+    def __init__(self, inheritance: Inheritance, settings: EngineSettings, clock: Clock) -> None:
+        self._given = inheritance
+        self._clock = clock
+        self._stop_on_failure = settings.on_failure == "stop"
+        self._assignment = Assignment(
+            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.epoch
+        )
+        self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
+        self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
+        self._registry = Registry(settings.silence_s)
+        self._tasks = TaskTable(inheritance.packing)
+        self._metrics = MetricsCache()
+        self._pressure = PressureBoard()
+        self._errors = ErrorList()
+        self._error = inheritance.report.error if inheritance.report else ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the topology is over."""
+        return self._life.state in ENDED
+
+    def begin(self) -> list[Instruction]:
+        """The first instructions."""
+        if self._given.report is not None:
+            return [EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
+        return [PublishPlan(self._plan)] if self._plan else []
+
+    def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
+        """A stream manager is there.
+
+        Raises:
+            HeronError: when it is of a container that the packing plan does not have, or was replaced; says so.
+        """
+        container_id = location.container_id
+        if container_id not in {container.container_id for container in self._given.packing.containers}:
+            msg = f"container {container_id} is not in packing plan {self._given.packing.id!r}"
+            raise HeronError(msg)
+        registration = self._registry.register(location, self._clock.monotonic_s())
+        if registration is Registration.STALE:
+            msg = f"stream manager of container {container_id}: incarnation {location.incarnation} was replaced"
+            raise HeronError(msg)
+        instructions: list[Instruction] = []
+        if registration is not Registration.SAME:
+            facts = {"incarnation": str(location.incarnation)}
+            instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
+            instructions += self._lift(self._pressure.forget(container_id, self._clock.wall_s()))
+        before = self._plan
+        instructions += self._replan()
+        if self._plan is before and before is not None:
+            instructions.append(SendPlan(container_id, before))
+        return instructions
+
+    def stmgr_heard(self, container_id: int) -> list[Instruction]:
+        """A stream manager gave a sign of life."""
+        if self._registry.heard(container_id, self._clock.monotonic_s()):
+            return [NoteEvent("stmgr-heard-again", f"stmgr-{container_id}")]
+        return []
+
+    def task_reported(self, news: TaskNews, totals: MetricsRecord | None = None) -> list[Instruction]:
+        """A task says how it is; with its end come its last metrics."""
+        if totals is not None:
+            self.metrics_arrived(totals)
+        if not self._tasks.take(news):
+            return []
+        component, container_id = self._tasks.place(news.task_id)
+        facts = {"component": component, "container": str(container_id)}
+        instructions: list[Instruction] = [NoteEvent(f"task-{news.event.name.lower()}", f"task-{news.task_id}", facts)]
+        if news.event is TaskEvent.FAILED:
+            error = news.error or f"{self._who(news.task_id)}: failed without a reason"
+            self._errors.add(error)
+            if self._stop_on_failure:
+                instructions += self._end(LifeEvent.FAILED, error)
+        return instructions + self._finish_if_done()
+
+    def process_reported(self, news: ProcessNews) -> list[Instruction]:
+        """An executor says what became of a process."""
+        who = self._who(news.task_id) if news.task_id else f"{news.process} of container {news.container_id}"
+        error = f"{who} {_FATES[news.event]}: {news.reason}" if news.event in _FATES else ""
+        if news.task_id:
+            task_news = TaskNews(news.task_id, news.incarnation, news.event, error, news.restarts)
+            if not self._tasks.take(task_news):
+                return []
+            error = self._tasks.last_error(news.task_id) if error else ""
+        if not error or self.ended:
+            return []
+        self._errors.add(error)
+        if news.event is TaskEvent.GIVEN_UP and self._stop_on_failure:
+            return self._end(LifeEvent.FAILED, error)
+        return []
+
+    def metrics_arrived(self, record: MetricsRecord) -> None:
+        """Figures and events of any process."""
+        self._metrics.take(record, self._clock.monotonic_s())
+        for event in record.events:
+            if event.name == "user-error" and (message := event.attributes.get("message", "")):
+                self._errors.add(message)
+                self._tasks.note_error(record.source.task_id, message)
+
+    def pressure_reported(self, task_id: int, container_id: int, *, on: bool) -> list[Instruction]:
+        """A stream manager names a culprit, or says that it is none any more."""
+        changed = self._pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s())
+        if changed is None:
+            return []
+        if not on:
+            return self._lift(((task_id, changed),))
+        return [
+            NoteEvent("backpressure-started", f"task-{task_id}", {"reporter": str(container_id)}),
+            NotifyHook("heron_backpressure_started", {"topology": self._given.definition.name, "task_id": task_id}),
+        ]
+
+    def state_asked(self, state: str) -> list[Instruction]:
+        """A command asks for ``running``, ``paused`` or ``killed``.
+
+        Raises:
+            HeronError: when that cannot be; says why.
+        """
+        event = _COMMANDS.get(state)
+        if event is None:
+            msg = f"state {state!r} cannot be asked for; known: {', '.join(map(repr, sorted(_COMMANDS)))}"
+            raise HeronError(msg)
+        if event is LifeEvent.KILLED and not self.ended:
+            return self._end(event, "")
+        if not self._life.allows(event):
+            msg = f"topology {self._given.definition.name!r} is {self._life.state.value}, it cannot become {state}"
+            raise HeronError(msg)
+        self._life.handle(event)
+        return self._replan()
+
+    def tick(self) -> list[Instruction]:
+        """Time has passed."""
+        instructions: list[Instruction] = []
+        for container_id in self._registry.newly_silent(self._clock.monotonic_s()):
+            self._errors.add(f"the stream manager of container {container_id} is silent; its host or network may hang")
+            instructions.append(NoteEvent("stmgr-silent", f"stmgr-{container_id}"))
+        return instructions
+
+    def note_error(self, error: str) -> None:
+        """Something that people should see went wrong in the topology manager itself."""
+        self._errors.add(error)
+
+    def status(self) -> TopologyStatus:
+        """What people are told."""
+        if self._given.report is not None:
+            return self._given.report
+        return TopologyStatus(
+            topology=self._given.definition.name,
+            topology_id=self._given.topology_id,
+            state=SHOWN[self._life.state].value,
+            started_at_s=self._given.started_at_s,
+            error=self._error,
+            plan_version=self._plan.version if self._plan else 0,
+            first_tuple_at_s=self._metrics.first_tuple_at_s,
+            components=component_statuses(
+                self._given.definition, self._given.packing, self._metrics, self._clock.monotonic_s()
+            ),
+            tasks=self._tasks.statuses(),
+            backpressure=culprits(self._pressure, self._tasks),
+            errors=self._errors.texts(),
+        )
+
+    def _replan(self) -> list[Instruction]:
+        """A new plan, if who is there or the state asks for one."""
+        if self.ended:
+            return []
+        state = SHOWN[self._life.state]
+        plan = self._assignment.next_plan(self._plan, self._registry.locations(), state)
+        if plan is None or plan is self._plan:
+            return []
+        self._plan = plan
+        if self._life.state is LifePhase.STARTING:
+            self._life.handle(LifeEvent.PLANNED)
+        facts: dict[str, object] = {"topology": self._given.definition.name, "version": plan.version}
+        instructions: list[Instruction] = [
+            NoteEvent("plan-changed", "plan", {"version": str(plan.version), "state": state.value}),
+            PublishPlan(plan),
+            NotifyHook("heron_plan_changed", facts),
+        ]
+        return instructions + self._finish_if_done()
+
+    def _finish_if_done(self) -> list[Instruction]:
+        done = self._tasks.all_ended() and self._life.allows(LifeEvent.FINISHED)
+        return self._end(LifeEvent.FINISHED, "") if done else []
+
+    def _end(self, event: LifeEvent, error: str) -> list[Instruction]:
+        if not self._life.allows(event):
+            return []
+        state = self._life.handle(event)
+        self._error = error
+        facts = {"state": state.value, **({"error": error} if error else {})}
+        return [
+            NoteEvent("topology-ended", "topology", facts),
+            EndTopology(self.status(), f"the topology is {state.value}"),
+        ]
+
+    def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        for task_id, duration_s in ended:
+            facts: dict[str, object] = {
+                "topology": self._given.definition.name,
+                "task_id": task_id,
+                "duration_s": duration_s,
+            }
+            instructions.append(
+                NoteEvent("backpressure-ended", f"task-{task_id}", {"duration_s": f"{duration_s:.3f}"})
+            )
+            instructions.append(NotifyHook("heron_backpressure_ended", facts))
+        return instructions
+
+    def _who(self, task_id: int) -> str:
+        component, container_id = self._tasks.place(task_id)
+        name = self._given.definition.name
+        return f"topology {name!r}, component {component!r}, task {task_id} (container {container_id})"

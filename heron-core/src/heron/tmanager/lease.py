@@ -1,0 +1,51 @@
+"""The leadership: the state node TMANAGER_LOCATION, held for as long as this process lives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from heron.errors import StateConflictError, StateUnavailableError
+from heron.ipc.reactor import Reactor
+from heron.kernel.tmanager_location import TManagerLocation, encode_location
+from heron.spi.statemgr import Hold, NodeKind, StateManager
+
+__all__ = ["Lease"]
+
+_RETRY_S = 0.1  # a standby takes over within two seconds (design section 4)
+
+_log = logging.getLogger(__name__)
+
+
+class Lease:
+    """Tries until it is the leader's; then `on_taken` is called once, with the epoch."""
+
+    def __init__(self, reactor: Reactor, statemgr: StateManager, topology: str) -> None:
+        self._reactor = reactor
+        self._statemgr = statemgr
+        self._topology = topology
+        self._hold: Hold | None = None
+        self._waits = False
+
+    def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
+        """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
+        try:
+            self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, encode_location(location))
+        except (StateConflictError, StateUnavailableError) as error:
+            if not self._waits:
+                _log.info("standing by: %s", error)
+                self._waits = True
+            self._reactor.after(_RETRY_S, lambda: self.take(location, on_taken))
+            return
+        _log.info("leading, epoch %d", self._hold.epoch)
+        on_taken(self._hold.epoch)
+
+    def lost(self) -> bool:
+        """Whether somebody else may lead by now."""
+        return self._hold is not None and self._hold.lost()
+
+    def release(self) -> None:
+        """Gives it up; idempotent."""
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None

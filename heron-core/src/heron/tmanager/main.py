@@ -1,0 +1,89 @@
+"""Entry point of a topology manager: ``python -m heron.tmanager.main ROLEFILE``."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from heron.errors import StateConflictError
+from heron.ipc.endpoint import metricsmgr_endpoint, tmanager_endpoint
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.loading import open_driver
+from heron.kernel.log import configure
+from heron.kernel.process import run_role
+from heron.kernel.role_spec import TManagerSpec, read_spec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.kernel.telemetry import Telemetry
+from heron.kernel.tmanager_location import TManagerLocation
+from heron.spi.metricsink import Source
+from heron.spi.statemgr import StateManager
+from heron.tmanager.lease import Lease
+from heron.tmanager.service import Service, ServiceHost
+from heron.tmanager.state_store import StateStore
+
+__all__ = ["lead"]
+
+_CONTAINER = 0
+_LINGER_S = 0.5  # the last answers and stops are on their way
+
+
+def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: SocketContext) -> Lease:
+    """Sets everything up on the reactor: leads as soon as the state manager lets it."""
+    run_dir = Path(spec.run_dir)
+    settings = EngineSettings.from_keys(spec.settings)
+    endpoint = tmanager_endpoint(run_dir, _CONTAINER, spec.incarnation)
+    hub = sockets.hub(endpoint)  # before anybody can read where it is
+    hooks = ThreadedHooks(spec.hooks)
+    store = StateStore(statemgr, spec.topology, spec.topology_id)
+    telemetry = Telemetry(
+        sockets.push_to(metricsmgr_endpoint(run_dir, _CONTAINER)),
+        Source(spec.topology, _CONTAINER, "tmanager", spec.incarnation),
+    )
+    lease = Lease(reactor, statemgr, spec.topology)
+
+    def begin(epoch: int) -> None:
+        host = ServiceHost(settings, reactor, hub, store, telemetry, hooks)
+        Service(host, store.inheritance(epoch)).begin()
+
+    def check_lease() -> None:
+        if lease.lost():
+            msg = f"another topology manager leads {spec.topology!r} now, or may"
+            raise StateConflictError(msg)
+
+    reactor.every(settings.heartbeat_s, check_lease)
+    location = TManagerLocation(endpoint, spec.topology_id, os.getpid(), socket.gethostname())
+    lease.take(location, begin)
+    return lease
+
+
+def main(signals: Signals) -> int:
+    """Leads, or stands by, until SIGTERM."""
+    spec = read_spec(Path(sys.argv[1]), TManagerSpec)
+    configure(
+        Path(spec.log_dir) / f"tmanager-{_CONTAINER}.log",
+        topology=spec.topology,
+        container=_CONTAINER,
+        process="tmanager",
+    )
+    reactor = Reactor()
+    sockets = SocketContext()
+    statemgr = open_driver(spec.statemgr, StateManager)
+    try:
+        lease = lead(spec, statemgr, reactor, sockets)
+        reactor.on_readable(signals.fileno(), reactor.stop)
+        if not signals.stop_requested:
+            reactor.run()
+        lease.release()
+    finally:
+        statemgr.close()
+        sockets.close(linger_s=_LINGER_S)
+    return 0
+
+
+if __name__ == "__main__":
+    run_role("topology manager", main)

@@ -1,0 +1,62 @@
+"""Plans on their way out: written first, then sent; while the state manager is away they wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from heron.errors import StateError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.reactor import Reactor
+from heron.planner.codec import encode
+from heron.planner.physical_plan import PhysicalPlan
+from heron.tmanager.containers import Containers
+from heron.tmanager.state_store import StateStore
+
+__all__ = ["PlanDesk"]
+
+_RETRY_S = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class PlanDesk:
+    """Publishes the newest plan; one that was overtaken while it waited is never sent."""
+
+    def __init__(
+        self, reactor: Reactor, store: StateStore, containers: Containers, on_error: Callable[[str], None]
+    ) -> None:
+        self._reactor = reactor
+        self._store = store
+        self._containers = containers
+        self._on_error = on_error
+        self._newest: PhysicalPlan | None = None
+        self._written: PhysicalPlan | None = None
+
+    def publish(self, plan: PhysicalPlan) -> None:
+        """Writes a plan and sends it to every stream manager."""
+        self._newest = plan
+        try:
+            self._store.save_plan(plan)
+        except StateError as error:
+            text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
+            _log.error("%s", text)  # noqa: TRY400
+            self._on_error(text)
+            self._reactor.after(_RETRY_S, lambda: self._again(plan))
+            return
+        self._written = plan
+        self._containers.send_to_stmgrs(_message(plan))
+
+    def send(self, container_id: int, plan: PhysicalPlan) -> None:
+        """Sends a plan to one stream manager, unless it still has to be written."""
+        if plan is self._written:
+            self._containers.send_to_stmgr(container_id, _message(plan))
+
+    def _again(self, plan: PhysicalPlan) -> None:
+        if plan is self._newest:
+            self.publish(plan)
+
+
+def _message(plan: PhysicalPlan) -> Envelope:
+    return Envelope(plan=pb.Plan(version=plan.version, document=encode(plan)))

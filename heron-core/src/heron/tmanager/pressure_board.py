@@ -1,0 +1,42 @@
+"""Who holds back its spouts, as the stream managers report it, and since when. Pure."""
+
+from __future__ import annotations
+
+__all__ = ["PressureBoard"]
+
+
+class PressureBoard:
+    """Culprits by task; a task is one as long as any stream manager says so. Times are wall-clock seconds."""
+
+    def __init__(self) -> None:
+        self._reporters: dict[int, set[int]] = {}
+        self._since: dict[int, float] = {}
+
+    def report(self, task_id: int, container_id: int, *, on: bool, now_s: float) -> float | None:
+        """Takes a report; 0.0 when the task became a culprit, how long it was one (s) when it stopped, else None."""
+        reporters = self._reporters.setdefault(task_id, set())
+        if on:
+            reporters.add(container_id)
+            if task_id not in self._since:
+                self._since[task_id] = now_s
+                return 0.0
+            return None
+        reporters.discard(container_id)
+        if reporters:
+            return None
+        del self._reporters[task_id]
+        since = self._since.pop(task_id, None)
+        return None if since is None else max(0.0, now_s - since)
+
+    def forget(self, container_id: int, now_s: float) -> tuple[tuple[int, float], ...]:
+        """A stream manager begins anew: its reports are over; ``(task, duration)`` of those that ends."""
+        ended = []
+        for task_id in [task for task, reporters in self._reporters.items() if container_id in reporters]:
+            duration_s = self.report(task_id, container_id, on=False, now_s=now_s)
+            if duration_s is not None:
+                ended.append((task_id, duration_s))
+        return tuple(ended)
+
+    def culprits(self) -> dict[int, float]:
+        """Since when each culprit is one, by task."""
+        return dict(self._since)

@@ -1,0 +1,172 @@
+"""The shell of the topology manager: reads its one socket, asks the leader, and does what it says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from heron.clock import SystemClock
+from heron.errors import HeronError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.metrics_codec import record_of
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import Hub
+from heron.ipc.status import encode_status
+from heron.kernel.hooks import Hooks
+from heron.kernel.settings import EngineSettings
+from heron.kernel.telemetry import Telemetry
+from heron.tmanager.containers import Containers
+from heron.tmanager.farewell import Farewell
+from heron.tmanager.inheritance import Inheritance
+from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.leader import Leader
+from heron.tmanager.messages import location_of, process_news, task_news, totals_of
+from heron.tmanager.plan_desk import PlanDesk
+from heron.tmanager.state_store import StateStore
+
+__all__ = ["Service", "ServiceHost"]
+
+_MESSAGES_A_ROUND = 256  # then timers have their turn
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceHost:
+    """What the service stands on."""
+
+    settings: EngineSettings
+    reactor: Reactor
+    hub: Hub
+    store: StateStore
+    telemetry: Telemetry
+    hooks: Hooks
+
+
+class Service:
+    """One leadership."""
+
+    def __init__(self, host: ServiceHost, inheritance: Inheritance) -> None:
+        self._host = host
+        self._leader = Leader(inheritance, host.settings, SystemClock())
+        self._containers = Containers(host.hub, inheritance.epoch)
+        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.note_error)
+        ids = tuple(container.container_id for container in inheritance.packing.containers)
+        self._farewell = Farewell(host.reactor, host.store, self._containers, ids)
+        self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
+            "stmgr_hello": self._stmgr_hello,
+            "heartbeat": self._heartbeat,
+            "task_report": self._task_report,
+            "executor_hello": self._executor_hello,
+            "process_report": lambda _, each: self._leader.process_reported(process_news(each.process_report)),
+            "metrics_publish": self._metrics_publish,
+            "pressure": self._pressure,
+            "status_request": self._status_request,
+            "change_state": self._change_state,
+            "done": self._done,
+        }
+
+    def begin(self) -> None:
+        """Begins to lead: from now on it answers."""
+        self._carry_out(self._leader.begin())
+        host = self._host
+        host.reactor.on_readable(host.hub, self._read)
+        host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
+        host.reactor.every(host.settings.metrics_export_s, host.telemetry.publish)
+
+    def _read(self) -> None:
+        for _ in range(_MESSAGES_A_ROUND):
+            message = self._host.hub.receive()
+            if message is None:
+                return
+            self._handle(*message)
+
+    def _handle(self, identity: bytes, frame: bytes) -> None:
+        request_id = 0
+        try:
+            envelope = parse_control(frame)
+            body = body_of(envelope)
+            request_id = getattr(getattr(envelope, body), "request_id", 0)
+            handler = self._handlers.get(body)
+            if handler is None:
+                msg = f"{body} is not for a topology manager"
+                raise HeronError(msg)
+            instructions = handler(identity, envelope)
+        except HeronError as error:
+            _log.warning("refused: %s", error)
+            refusal = pb.Refused(request_id=request_id, reason=str(error))
+            self._containers.answer(identity, Envelope(refused=refusal))
+            return
+        self._carry_out(instructions)
+
+    def _carry_out(self, instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case PublishPlan(plan):
+                    self._plans.publish(plan)
+                case SendPlan(container_id, plan):
+                    self._plans.send(container_id, plan)
+                case EndTopology(report, reason):
+                    _log.info("%s %s", reason, report.error)
+                    self._farewell.begin(report, reason)
+                case NoteEvent(name, subject, attributes):
+                    _log.info("%s: %s %s", name, subject, attributes)
+                    self._host.telemetry.events.note(name, subject, **attributes)
+                case NotifyHook(hook, facts):
+                    self._host.hooks.notify(hook, **facts)
+
+    def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        hello = envelope.stmgr_hello
+        instructions = self._leader.stmgr_registered(location_of(hello))
+        self._containers.add_stmgr(hello.container_id, identity)
+        self._carry_out(instructions)
+        for report in hello.tasks:
+            self._carry_out(self._leader.task_reported(task_news(report), totals_of(report)))
+        return []
+
+    def _heartbeat(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
+        container_id = self._containers.stmgr_of(identity)  # executors send them too, and need none
+        return [] if container_id is None else self._leader.stmgr_heard(container_id)
+
+    def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        report = envelope.task_report
+        instructions = self._leader.task_reported(task_news(report), totals_of(report))
+        seen = pb.TaskReportSeen(task_id=report.task_id, phase=report.phase)
+        self._containers.answer(identity, Envelope(task_report_seen=seen))
+        return instructions
+
+    def _executor_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        hello = envelope.executor_hello
+        _log.info("executor of container %d, attempt %d", hello.container_id, hello.attempt)
+        self._containers.add_executor(hello.container_id, identity)
+        self._farewell.connected(hello.container_id)
+        return []
+
+    def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
+        self._leader.metrics_arrived(record_of(envelope.metrics_publish))
+        return []
+
+    def _pressure(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
+        pressure = envelope.pressure
+        return self._leader.pressure_reported(pressure.task_id, pressure.container_id, on=pressure.on)
+
+    def _status_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        reply = pb.StatusReply(
+            request_id=envelope.status_request.request_id, document=encode_status(self._leader.status())
+        )
+        self._containers.answer(identity, Envelope(status_reply=reply))
+        return []
+
+    def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        change = envelope.change_state
+        instructions = self._leader.state_asked(change.state)
+        self._containers.answer(identity, Envelope(done=pb.Done(request_id=change.request_id)))
+        return instructions
+
+    def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
+        container_id = self._containers.executor_of(identity)
+        if container_id is not None:
+            self._farewell.confirmed(container_id)
+        return []

@@ -1,0 +1,97 @@
+"""What a topology manager reads from the state manager and writes into it."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from heron.clock import wall_s
+from heron.errors import HeronError, StateError
+from heron.ipc.status import TopologyStatus, decode_status, encode_status
+from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
+from heron.planner.physical_plan import PhysicalPlan
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.tmanager.inheritance import Inheritance
+from heron.tmanager.topology_state import ENDED
+
+__all__ = ["StateStore"]
+
+_ENDED = frozenset(phase.value for phase in ENDED)
+
+_log = logging.getLogger(__name__)
+
+
+class _Submitted(msgspec.Struct):
+    submitted_at_s: float
+
+
+class StateStore:
+    """The nodes of one run of one topology."""
+
+    def __init__(self, statemgr: StateManager, topology: str, topology_id: str) -> None:
+        self._statemgr = statemgr
+        self._topology = topology
+        self._topology_id = topology_id
+
+    def inheritance(self, epoch: int) -> Inheritance:
+        """Everything that a leader of this epoch begins with.
+
+        Raises:
+            StateError: when topology or packing plan are not there or cannot be read.
+        """
+        place = f"of topology {self._topology!r}"
+        return Inheritance(
+            definition=decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}"),
+            packing=decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}"),
+            topology_id=self._topology_id,
+            epoch=epoch,
+            started_at_s=self._started_at_s(),
+            plan=self._plan(),
+            report=self._report(),
+        )
+
+    def save_plan(self, plan: PhysicalPlan) -> None:
+        """Writes the physical plan.
+
+        Raises:
+            StateError: when it cannot be written, or it is unknown whether it was.
+        """
+        self._statemgr.set(NodeKind.PHYSICAL_PLAN, self._topology, encode(plan))
+
+    def save_report(self, report: TopologyStatus) -> None:
+        """Writes the report. Raises as `save_plan` does."""
+        self._statemgr.set(NodeKind.REPORT, self._topology, encode_status(report))
+
+    def _required(self, kind: NodeKind) -> bytes:
+        node = self._statemgr.get(kind, self._topology)
+        if node is None:
+            msg = f"topology {self._topology!r} has no node {kind.value!r} in the state manager; it was killed"
+            raise StateError(msg)
+        return node.value
+
+    def _plan(self) -> PhysicalPlan | None:
+        """A former leader's plan of this run; one that cannot be read is made anew."""
+        node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
+        try:
+            plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
+        except HeronError as error:
+            _log.warning("a former physical plan is not used: %s", error)
+            return None
+        return plan if plan and plan.topology_id == self._topology_id and plan.state.value not in _ENDED else None
+
+    def _report(self) -> TopologyStatus | None:
+        node = self._statemgr.get(NodeKind.REPORT, self._topology)
+        try:
+            report = decode_status(node.value) if node else None
+        except HeronError as error:
+            _log.warning("a former report is not used: %s", error)
+            return None
+        return report if report and report.topology_id == self._topology_id and report.state in _ENDED else None
+
+    def _started_at_s(self) -> float:
+        node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)
+        try:
+            return msgspec.json.decode(node.value, type=_Submitted).submitted_at_s if node else wall_s()
+        except msgspec.MsgspecError:
+            return wall_s()

@@ -1,0 +1,47 @@
+"""The parts of the status that are sums and joins. Pure."""
+
+from __future__ import annotations
+
+from heron.api.definition import TopologyDefinition
+from heron.ipc.status import ComponentStatus, Culprit
+from heron.planner.packing_plan import PackingPlan
+from heron.tmanager.metrics_cache import MetricsCache
+from heron.tmanager.pressure_board import PressureBoard
+from heron.tmanager.task_table import TaskTable
+
+__all__ = ["component_statuses", "culprits"]
+
+
+def component_statuses(
+    definition: TopologyDefinition, packing: PackingPlan, metrics: MetricsCache, now_s: float
+) -> tuple[ComponentStatus, ...]:
+    """Every component in the order of its declaration, at a moment (monotonic seconds)."""
+    by_component: dict[str, list[int]] = {component.name: [] for component in definition.components}
+    for _, instance in packing.instances():
+        by_component.setdefault(instance.component, []).append(instance.task_id)
+    found = []
+    for component in definition.components:
+        task_ids = by_component[component.name]
+        figures = metrics.figures(component.kind.value, task_ids, now_s)
+        found.append(
+            ComponentStatus(
+                name=component.name,
+                kind=component.kind.value,
+                parallelism=len(task_ids),
+                emitted=figures.emitted,
+                executed=figures.executed,
+                acked=figures.acked,
+                failed=figures.failed,
+                rate_per_s=figures.rate_per_s,
+                queue_bytes=figures.queue_bytes,
+                latency_s=figures.latency_s,
+            )
+        )
+    return tuple(found)
+
+
+def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
+    """Every culprit of back pressure, by task."""
+    return tuple(
+        Culprit(task_id, *tasks.place(task_id), since_s) for task_id, since_s in sorted(pressure.culprits().items())
+    )

@@ -1,0 +1,44 @@
+"""Who is told to stop, and in which order, when the topology is over. Pure.
+
+Container 0 stops the topology manager itself, so its turn comes last: when every other executor has confirmed (or has
+had its time) and the report is written (or cannot be).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["StopSequence"]
+
+_CONFIRM_S = 2.0  # an executor confirms at once; one that is just being started again has this long to be told
+_OWN = 0
+
+
+class StopSequence:
+    """One farewell; times are monotonic seconds."""
+
+    def __init__(self, containers: Iterable[int], now_s: float) -> None:
+        self._waiting = set(containers) - {_OWN}
+        self._deadline_s = now_s + _CONFIRM_S
+        self._told: set[int] = set()
+        self._report_settled = False
+
+    def report_settled(self) -> None:
+        """The report is written, or is not going to be."""
+        self._report_settled = True
+
+    def confirmed(self, container_id: int) -> None:
+        """This executor knows."""
+        self._waiting.discard(container_id)
+
+    def connected(self, container_id: int) -> None:
+        """This executor is new to the topology manager: it has to be told (again)."""
+        self._told.discard(container_id)
+
+    def due(self, connected: Iterable[int], now_s: float) -> frozenset[int]:
+        """Whom to tell now; they count as told."""
+        others_done = not self._waiting or now_s >= self._deadline_s
+        own_too = others_done and self._report_settled
+        due = frozenset(each for each in connected if each not in self._told and (each != _OWN or own_too))
+        self._told |= due
+        return due

@@ -1,0 +1,139 @@
+"""What became of each task, from what stream managers and executors report. Pure.
+
+An end is for ever: a task that has ended stays ended, whatever its process does afterwards. All else is of one
+incarnation, and news of an older one is no news.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from heron.ipc.status import TaskStatus
+from heron.planner.packing_plan import PackingPlan
+
+__all__ = ["TaskEvent", "TaskNews", "TaskState", "TaskTable"]
+
+
+class TaskState(enum.Enum):
+    """`DOWN`: given up by its executor."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+    DOWN = "down"
+    ENDED = "ended"
+
+
+class TaskEvent(enum.Enum):
+    """What is reported of a task: the first three by itself, the others by its executor."""
+
+    INITIALISED = enum.auto()
+    FAILED = enum.auto()
+    ENDED = enum.auto()
+    STARTED = enum.auto()
+    DIED = enum.auto()
+    GIVEN_UP = enum.auto()
+
+
+_S, _E = TaskState, TaskEvent
+
+_TABLE = {
+    _E.INITIALISED: {state: _S.RUNNING for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING)},
+    _E.FAILED: {state: _S.FAILED for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED)},
+    _E.ENDED: dict.fromkeys(_S, _S.ENDED),
+    _E.STARTED: {_S.STARTING: _S.STARTING},
+    _E.DIED: {state: _S.RESTARTING for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED)},
+    _E.GIVEN_UP: {state: _S.DOWN for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED, _S.DOWN)},
+}
+"""Event, state, next state; a pair that is absent changes nothing, as reports of two sources cross each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNews:
+    """One report about one task; `restarts` only from an executor."""
+
+    task_id: int
+    incarnation: int
+    event: TaskEvent
+    error: str = ""
+    restarts: int | None = None
+
+
+class _Entry:
+    __slots__ = ("incarnation", "last_error", "restarts", "state")
+
+    def __init__(self) -> None:
+        self.incarnation = 0
+        self.restarts = 0
+        self.last_error = ""
+        self.state = TaskState.STARTING
+
+
+class TaskTable:
+    """Every task of the packing plan."""
+
+    def __init__(self, packing: PackingPlan) -> None:
+        self._places = {
+            instance.task_id: (instance.component, container_id) for container_id, instance in packing.instances()
+        }
+        self._entries = {task_id: _Entry() for task_id in self._places}
+
+    def take(self, news: TaskNews) -> bool:
+        """Whether the report was news."""
+        entry = self._entries.get(news.task_id)
+        if entry is None:
+            return False
+        if news.incarnation > entry.incarnation:
+            entry.incarnation = news.incarnation
+            if entry.state is not TaskState.ENDED:
+                entry.state = TaskState.STARTING
+        elif news.incarnation < entry.incarnation and news.event is not TaskEvent.ENDED:
+            return False
+        if news.restarts is not None:
+            entry.restarts = max(entry.restarts, news.restarts)
+        following = _TABLE[news.event].get(entry.state)
+        if following is None or entry.state is TaskState.ENDED:
+            return False
+        # What the task said of its own failure is better than what its executor saw of its end.
+        if news.error and not (entry.state is TaskState.FAILED and news.event is not TaskEvent.FAILED):
+            entry.last_error = news.error
+        entry.state = following
+        return True
+
+    def note_error(self, task_id: int, error: str) -> None:
+        """An error that did not end the task."""
+        if task_id in self._entries:
+            self._entries[task_id].last_error = error
+
+    def last_error(self, task_id: int) -> str:
+        """Why the task last failed, "" when it did not or is unknown."""
+        return self._entries[task_id].last_error if task_id in self._entries else ""
+
+    def state(self, task_id: int) -> TaskState | None:
+        """The state of a task, None when it is unknown."""
+        return self._entries[task_id].state if task_id in self._entries else None
+
+    def place(self, task_id: int) -> tuple[str, int]:
+        """The component and container of a task; ``("", 0)`` when it is unknown."""
+        return self._places.get(task_id, ("", 0))
+
+    def all_ended(self) -> bool:
+        """Whether there is nothing left to run."""
+        return bool(self._entries) and all(entry.state is TaskState.ENDED for entry in self._entries.values())
+
+    def statuses(self) -> tuple[TaskStatus, ...]:
+        """Every task, by id."""
+        return tuple(
+            TaskStatus(
+                task_id=task_id,
+                component=self._places[task_id][0],
+                container_id=self._places[task_id][1],
+                state=entry.state.value,
+                incarnation=entry.incarnation,
+                restarts=entry.restarts,
+                last_error=entry.last_error,
+            )
+            for task_id, entry in sorted(self._entries.items())
+        )

@@ -1,0 +1,61 @@
+"""Key groups: every group has one owner, every owner one range, whatever the parallelism."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.api.definition import TopologyDefinition
+from heron.errors import TopologyError
+from heron.planner.key_group import key_group, key_groups_of, owned_groups, owner
+
+_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+
+@_PROPERTY
+@given(groups=st.integers(1, 2000), data=st.data())
+def test_owned_ranges_cover_all_groups_and_agree_with_owner(groups: int, data: st.DataObject) -> None:
+    """State is restored by range and tuples are sent by owner: the two must never disagree."""
+    parallelism = data.draw(st.integers(1, groups))
+    tasks = [100 + index for index in range(parallelism)]
+    covered: list[int] = []
+    for index in range(parallelism):
+        owned = owned_groups(index, groups, parallelism)
+        assert len(owned) in (groups // parallelism, -(-groups // parallelism))
+        assert all(owner(group, groups, tasks) == tasks[index] for group in owned)
+        covered.extend(owned)
+    assert covered == list(range(groups))
+
+
+def test_spreads_keys_evenly() -> None:
+    """A hash that favours groups would overload a task; 100,000 keys show a bias of a few percent."""
+    counts = Counter(owner(key_group((f"word-{at}",), 1024), 1024, range(4)) for at in range(100_000))
+    assert max(counts.values()) < 1.03 * 25_000
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_is_the_same_in_every_process(seed: str) -> None:
+    """The interpreter salts its own hash of text in each process, which must have no influence here."""
+    program = "from heron.planner.key_group import key_group; print(key_group(('word', 3), 1024))"
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    output = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
+    assert int(output) == key_group(("word", 3), 1024)
+
+
+def test_topologies_have_1024_groups_unless_they_say_otherwise() -> None:
+    """The number is fixed for the life of a topology, so it is read in one place."""
+    assert key_groups_of(TopologyDefinition("t", ())) == 1024
+    assert key_groups_of(TopologyDefinition("t", (), {"topology.key.groups": 64})) == 64
+
+
+@pytest.mark.parametrize("value", [0, -1, 65_537, "64", True, 1.5, None])
+def test_refuses_a_number_of_groups_out_of_range(value: object) -> None:
+    """The message names key, value and limit."""
+    with pytest.raises(TopologyError, match=r"topology\.key\.groups .* from 1 to 65536"):
+        key_groups_of(TopologyDefinition("t", (), {"topology.key.groups": value}))

@@ -1,0 +1,106 @@
+"""Amounts as people write them, and the keys of a topology that hold them."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition
+from heron.errors import ConfigError
+from heron.planner.amounts import parse_bytes, parse_cores, parse_count
+from heron.planner.resource_map import Limits, read_resource_map
+
+
+def _topology(config: dict[str, object]) -> TopologyDefinition:
+    return TopologyDefinition(
+        "t", tuple(ComponentDefinition(name, ComponentKind.SPOUT, "m:C", 1) for name in ("words", "count")), config
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1073741824, 1 << 30),
+        ("1073741824", 1 << 30),
+        ("512MB", 512 << 20),
+        ("1.5 GiB", 3 << 29),
+        ("2k", 2048),
+        ("1T", 1 << 40),
+        (2048.0, 2048),
+        ("9007199254740993", 2**53 + 1),
+    ],
+)
+def test_reads_bytes(value: object, expected: int) -> None:
+    """With or without a unit; whole numbers are exact."""
+    assert parse_bytes(value, "here") == expected
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, "0", "-5", "", "GB", "1 parsec", "1e9", True, None, [], float("nan"), float("inf"), "9" * 25, "٣"]
+)
+def test_refuses_what_is_no_amount_of_bytes(value: object) -> None:
+    """Nothing is guessed: what is not plainly an amount is an error at its place."""
+    with pytest.raises(ConfigError, match=r"^here: "):
+        parse_bytes(value, "here")
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1, 1.0), (0.5, 0.5), ("2.5", 2.5)])
+def test_reads_cores(value: object, expected: float) -> None:
+    """A part of a core is an amount too."""
+    assert parse_cores(value, "here") == expected
+
+
+@pytest.mark.parametrize("value", [0, -1, "two", "", True, None, float("nan"), float("inf"), 10**400, "1k"])
+def test_refuses_what_is_no_number_of_cores(value: object) -> None:
+    """Zero cores run nothing."""
+    with pytest.raises(ConfigError, match=r"^here: "):
+        parse_cores(value, "here")
+
+
+@pytest.mark.parametrize("value", [0, -1, "0", "x", True, 1.0, None, "1.5", "9" * 5000])
+def test_refuses_what_is_no_count(value: object) -> None:
+    """Containers and instances are counted from one."""
+    with pytest.raises(ConfigError, match=r"^here: "):
+        parse_count(value, "here")
+
+
+def test_reads_every_key() -> None:
+    """All keys at once, in the forms of heronpy and of plain JSON."""
+    wanted = read_resource_map(
+        _topology(
+            {
+                "topology.stmgrs": "3",
+                "topology.component.cpumap": "words:0.5, count:2",
+                "topology.component.rammap": {"words": "512MB"},
+                "topology.component.diskmap": "",
+                "topology.container.ram": "8GB",
+                "topology.container.max.cpu.hint": 16,
+                "topology.container.ram.padding": 1024,
+                "topology.stmgr.ram": "64MB",
+            }
+        )
+    )
+    assert wanted.containers == 3
+    assert wanted.cpu == {"words": 0.5, "count": 2.0}
+    assert wanted.ram_bytes == {"words": 512 << 20}
+    assert wanted.disk_bytes == {}
+    assert wanted.container == Limits(None, 8 << 30, None)
+    assert wanted.hint == Limits(16.0, None, None)
+    assert wanted.padding == Limits(None, 1024, None)
+    assert (wanted.stmgr_ram_bytes, wanted.metricsmgr_ram_bytes) == (64 << 20, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("words", "'words' is not of the form 'component:amount'"),
+        ("words:1MB,,", "'' is not of the form"),
+        ("wrods:1MB", r"no component 'wrods' \(nearest: 'words'\); known: 'count', 'words'"),
+        ("words:1MB,words:2MB", "component 'words' is named twice"),
+        ("words:x", "component 'words': 'x' is not an amount"),
+        (7, "7 is neither a string nor an object"),
+    ],
+)
+def test_refuses_a_map_it_cannot_read(value: object, message: str) -> None:
+    """The key stands in front of every message."""
+    with pytest.raises(ConfigError, match=rf"^topology\.component\.rammap: .*{message}"):
+        read_resource_map(_topology({"topology.component.rammap": value}))

@@ -1,0 +1,155 @@
+"""Packages: the same bytes for the same files, and nothing unpacked that the manifest does not vouch for."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from heron.errors import PackageError
+from heron.kernel.manifest import PackageManifest, encode_manifest, read_manifest
+from heron.kernel.package import hash_files, pack, unpack
+
+MANIFEST = PackageManifest(topology="words", module="words", files={}, argv=("--loops", "2"), script=True)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A program of two files."""
+    folder = tmp_path / "source"
+    (folder / "pack").mkdir(parents=True)
+    (folder / "words.py").write_text("WORDS = 1\n", encoding="utf-8")
+    (folder / "pack" / "data.bin").write_bytes(bytes(range(256)) * 100)
+    return folder
+
+
+FILES = ("words.py", "pack/data.bin")
+
+
+def tarred(target: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    """A package as somebody else might write it."""
+    with tarfile.open(target, "w:gz") as archive:
+        for member, data in entries:
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return target
+
+
+def test_what_is_unpacked_is_what_was_packed(source: Path, tmp_path: Path) -> None:
+    """Bytes, manifest and privacy survive the way."""
+    written = pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
+    read = unpack(tmp_path / "p.tar.gz", tmp_path / "target")
+    assert read == written == read_manifest(tmp_path / "target")
+    assert (tmp_path / "target/pack/data.bin").read_bytes() == (source / "pack/data.bin").read_bytes()
+    assert (tmp_path / "target/words.py").stat().st_mode & 0o077 == 0
+
+
+def test_the_same_files_make_the_same_bytes(source: Path, tmp_path: Path) -> None:
+    """Uploads are addressed by content, so neither order nor time of a file may show."""
+    pack(source, FILES, MANIFEST, tmp_path / "a.tar.gz")
+    (source / "words.py").touch()
+    pack(source, tuple(reversed(FILES)), MANIFEST, tmp_path / "b.tar.gz")
+    assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
+
+
+def test_unpacking_again_replaces_what_an_attempt_before_left(source: Path, tmp_path: Path) -> None:
+    """A container that was killed starts again in the same folder; a link there is not followed."""
+    pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
+    outside = tmp_path / "outside"
+    outside.write_text("mine", encoding="utf-8")
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target/words.py").symlink_to(outside)
+    unpack(tmp_path / "p.tar.gz", tmp_path / "target")
+    assert outside.read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "target/words.py").read_text(encoding="utf-8") == "WORDS = 1\n"
+
+
+@pytest.mark.parametrize("name", ["../escape.py", "/etc/escape.py", "a/../../escape.py", "a\\b.py"])
+def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """Even a manifest that vouches for it does not help."""
+    data = b"x"
+    (tmp_path / "f").write_bytes(data)
+    manifest = replace(MANIFEST, files={name: hash_files(tmp_path, ["f"])["f"]})
+    entries = [(tarfile.TarInfo("manifest.json"), encode_manifest(manifest)), (tarfile.TarInfo(name), data)]
+    with pytest.raises(PackageError, match="would leave its folder"):
+        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
+    assert list((tmp_path / "target").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
+    """Only regular files belong to a program."""
+    odd = tarfile.TarInfo("odd")
+    odd.type = kind
+    odd.linkname = "/etc/passwd"
+    entries = [(tarfile.TarInfo("manifest.json"), encode_manifest(MANIFEST)), (odd, b"")]
+    with pytest.raises(PackageError, match="'odd' is no regular file"):
+        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
+
+
+def test_a_changed_file_is_refused_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
+    """A SHA-256 that differs means somebody else's code."""
+    manifest = replace(MANIFEST, files=hash_files(source, FILES))
+    entries = [
+        (tarfile.TarInfo("manifest.json"), encode_manifest(manifest)),
+        (tarfile.TarInfo("words.py"), b"WORDS = 2\n"),
+    ]
+    with pytest.raises(PackageError, match=r"'words.py' differs from its SHA-256"):
+        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
+    assert not (tmp_path / "target/words.py").exists()
+
+
+def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_path: Path) -> None:
+    """The manifest lists all, comes first, and lists nothing that is not there."""
+    manifest = (tarfile.TarInfo("manifest.json"), encode_manifest(MANIFEST))
+    with pytest.raises(PackageError, match="'more.py' is not in its manifest"):
+        unpack(tarred(tmp_path / "1", [manifest, (tarfile.TarInfo("more.py"), b"")]), tmp_path / "target")
+    with pytest.raises(PackageError, match=r"begins with 'more.py', not 'manifest.json'"):
+        unpack(tarred(tmp_path / "2", [(tarfile.TarInfo("more.py"), b""), manifest]), tmp_path / "target")
+    listed = replace(MANIFEST, files=hash_files(source, FILES))
+    with pytest.raises(PackageError, match=r"lacks pack/data.bin, words.py"):
+        unpack(
+            tarred(tmp_path / "3", [(tarfile.TarInfo("manifest.json"), encode_manifest(listed))]), tmp_path / "target"
+        )
+    with pytest.raises(PackageError, match=r"lacks manifest.json"):
+        unpack(tarred(tmp_path / "4", []), tmp_path / "target")
+
+
+def test_cut_and_garbled_packages_are_refused_everywhere(source: Path, tmp_path: Path) -> None:
+    """Wherever it is cut, the error is a PackageError and no file of it stays."""
+    pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
+    data = (tmp_path / "p.tar.gz").read_bytes()
+    for length in range(0, len(data) - 8, max(1, len(data) // 40)):
+        (tmp_path / "cut").write_bytes(data[:length])
+        with pytest.raises(PackageError):
+            unpack(tmp_path / "cut", tmp_path / "target")
+        assert not any(each.is_file() for each in (tmp_path / "target").rglob("*"))
+    (tmp_path / "no-tar").write_bytes(gzip.compress(b"\xff" * 2000))
+    with pytest.raises(PackageError):
+        unpack(tmp_path / "no-tar", tmp_path / "target")
+
+
+def test_another_python_is_refused_with_both_versions(source: Path, tmp_path: Path) -> None:
+    """Pickles and byte code of user libraries do not cross versions reliably."""
+    pack(source, FILES, replace(MANIFEST, python="3.9"), tmp_path / "p.tar.gz")
+    with pytest.raises(PackageError, match=r"made with Python 3\.9, this container has 3\.\d+"):
+        unpack(tmp_path / "p.tar.gz", tmp_path / "target")
+
+
+def test_a_newer_format_is_refused(source: Path, tmp_path: Path) -> None:
+    """An older executor must not guess."""
+    pack(source, FILES, replace(MANIFEST, format=2), tmp_path / "p.tar.gz")
+    with pytest.raises(PackageError, match=r"format 2 of the manifest is unknown, this version reads 1"):
+        unpack(tmp_path / "p.tar.gz", tmp_path / "target")
+
+
+def test_a_file_that_is_gone_or_a_place_that_is_taken_is_named(source: Path, tmp_path: Path) -> None:
+    """Errors of the file system become errors that say what to do."""
+    with pytest.raises(PackageError, match=r"gone.py: cannot be packed: No such file"):
+        pack(source, ("gone.py",), MANIFEST, tmp_path / "p.tar.gz")
+    with pytest.raises(PackageError, match=r"absent/p.tar.gz: cannot be written: No such file"):
+        pack(source, FILES, MANIFEST, tmp_path / "absent" / "p.tar.gz")

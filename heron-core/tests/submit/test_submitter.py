@@ -1,0 +1,188 @@
+"""Submitting: everything written in order, everything undone in reverse, and one topology of a name at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.errors import HeronError, SchedulerError, StateError, UsageError
+from heron.kernel.package import unpack
+from heron.kernel.settings import EngineSettings
+from heron.planner.codec import decode_packing_plan, decode_topology
+from heron.spi.scheduler import SchedulerState
+from heron.spi.statemgr import NodeKind
+from heron.submit.environment import Environment
+from heron.submit.execution_state import decode_execution_state
+from heron.submit.leftovers import end_run
+from heron.submit.loaded import LoadingTopology
+from heron.submit.submitter import Submission, submit
+
+if TYPE_CHECKING:
+    from conftest import IdleScheduler, WordsFile
+
+CLASS = """
+class Words(Topology):
+    lines = Lines.spec(par=1)
+    count = Count.spec(par=2, inputs=[lines])
+"""
+
+
+@pytest.fixture
+def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) -> Submission:
+    """A topology of three tasks, ready to go."""
+    with LoadingTopology(str(words_file(CLASS)), ("--x",)) as loading:
+        loaded = loading.result()
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    plan = environment.packing.pack(loaded.definition)
+    return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True)
+
+
+def no_note(text: str) -> None:
+    """For submissions that must not find anything left behind."""
+    raise AssertionError(text)
+
+
+def another(submission: Submission) -> Submission:
+    """The same topology, run again."""
+    run_dir = submission.run_dir.with_name("run-2")
+    run_dir.mkdir()
+    return replace(submission, topology_id="Words-2", run_dir=run_dir)
+
+
+def left_behind(environment: Environment, tmp_path: Path) -> list[str]:
+    """Every node and package that there is."""
+    nodes = [kind.name for kind in NodeKind if environment.statemgr.list(kind)]
+    return nodes + [each.name for each in (tmp_path / "packages").glob("*.tar.gz")]
+
+
+def test_state_package_and_job_say_the_same(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """What the executors and managers will read is all there before anything is scheduled."""
+    state = submit(environment, submission, no_note)
+    statemgr = environment.statemgr
+    topology = statemgr.get(NodeKind.TOPOLOGY, "Words")
+    plan = statemgr.get(NodeKind.PACKING_PLAN, "Words")
+    written = statemgr.get(NodeKind.EXECUTION_STATE, "Words")
+    assert topology
+    assert plan
+    assert written
+    assert decode_topology(topology.value, "node") == submission.loaded.definition
+    assert decode_packing_plan(plan.value, "node") == submission.plan
+    assert decode_execution_state(written.value, "Words") == state
+    environment.uploader.download(state.package_uri, tmp_path / "fetched")
+    assert unpack(tmp_path / "fetched", tmp_path / "unpacked").argv == ("--x",)
+    (job,) = scheduler.jobs
+    assert [each.container_id for each in job.containers] == [0, 1]
+    assert job.attached
+    assert list(submission.run_dir.iterdir()) == []
+
+
+def test_what_a_failed_schedule_leaves_is_nothing(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """The last step fails: nodes and package go, in reverse, and the name is free again."""
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        submit(environment, submission, no_note)
+    assert left_behind(environment, tmp_path) == []
+    scheduler.refusal = ""
+    submit(environment, submission, no_note)
+
+
+def test_a_node_that_cannot_be_written_undoes_the_upload(
+    environment: Environment, submission: Submission, tmp_path: Path
+) -> None:
+    """A step in the middle fails: what stands in its way here is a folder in place of the node."""
+    in_the_way = tmp_path / "state" / NodeKind.PACKING_PLAN.value / "Words"
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(HeronError):
+        submit(environment, submission, no_note)
+    in_the_way.rmdir()
+    assert left_behind(environment, tmp_path) == []
+
+
+def test_a_running_topology_of_that_name_is_left_alone(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """The second of two is refused, with who runs the first."""
+    submit(environment, submission, no_note)
+    with pytest.raises(UsageError, match=r"topology 'Words' is already running \(id Words-1, since .*; stop it"):
+        submit(environment, another(submission), no_note)
+    assert len(scheduler.jobs) == 1
+    assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
+
+
+def test_a_live_topology_manager_counts_as_running(environment: Environment, submission: Submission) -> None:
+    """Another profile's scheduler may run it: the state manager knows who lives."""
+    hold = environment.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", b"{}")
+    with pytest.raises(UsageError, match="already running"):
+        submit(environment, submission, no_note)
+    hold.release()
+
+
+def test_two_commands_at_once_do_not_mix(environment: Environment, submission: Submission) -> None:
+    """Check and write are one step under the topology's lock."""
+    hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"other")
+    with pytest.raises(UsageError, match="another command is at work on it"):
+        submit(environment, submission, no_note)
+    hold.release()
+
+
+def test_what_a_dead_run_left_is_removed_with_a_note(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """kill -9 of `heron run` leaves nodes; they must not keep the name for ever."""
+    submit(environment, submission, no_note)
+    environment.statemgr.set(NodeKind.REPORT, "Words", b"old")
+    scheduler.state = SchedulerState.ABSENT
+    notes: list[str] = []
+    submit(environment, another(submission), notes.append)
+    assert notes == ["removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"]
+    assert environment.statemgr.get(NodeKind.REPORT, "Words") is None
+    assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
+
+
+def test_garbled_state_does_not_block_the_name(
+    environment: Environment, submission: Submission
+) -> None:
+    """A node that cannot be read belongs to nobody who lives."""
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
+    environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")
+    notes: list[str] = []
+    submit(environment, submission, notes.append)
+    assert len(notes) == 1
+
+
+def test_ending_a_run_leaves_nothing(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """Job, package, nodes and run directory."""
+    state = submit(environment, submission, no_note)
+    end_run(environment, state)
+    assert scheduler.killed == ["Words"]
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+
+
+def test_ending_a_run_spares_the_one_that_took_its_name(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """A late command must not tear down somebody else's topology."""
+    first = submit(environment, submission, no_note)
+    scheduler.state = SchedulerState.ENDED
+    submit(environment, another(submission), lambda _: None)
+    scheduler.killed.clear()
+    end_run(environment, first)
+    assert scheduler.killed == []
+    assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
+
+
+def test_an_execution_state_of_something_else_is_refused() -> None:
+    """The error names the topology."""
+    with pytest.raises(StateError, match=r"execution state of topology 'Words' cannot be read"):
+        decode_execution_state(b"[]", "Words")

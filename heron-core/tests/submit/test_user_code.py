@@ -1,0 +1,85 @@
+"""Loading an unpacked package in an instance: classes under their own module, and groupings that are objects."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import UsageError
+from heron.kernel.author_topology import live_grouping
+from heron.kernel.manifest import PackageManifest
+from heron.kernel.user_code import load_class, load_module, load_user_code
+
+WordsFile = Callable[..., Path]
+
+SCRIPT = """
+from heron.api import ICustomGrouping
+
+class Odd(ICustomGrouping):
+    def __init__(self, number):
+        self.number = number
+    def prepare(self, context, component, stream, target_tasks):
+        self.tasks = target_tasks
+    def choose_tasks(self, values):
+        return self.tasks[:1]
+
+class Word:
+    def __init__(self, text):
+        self.text = text
+
+if __name__ == "__main__":
+    builder = TopologyBuilder("words")
+    lines = builder.add_spout("lines", Lines, par=1)
+    builder.add_bolt("count", Count, par=2, inputs={lines: Grouping.custom(Odd(7))})
+    builder.build_and_submit()
+"""
+
+
+@pytest.fixture(autouse=True)
+def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Loading changes what an instance's own process may have changed, and a test's may not."""
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    yield
+    sys.modules.pop("words_of_test", None)
+
+
+def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
+    """What is pickled under either name loads as the same class."""
+    path = words_file(SCRIPT, "words_of_test.py")
+    module = load_module(path.parent, "words_of_test", ("--loops", "2"))
+    word = load_class("words_of_test:Word")
+    assert word is module.Word
+    assert pickle.loads(pickle.dumps(word("a"))).text == "a"
+    assert pickle.loads(b"c__main__\nWord\n.") is word
+    assert sys.argv[1:] == ["--loops", "2"]
+
+
+def test_the_main_block_does_not_run_in_an_instance(words_file: WordsFile) -> None:
+    """It belongs to the author's command; only a grouping object needs it."""
+    path = words_file("\nSEEN = []\nif __name__ == '__main__':\n    SEEN.append(1)\n", "words_of_test.py")
+    assert load_module(path.parent, "words_of_test", ()).SEEN == []
+
+
+def test_a_grouping_that_is_an_object_is_made_again(words_file: WordsFile) -> None:
+    """Objects do not travel: the instance runs the author's code and takes the object from the same place."""
+    path = words_file(SCRIPT, "words_of_test.py")
+    code = load_user_code(path, ())
+    manifest = PackageManifest(topology="words", module="words_of_test", files={}, script=True)
+    found = live_grouping(code, manifest, "count", "lines", "default")
+    assert getattr(found, "number", None) == 7
+    assert type(found) is load_class("words_of_test:Odd")
+    assert code.module.__name__ == "words_of_test"
+
+
+def test_a_class_that_is_not_there_says_where_it_belongs(words_file: WordsFile) -> None:
+    """An entry may name what only existed for a moment."""
+    path = words_file("", "words_of_test.py")
+    load_module(path.parent, "words_of_test", ())
+    with pytest.raises(UsageError, match=r"has no class 'Absent'; define it at the top level"):
+        load_class("words_of_test:Absent")

@@ -1,0 +1,261 @@
+"""The sessions behind ``./dev SESSION``; ``./dev`` alone lists them.
+
+Sessions run in the ``.venv`` that ``dev`` made. The wheels, the other interpreters and the protobuf generator
+have virtual environments of their own under ``.nox/``, kept until what they were made from changes.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+CACHE = ROOT / ".nox"
+PYTHONS = ("3.11", "3.12", "3.13")
+TEST_TOOLS = ("hypothesis", "psutil", "pytest", "pytest-timeout")
+
+# The oldest protoc whose output the supported protobuf runtimes accept (see heron-core/pyproject.toml).
+PROTOC = ("grpcio-tools==1.72.1", "grpcio==1.72.1", "protobuf==6.30.2", "setuptools==80.9.0")
+PROTO_SOURCES = ROOT / "heron-core" / "src"
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["test"]
+
+
+@nox.session
+def test(session: nox.Session) -> None:
+    """Everything: lint, the other interpreters, the wheels, then one pytest run of all tests."""
+    _lint(session)
+    _unit_elsewhere(session)
+    _wheel(session)
+    _pytest(session, "heron-core/tests", *_plugin_tests(), "tests", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff, mypy strict, import-linter, generated protobuf up to date."""
+    _lint(session)
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """Run the tests of heron-core on every interpreter from 3.11 to 3.13 that is found."""
+    _unit_elsewhere(session)
+    _pytest(session, "heron-core/tests", *session.posargs)
+
+
+@nox.session
+def contract(session: nox.Session) -> None:
+    """Run the tests of the plugins: the contract suite of each family against each driver."""
+    _pytest(session, *_plugin_tests(), *session.posargs)
+
+
+@nox.session
+def e2e(session: nox.Session) -> None:
+    """Run the tests that cross packages: real processes, discovery, size budget."""
+    _pytest(session, "tests", *session.posargs)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheels, install them in a clean environment and run the plugins' tests against them."""
+    _wheel(session)
+
+
+@nox.session
+def proto(session: nox.Session) -> None:
+    """Write the protobuf modules anew from the .proto files."""
+    _generate(session, PROTO_SOURCES)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Count the words of real text: ./dev demo [-- --text PATH --out PATH --loops N]."""
+    # Paths the user gives are relative to where the user stands.
+    session.chdir(session.invoked_from)
+    session.run(_script("heron"), "run", str(ROOT / "examples" / "word_count.py"), "--", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Run the benchmark suite; prints ratios to the null engine."""
+    session.run(sys.executable, "-m", "bench", *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Run a topology for hours and watch memory, sockets and counts."""
+    _python_pytest(session, sys.executable, "tests", "-m", "soak", *session.posargs)
+
+
+@nox.session
+def chaos(session: nox.Session) -> None:
+    """Kill processes of a running topology for minutes; nothing may be lost."""
+    _python_pytest(session, sys.executable, "tests", "-m", "chaos", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Check the links between the documents."""
+    _python_pytest(session, sys.executable, "tests/test_docs_links.py", *session.posargs)
+
+
+def _lint(session: nox.Session) -> None:
+    session.run(sys.executable, "-m", "ruff", "check", ".")
+    session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
+    for paths in _typed_trees():
+        session.run(sys.executable, "-m", "mypy", *paths)
+    session.run(_script("lint-imports"), env={"PYTHONPATH": ""})
+    _check_generated(session)
+
+
+def _typed_trees() -> list[list[str]]:
+    """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
+    sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
+    sources += [name for name in ("examples", "bench") if any((ROOT / name).glob("**/*.py"))]
+    ours = [[tests] for tests in _relative("heron-core/tests/*")]
+    trees = [*ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
+    return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]
+
+
+def _check_generated(session: nox.Session) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stale = [
+            str(source.relative_to(ROOT))
+            for made in _generate(session, Path(folder))
+            if not _same(made, source := PROTO_SOURCES / made.relative_to(folder))
+        ]
+    if stale:
+        session.error(f"not what protoc makes of the .proto files: {', '.join(stale)}; run ./dev proto")
+
+
+def _generate(session: nox.Session, target: Path) -> list[Path]:
+    protos = sorted(path.relative_to(PROTO_SOURCES) for path in PROTO_SOURCES.rglob("*.proto"))
+    if not protos:
+        return []
+    python = _environment(session, "proto", sys.executable, PROTOC)
+    names = map(str, protos)
+    out = (f"-I{PROTO_SOURCES}", f"--python_out={target}", f"--pyi_out={target}")
+    session.run(python, "-m", "grpc_tools.protoc", *out, *names, silent=True)
+    return [target / path.with_name(path.stem + end) for path in protos for end in ("_pb2.py", "_pb2.pyi")]
+
+
+def _same(made: Path, committed: Path) -> bool:
+    return committed.is_file() and filecmp.cmp(made, committed, shallow=False)
+
+
+def _unit_elsewhere(session: nox.Session) -> None:
+    """Run heron-core's tests on the supported interpreters other than the running one."""
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    absent = []
+    for version in PYTHONS:
+        interpreter = None if version == running else _interpreter(version)
+        if interpreter:
+            packages = ("-c", "constraints.txt", "-b", "constraints.txt", *TEST_TOOLS, *_editables())
+            python = _environment(session, f"py{version}", interpreter, packages)
+            _python_pytest(session, python, "heron-core/tests", *_QUICK)
+        elif version != running:
+            absent.append(version)
+    if absent:
+        session.warn(f"unit tests not run on {', '.join(absent)}: no such interpreter here")
+
+
+def _interpreter(version: str) -> str | None:
+    """Find a Python of this version that starts: on the PATH, else pyenv's (its shims may not start)."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    installed = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    for candidate in (shutil.which(f"python{version}"), *map(str, installed)):
+        if candidate and _starts(candidate):
+            return candidate
+    return None
+
+
+def _starts(interpreter: str) -> bool:
+    return subprocess.run([interpreter, "--version"], capture_output=True, check=False).returncode == 0
+
+
+def _wheel(session: nox.Session) -> None:
+    """Build all wheels, install them where nothing else is, and use them as a user would."""
+    dist = CACHE / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    for project in _projects():
+        _uv(session, "build", "-q", "--wheel", "-b", "constraints.txt", "--out-dir", str(dist), project)
+    wheels = sorted(map(str, dist.glob("*.whl")))
+    shutil.rmtree(CACHE / "wheel", ignore_errors=True)
+    python = _environment(session, "wheel", sys.executable, ("-c", "constraints.txt", *TEST_TOOLS, *wheels))
+    _uv(session, "pip", "check", "-q", "--python", python)
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the sources
+        _smoke(session, python)
+    _python_pytest(session, python, *_plugin_tests(), *_QUICK)
+
+
+def _smoke(session: nox.Session, python: str) -> None:
+    heron = str(Path(python).with_name("heron"))
+    modules = [path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py")]
+    check = "import heron, sys; assert heron.__file__.startswith(sys.prefix), heron.__file__"
+    session.run(python, "-c", "; ".join([check, *(f"import {name}" for name in sorted(modules))]))
+    session.run(heron, "--help", silent=True)
+    session.run(heron, "plugins", "list")
+    example = ROOT / "examples" / "word_count.py"
+    if example.is_file():
+        session.run(heron, "run", str(example), "--timeout", "60", "--", "--loops", "1")
+
+
+def _environment(session: nox.Session, name: str, interpreter: str, packages: tuple[str, ...]) -> str:
+    """Return the Python of ``.nox/NAME``, made anew when the interpreter or what it holds has changed."""
+    folder = CACHE / name
+    python = folder / "bin" / "python"
+    inputs = [ROOT / "constraints.txt", *(ROOT / project / "pyproject.toml" for project in _projects())]
+    wanted = hashlib.sha256(repr((str(ROOT), interpreter, packages)).encode())
+    for path in inputs:
+        wanted.update(path.read_bytes())
+    stamp = folder / "made-from"
+    if not python.exists() or not stamp.is_file() or stamp.read_text() != wanted.hexdigest():
+        _uv(session, "venv", "-q", "--clear", "--python", interpreter, str(folder))
+        _uv(session, "pip", "install", "-q", "--python", str(python), *packages)
+        stamp.write_text(wanted.hexdigest())
+    return str(python)
+
+
+# Long runs have sessions of their own.
+_QUICK = ("-m", "not chaos and not soak")
+
+
+def _pytest(session: nox.Session, *arguments: str) -> None:
+    _python_pytest(session, sys.executable, *_QUICK, *arguments)
+
+
+def _python_pytest(session: nox.Session, python: str, *arguments: str) -> None:
+    session.run(python, "-m", "pytest", *arguments)
+
+
+def _uv(session: nox.Session, *arguments: str) -> None:
+    session.run(sys.executable, "-m", "uv", *arguments)
+
+
+def _script(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def _projects() -> list[str]:
+    return ["heron-core", *(str(Path(path).parent) for path in _relative("plugins/*/pyproject.toml"))]
+
+
+def _editables() -> list[str]:
+    return [part for project in _projects() for part in ("-e", f"./{project}")]
+
+
+def _plugin_tests() -> list[str]:
+    return _relative("plugins/*/tests")
+
+
+def _relative(pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(pattern))

@@ -1,0 +1,137 @@
+"""The folder of a job, mode 0700: what the command and the supervisor know of each other.
+
+    ROOT/<topology>/lock             flock: held by the supervisor (taken over from the command) while the job lives
+    ROOT/<topology>/job.json         what to supervise, written once
+    ROOT/<topology>/c<N>.json        the spec of a container, rewritten with each attempt; the executor's argument
+    ROOT/<topology>/control          the supervisor's unix socket
+    ROOT/<topology>/processes.json   who runs, so that what a killed supervisor left can be found
+
+A folder whose lock is free is what a killed supervisor left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from heron.errors import SchedulerError
+
+__all__ = ["JobFolder", "JobRecord", "write_private"]
+
+_SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """``job.json``."""
+
+    topology: str
+    topology_id: str
+    attached: bool
+    executor: tuple[str, ...]
+    log_dir: str
+    run_dirs: tuple[str, ...]
+    container_ids: tuple[int, ...]
+    backoff_s: float
+    backoff_max_s: float
+    stable_s: float
+    grace_s: float
+
+
+class JobFolder:
+    """The paths of one job, and the lock."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def job_file(self) -> Path:
+        return self.path / "job.json"
+
+    @property
+    def processes_file(self) -> Path:
+        return self.path / "processes.json"
+
+    def spec_file(self, container_id: int) -> Path:
+        return self.path / f"c{container_id}.json"
+
+    def write_job(self, record: JobRecord) -> None:
+        write_private(self.job_file, json.dumps(asdict(record)).encode())
+
+    def read_job(self) -> JobRecord | None:
+        """None when there is none, or only a part of one."""
+        try:
+            fields = json.loads(self.job_file.read_bytes())
+            lists = {key: tuple(fields[key]) for key in ("executor", "run_dirs", "container_ids")}
+            return JobRecord(**{**fields, **lists})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def lock(self, *, make: bool) -> int | None:
+        """The descriptor of the lock, taken; None when the job lives, or without `make` when there is no folder."""
+        while True:
+            if make:
+                self.path.mkdir(mode=0o700, exist_ok=True)
+            try:
+                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
+                descriptor = os.open(self.path / "lock", flags, 0o600)
+            except FileNotFoundError:
+                if make:
+                    continue  # the folder went away in between: its supervisor ended
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(descriptor), os.stat(self.path / "lock")):
+                    return descriptor
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            except FileNotFoundError:
+                pass
+            os.close(descriptor)  # the lock of a folder that is gone or was made anew: look again
+
+    def empty(self) -> None:
+        """Removes everything but the lock; by the owner of the lock only."""
+        for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
+            if entry.name != "lock":
+                entry.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Removes the folder; by the owner of the lock only, who is its last user."""
+        self.empty()
+        (self.path / "lock").unlink(missing_ok=True)
+        if self.path.is_dir():
+            self.path.rmdir()
+
+    @contextmanager
+    def socket_path(self) -> Iterator[str]:
+        """A path of the control socket that is short enough for the system, whatever the length of `root`."""
+        path = str(self.path / "control")
+        if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
+            yield path
+            return
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            short = f"/proc/self/fd/{descriptor}"
+            if not os.path.isdir(short):
+                message = f"{path}: longer than {_SOCKET_PATH_BYTES} bytes; set scheduler.root to a shorter folder"
+                raise SchedulerError(message)
+            yield f"{short}/control"
+        finally:
+            os.close(descriptor)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replaces the file, mode 0600, whole or not at all."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+    temporary.replace(path)

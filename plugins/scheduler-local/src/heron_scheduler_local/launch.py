@@ -1,0 +1,134 @@
+"""Brings a job under a supervisor, or leaves nothing of it."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from heron.errors import SchedulerError
+from heron.kernel.private_dir import make_private_dir
+from heron.kernel.spawn import spawn
+from heron.spi.scheduler import Job
+from heron_scheduler_local.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_local.options import LocalOptions
+
+__all__ = ["launch"]
+
+_TAKE_OVER_S = 30.0
+_STOP_S = 10.0
+
+# -P: a file of the user's folder must not stand in for a module of ours.
+_PYTHON = (sys.executable, "-P", "-m")
+_SUPERVISOR = (*_PYTHON, "heron_scheduler_local.supervisor")
+_EXECUTOR = (*_PYTHON, "heron.executor.main")
+
+
+def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> subprocess.Popen[bytes]:
+    """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
+
+    Raises:
+        SchedulerError: when a directory, a file or a process cannot be made; nothing is left then.
+    """
+    made: list[Path] = []
+    try:
+        record = _record(job, options)
+        made.extend(_make_run_dirs(record.run_dirs))
+        for log_dir in sorted({spec.log_dir for spec in job.containers}):
+            make_private_dir(Path(log_dir))
+        for spec in job.containers:
+            write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
+        folder.write_job(record)
+        return _start_supervisor(folder, lock, record)
+    except BaseException as error:
+        for run_dir in made:
+            shutil.rmtree(run_dir, ignore_errors=True)
+        folder.remove()
+        if isinstance(error, OSError):
+            message = f"topology {job.topology!r} cannot be scheduled: {error}; make room, or choose another folder"
+            raise SchedulerError(message) from error
+        raise
+
+
+def _record(job: Job, options: LocalOptions) -> JobRecord:
+    return JobRecord(
+        topology=job.topology,
+        topology_id=job.topology_id,
+        attached=job.attached,
+        executor=options.executor or _EXECUTOR,
+        log_dir=job.containers[0].log_dir,
+        run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
+        container_ids=tuple(spec.container_id for spec in job.containers),
+        backoff_s=options.restart_backoff_s,
+        backoff_max_s=options.restart_backoff_max_s,
+        stable_s=options.stable_s,
+        grace_s=options.stop_grace_s,
+    )
+
+
+def _make_run_dirs(run_dirs: Iterable[str]) -> Iterable[Path]:
+    """Yields those that were not there; the others must be this user's alone: sockets without keys lie in them."""
+    for run_dir in map(Path, run_dirs):
+        if not run_dir.exists():
+            make_private_dir(run_dir)
+            yield run_dir
+        found = run_dir.stat()
+        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            mode = stat.S_IMODE(found.st_mode)
+            message = f"run directory {run_dir}: others may enter it, its mode is {mode:04o}; make it 0700"
+            raise SchedulerError(message)
+
+
+def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord) -> subprocess.Popen[bytes]:
+    reader, ready = os.pipe()
+    try:
+        with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
+            supervisor = spawn(
+                [*_SUPERVISOR, str(folder.job_file), str(lock), str(ready)],
+                stdout=stderr,
+                death_signal=signal.SIGTERM if record.attached else None,
+                detached=True,
+                pass_fds=(lock, ready),
+            )
+        os.close(ready)
+        ready = -1
+        error = _wait_for_word(reader)
+        if not record.attached:
+            supervisor.wait(_STOP_S)
+        if error:
+            _end(supervisor)
+            message = f"topology {record.topology!r} cannot be scheduled: {error}"
+            raise SchedulerError(message)
+        return supervisor
+    finally:
+        os.close(reader)
+        if ready >= 0:
+            os.close(ready)
+
+
+def _wait_for_word(reader: int) -> str:
+    """The supervisor's complaint; empty when it took over."""
+    readable, _, _ = select.select([reader], [], [], _TAKE_OVER_S)
+    word = os.read(reader, 4096) if readable else b""
+    if not readable:
+        return f"its supervisor did not start within {_TAKE_OVER_S:g} s; is the machine overloaded?"
+    return (
+        word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
+    )
+
+
+def _end(supervisor: subprocess.Popen[bytes]) -> None:
+    supervisor.terminate()
+    try:
+        supervisor.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        supervisor.kill()
+        supervisor.wait()

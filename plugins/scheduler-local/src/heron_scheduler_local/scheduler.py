@@ -1,0 +1,182 @@
+"""The driver: finds the job's folder and its supervisor, and has it do the work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import msgspec
+
+from heron.clock import monotonic_s
+from heron.errors import SchedulerError, known, nearest
+from heron.kernel.private_dir import make_private_dir
+from heron.spi.options import decode_options
+from heron.spi.scheduler import (
+    CAPABILITIES,
+    SPI_VERSION,
+    ContainerSpec,
+    ContainerStatus,
+    Job,
+    JobLink,
+    Scheduler,
+    SchedulerState,
+)
+from heron_scheduler_local.control import Message, request
+from heron_scheduler_local.job_folder import JobFolder
+from heron_scheduler_local.launch import launch
+from heron_scheduler_local.options import LocalOptions
+from heron_scheduler_local.process_list import ProcessList
+from heron_scheduler_local.remnants import clear
+
+__all__ = ["LocalScheduler"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_END_S = 1.5  # beyond the grace time, for the end of the supervisor; `kill` with all that may go wrong takes 15 s
+_CHANGE_S = 30.0
+_ANSWER_S = 5.0
+_POLL_S = 0.01
+
+
+class LocalScheduler(Scheduler):
+    """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children."""
+
+    spi_version: ClassVar[int] = SPI_VERSION
+    capabilities: ClassVar[frozenset[str]] = CAPABILITIES
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        return cls(decode_options(options, LocalOptions, "scheduler"))
+
+    def __init__(self, options: LocalOptions) -> None:
+        self._options = options
+        self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
+        self._supervisors: list[subprocess.Popen[bytes]] = []
+
+    def schedule(self, job: Job) -> None:
+        folder = self._folder(job.topology)
+        ids = [spec.container_id for spec in job.containers]
+        if not ids or len(set(ids)) != len(ids):
+            message = f"topology {job.topology!r}: its containers are {ids}; give at least one, each id once"
+            raise SchedulerError(message)
+        try:
+            make_private_dir(self._root)
+            lock = folder.lock(make=True)
+        except OSError as error:
+            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
+            raise SchedulerError(message) from error
+        if lock is None:
+            message = f"topology {job.topology!r} is running already (job folder {folder.path}); kill it first"
+            raise SchedulerError(message)
+        try:
+            clear(folder)  # what an earlier supervisor left that was killed
+            supervisor = launch(folder, lock, job, self._options)
+        finally:
+            os.close(lock)
+        if job.attached:
+            self._supervisors.append(supervisor)
+
+    def kill(self, topology: str) -> None:
+        folder = self._folder(topology)
+        processes = ProcessList.read(folder)
+        with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
+            request(folder, {"op": "kill"}, self._options.stop_grace_s + _END_S)
+        lock = self._lock_of_ended(folder)
+        if lock is None and folder.path.exists() and processes is not None:
+            processes.supervisor.signal_group(signal.SIGKILL)  # it hangs; its executors notice its death
+            lock = self._lock_of_ended(folder)
+        if lock is not None:
+            try:
+                clear(folder)
+                folder.remove()
+            finally:
+                os.close(lock)
+        elif folder.path.exists():
+            message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
+            raise SchedulerError(message)
+        self._reap()
+
+    def restart(self, topology: str, container_id: int) -> None:
+        self._ask(topology, {"op": "restart", "container_id": container_id})
+
+    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        specs = [msgspec.to_builtins(spec) for spec in add]
+        try:
+            for spec in add:
+                make_private_dir(Path(spec.log_dir))
+        except OSError as error:
+            message = f"topology {topology!r} cannot be updated: {error}"
+            raise SchedulerError(message) from error
+        self._ask(topology, {"op": "update", "add": specs, "remove": list(remove)})
+
+    def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
+        folder = self._folder(topology)
+        self._reap()
+        deadline_s = monotonic_s() + _ANSWER_S
+        pause = threading.Event()
+        while folder.job_file.exists():
+            try:
+                answer = request(folder, {"op": "status"}, _ANSWER_S)
+            except OSError:
+                if (lock := folder.lock(make=False)) is not None:
+                    os.close(lock)
+                    return SchedulerState.FAILED, _last_known(folder)
+                if monotonic_s() > deadline_s:
+                    message = f"the supervisor of {topology!r} does not answer; see its log, or kill the topology"
+                    raise SchedulerError(message) from None
+                pause.wait(_POLL_S)  # it is about to listen, or about to be gone
+                continue
+            state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
+            return state, msgspec.convert(answer["containers"], tuple[ContainerStatus, ...])
+        return SchedulerState.ABSENT, ()
+
+    def links(self, topology: str) -> tuple[JobLink, ...]:
+        record = self._folder(topology).read_job()
+        return (JobLink("logs", record.log_dir),) if record is not None else ()
+
+    def _ask(self, topology: str, message: Message) -> None:
+        folder = self._folder(topology)
+        try:
+            request(folder, message, _CHANGE_S)
+        except OSError as error:
+            jobs = [each.parent.name for each in self._root.glob("*/job.json")]
+            if topology not in jobs:
+                text = f"topology {topology!r} does not run here{nearest(topology, jobs)}; running: {known(jobs)}"
+                raise SchedulerError(text) from None
+            text = f"the supervisor of {topology!r} does not answer ({error}); it ended or hangs, kill the topology"
+            raise SchedulerError(text) from error
+
+    def _folder(self, topology: str) -> JobFolder:
+        if not _NAME.fullmatch(topology):
+            message = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
+            raise SchedulerError(message)
+        return JobFolder(self._root / topology)
+
+    def _lock_of_ended(self, folder: JobFolder) -> int | None:
+        """Waits a little for the supervisor to go; the lock of the folder it left, None when there is neither."""
+        deadline_s = monotonic_s() + _END_S
+        pause = threading.Event()
+        while folder.path.exists() and monotonic_s() < deadline_s:
+            self._reap()
+            if (lock := folder.lock(make=False)) is not None:
+                return lock
+            pause.wait(_POLL_S)
+        return None
+
+    def _reap(self) -> None:
+        self._supervisors = [each for each in self._supervisors if each.poll() is None]
+
+
+def _last_known(folder: JobFolder) -> tuple[ContainerStatus, ...]:
+    processes = ProcessList.read(folder)
+    entries = processes.containers if processes is not None else ()
+    return tuple(
+        ContainerStatus(each.container_id, False, each.attempts, each.last_error or "its supervisor was killed")
+        for each in entries
+    )

@@ -1,0 +1,169 @@
+"""What may happen to a supervisor and to the files of a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import ConfigError, SchedulerError
+from heron.spi.scheduler import SchedulerState
+from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
+from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_local.scheduler import LocalScheduler
+
+OpenScheduler = Callable[..., LocalScheduler]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+        yield Bench(tmp_path, Path(run_root))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The job folders, deeper than a socket path may be."""
+    return tmp_path / ("deep" * 30) / "jobs"
+
+
+@pytest.fixture
+def open_scheduler(root: Path, bench: Bench) -> Iterator[OpenScheduler]:
+    opened: list[LocalScheduler] = []
+
+    def open_one(**options: object) -> LocalScheduler:
+        chosen = {"root": str(root), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, **options}
+        opened.append(LocalScheduler.open(chosen))
+        return opened[-1]
+
+    yield open_one
+    for scheduler in opened:
+        for topology in bench.jobs:
+            scheduler.kill(topology)
+
+
+def _supervisor(root: Path, topology: str) -> int:
+    return int(json.loads((root / topology / "processes.json").read_bytes())["supervisor"]["pid"])
+
+
+def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """kill -9 of the supervisor: nobody restarts or stops these executors any more, so they must not stay."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "serve", "serve"))
+    executors = [bench.wait("t", number) for number in range(2)]
+    os.kill(_supervisor(root, "t"), signal.SIGKILL)
+    for executor in executors:
+        wait_until(lambda pid=executor.pid: not runs(pid), 10, "the executor is gone")  # type: ignore[misc]  # default
+    state, containers = scheduler.status("t")
+    assert state is SchedulerState.FAILED
+    assert [each.running for each in containers] == [False, False]
+    assert "supervisor" in containers[0].last_error
+
+
+def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
+    open_scheduler: OpenScheduler, root: Path, bench: Bench
+) -> None:
+    """The name is free at once, also while an executor of the dead job does not want to go."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "deaf"))
+    old = bench.wait("t", 0)
+    os.kill(_supervisor(root, "t"), signal.SIGKILL)
+    scheduler.schedule(bench.job("t", "serve"))
+    assert not runs(old.pid)
+    assert bench.wait("t", 0).pid != old.pid
+    assert scheduler.status("t")[0] is SchedulerState.RUNNING
+
+
+def test_kill_ends_a_job_whose_supervisor_hangs(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """A stopped supervisor answers nothing; the job must end all the same."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "serve", "parent"))
+    executors = [bench.wait("t", number) for number in range(2)]
+    os.kill(_supervisor(root, "t"), signal.SIGSTOP)
+    scheduler.kill("t")
+    bench.wait_until_nothing_is_left("t", executors[0])
+    assert not runs(executors[1].pid)
+    assert not (root / "t").exists()
+
+
+def test_a_job_that_ended_leaves_no_file(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """Only logs stay."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "done", "done"))
+    wait_until(lambda: not (root / "t").exists(), 20, "the job folder is gone")
+    assert list(root.iterdir()) == []
+    assert not bench.run_dir("t").exists()
+    assert (bench.log_dir("t") / "supervisor.log").exists()
+
+
+def test_a_command_that_does_not_exist_is_refused_at_once(
+    open_scheduler: OpenScheduler, root: Path, bench: Bench
+) -> None:
+    """The mistake is in the profile: the error names the command, and nothing was begun."""
+    scheduler = open_scheduler(executor=["/no/such/executor"])
+    with pytest.raises(SchedulerError, match="/no/such/executor"):
+        scheduler.schedule(bench.job("t", "serve"))
+    assert list(root.iterdir()) == []
+    assert not bench.run_dir("t").exists()
+
+
+def test_an_end_without_a_word_is_explained_by_stderr(open_scheduler: OpenScheduler, bench: Bench) -> None:
+    """An executor that fails before it has a log still says why in the status."""
+    failing = [sys.executable, "-P", "-c", "raise SystemExit('no module named x')"]
+    scheduler = open_scheduler(executor=failing)
+    scheduler.schedule(bench.job("t", "serve"))
+    wait_until(lambda: scheduler.status("t")[1][0].last_error, 20, "an attempt failed")
+    assert scheduler.status("t")[1][0].last_error == "exit code 1: no module named x"
+
+
+def test_a_run_directory_that_others_may_enter_is_refused(open_scheduler: OpenScheduler, bench: Bench) -> None:
+    """Local sockets have no keys: the directory is what protects them."""
+    bench.run_dir("t").mkdir(mode=0o755)
+    with pytest.raises(SchedulerError, match="0755"):
+        open_scheduler().schedule(bench.job("t", "serve"))
+    assert bench.run_dir("t").exists()
+
+
+def test_job_files_are_the_users_alone(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """Specs hold secrets, and whoever reaches the control socket can end the job."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "serve"))
+    bench.wait("t", 0)
+    assert (root / "t").stat().st_mode & 0o777 == 0o700
+    files = {each.name: each.stat().st_mode & 0o777 for each in (root / "t").iterdir() if each.is_file()}
+    assert set(files.values()) == {0o600}
+    assert scheduler.links("t")[0].url == str(bench.log_dir("t"))
+
+
+def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenScheduler, bench: Bench) -> None:
+    """The first addition had started when the second failed: it must be gone again, and nothing removed."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "serve", "serve"))
+    before = [bench.wait("t", number).pid for number in range(2)]
+    bad = bench.spec("u", 3)
+    bench.run_dir("u").write_text("a file where a directory belongs")
+    with pytest.raises(SchedulerError, match="container 3"):
+        scheduler.update("t", [bench.spec("t", 2), bad], [1])
+    assert [each.container_id for each in scheduler.status("t")[1]] == [0, 1]
+    assert [bench.wait("t", number).pid for number in range(2)] == before
+
+
+def test_a_negative_duration_is_refused() -> None:
+    """A back-off below zero has no meaning; the error names the key."""
+    with pytest.raises(ConfigError, match="restart_backoff_s"):
+        LocalScheduler.open({"restart_backoff_s": -1.0})
+
+
+def test_the_supervisor_imports_little() -> None:
+    """Every run waits for it: no driver machinery, no msgspec, no ZeroMQ."""
+    code = "import sys, heron_scheduler_local.supervisor; print(*sys.modules)"
+    loaded = set(subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True).stdout.split())
+    assert "heron_scheduler_local.supervisor" in loaded
+    assert not loaded & {"msgspec", "zmq", "stevedore", "pluggy", "yaml", "click", "rich", "numpy", "tempfile"}

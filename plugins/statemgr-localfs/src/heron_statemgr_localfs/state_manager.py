@@ -1,0 +1,113 @@
+"""The driver: checks names, finds the node, and keeps what has to be closed."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+from heron.errors import StateError, StateUnavailableError
+from heron.kernel.private_dir import make_private_dir
+from heron.spi.options import decode_options
+from heron.spi.statemgr import SPI_VERSION, Hold, NodeKind, StateManager, Versioned, Watch
+from heron_statemgr_localfs.hold import FileHold
+from heron_statemgr_localfs.node import Node
+from heron_statemgr_localfs.os_errors import translated
+from heron_statemgr_localfs.watcher import Watcher
+
+__all__ = ["LocalFsOptions", "LocalFsStateManager"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFsOptions:
+    """The driver's section of a profile; `root` is the folder of the nodes, ``~`` is the user's home."""
+
+    root: str = "~/.heron/state"
+
+
+class LocalFsStateManager(StateManager):
+    """Keeps nodes as files below one folder; for the processes of one machine and one user."""
+
+    spi_version: ClassVar[int] = SPI_VERSION
+    capabilities: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        return cls(decode_options(options, LocalFsOptions, "statemgr"))
+
+    def __init__(self, options: LocalFsOptions) -> None:
+        self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
+        self._guard = threading.Lock()
+        self._holds: list[FileHold] = []
+        self._watcher: Watcher | None = None
+        self._closed = False
+        with translated("make the state folder", self._root):
+            make_private_dir(self._root)
+
+    def get(self, kind: NodeKind, topology: str) -> Versioned | None:
+        record = self._node(kind, topology).read()
+        return None if record is None else Versioned(record.value, record.version)
+
+    def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
+        return self._node(kind, topology).write(value, expected)
+
+    def delete(self, kind: NodeKind, topology: str, *, expected: int | None = None) -> None:
+        self._node(kind, topology).remove(expected)
+
+    def list(self, kind: NodeKind) -> tuple[str, ...]:
+        folder = self._root / kind.value
+        with translated("list", folder):
+            try:
+                names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
+            except FileNotFoundError:
+                if self._root.is_dir():
+                    return ()
+                message = f"the state folder {self._root} is gone; bring it back (is it mounted?)"
+                raise StateUnavailableError(message) from None
+        return tuple(name for name in names if self._node(kind, name).exists())
+
+    def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
+        node = self._node(kind, topology)
+        with self._guard:
+            if self._watcher is None:
+                self._watcher = Watcher()
+            watcher = self._watcher
+        return watcher.add(node, on_change)
+
+    def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
+        hold = FileHold(self._node(kind, topology), value, secrets.token_hex(8), self._forget)
+        with self._guard:
+            self._holds.append(hold)
+        return hold
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            holds: builtins.list[FileHold] = [*self._holds]
+            watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.close()
+        for hold in holds:
+            hold.release()
+
+    def _forget(self, hold: FileHold) -> None:
+        with self._guard:
+            if hold in self._holds:
+                self._holds.remove(hold)
+
+    def _node(self, kind: NodeKind, topology: str) -> Node:
+        if self._closed:
+            message = f"the state manager of {self._root} is closed; open another one"
+            raise StateError(message)
+        if not _NAME.fullmatch(topology):
+            message = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
+            raise StateError(message)
+        return Node(self._root, kind.value, topology)

@@ -1,0 +1,19 @@
+"""The state manager contract on files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heron.testing.contracts.statemgr import StateManagerContract
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
+
+
+class TestLocalFsStateManager(StateManagerContract):
+    name = "localfs"
+    driver_class = LocalFsStateManager
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, object]:
+        return {"root": str(tmp_path / "state")}

@@ -1,0 +1,133 @@
+"""Stores packages as files named by their content, in a folder that only its owner can enter.
+
+A package appears under its name by a rename, so it is there whole or not at all. It is not forced to the disk: a
+machine that crashes takes its topologies with it, and `download` compares the SHA-256 anyway.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, ClassVar, Self
+
+from heron.clock import wall_s
+from heron.errors import PackageError
+from heron.kernel.private_dir import make_private_dir
+from heron.spi.options import decode_options
+from heron.spi.uploader import Uploader
+from heron_uploader_localfs.package_name import StoredPackage
+
+__all__ = ["LocalfsUploader"]
+
+_CHUNK_BYTES = 1024 * 1024
+_ABANDONED_S = 3600.0  # a partial file this old is of an upload that was killed: a local copy takes seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    root: str = "~/.heron/packages"
+
+
+class LocalfsUploader(Uploader):
+    """Packages in the folder `root`, for containers on the same machine."""
+
+    spi_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """Takes the option `root`; touches nothing yet."""
+        chosen = decode_options(options, _Options, "uploader")
+        # Not resolve(): it follows links, and a URI names the root as the profile does.
+        return cls(Path(os.path.abspath(Path(chosen.root).expanduser())))
+
+    def upload(self, package: Path, name: str) -> str:
+        """Copies the file into the root and returns its URI."""
+        digest = self._digest(package, f"package {package}: cannot be read")
+        stored = StoredPackage(self._root, name, digest)
+        with _explained(f"package {package}: cannot be stored in {self._root}", "choose another uploader.root"):
+            make_private_dir(self._root)
+            self._drop_abandoned(stored)
+            if not self._is_whole(stored):
+                _copy(package, stored.path, digest)
+        return stored.uri
+
+    def undo(self, uri: str) -> None:
+        """Removes the file."""
+        stored = StoredPackage.from_uri(self._root, uri)
+        with _explained(f"package {stored.path}: cannot be removed", "remove it by hand"):
+            stored.path.unlink(missing_ok=True)
+
+    def download(self, uri: str, target: Path) -> None:
+        """Copies the file to `target` when its SHA-256 is the URI's."""
+        stored = StoredPackage.from_uri(self._root, uri)
+        with _explained(f"package {stored.path}: cannot be fetched to {target}", "see uploader.root"):
+            _copy(stored.path, target, stored.digest)
+
+    def _digest(self, package: Path, what: str) -> str:
+        with _explained(what, "build it again"), package.open("rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+
+    def _is_whole(self, stored: StoredPackage) -> bool:
+        return stored.path.exists() and self._digest(stored.path, f"package {stored.path}") == stored.digest
+
+    def _drop_abandoned(self, stored: StoredPackage) -> None:
+        """Removes the partial files that killed uploads of the same content left."""
+        for partial in self._root.glob(f"{_partial_prefix(stored.path)}*"):
+            try:
+                if wall_s() - partial.stat().st_mtime > _ABANDONED_S:
+                    partial.unlink()
+            except FileNotFoundError:
+                continue  # its upload went on and finished, or another one removed it
+
+
+def _copy(source: Path, target: Path, digest: str) -> None:
+    """Copies a file under a temporary name and renames it when its SHA-256 is `digest`."""
+    descriptor, name = tempfile.mkstemp(prefix=_partial_prefix(target), dir=target.parent)  # mode 0600
+    partial = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as sink, source.open("rb") as opened:
+            found = _pump(opened, sink.write)
+        if found != digest:
+            msg = f"package {source}: its SHA-256 is {found}, not {digest}; it was changed, submit the topology again"
+            raise PackageError(msg)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _pump(source: BinaryIO, write: Callable[[bytes], int]) -> str:
+    """Passes the content on and returns its SHA-256."""
+    digest = hashlib.sha256()
+    while chunk := source.read(_CHUNK_BYTES):
+        digest.update(chunk)
+        write(chunk)
+    return digest.hexdigest()
+
+
+def _partial_prefix(path: Path) -> str:
+    return f".{path.name}.part-"
+
+
+@contextmanager
+def _explained(what: str, remedy: str) -> Iterator[None]:
+    """Turns an OSError into a PackageError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            remedy = "free some space there"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            remedy = f"allow it, or {remedy}"
+        place = f" ({error.filename})" if error.filename else ""
+        msg = f"{what}: {error.strerror or error}{place}; {remedy}"
+        raise PackageError(msg) from error

@@ -1,0 +1,147 @@
+"""The local uploader: its contract, and what is its own: folders, modes, limits of the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from heron.errors import ConfigError, PackageError
+from heron.testing.contracts.uploader import UploaderContract
+from heron_uploader_localfs import LocalfsUploader
+
+
+def stored(uri: str) -> Path:
+    return Path(unquote(urlsplit(uri).path))
+
+
+class TestContract(UploaderContract):
+    """The local uploader keeps the family's contract."""
+
+    name = "localfs"
+    driver_class = LocalfsUploader
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, object]:
+        return {"root": str(tmp_path / "root")}
+
+    def damage(self, uri: str) -> None:
+        path = stored(uri)
+        path.write_bytes(b"X" + path.read_bytes()[1:])
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "root"
+
+
+@pytest.fixture
+def uploader(root: Path) -> LocalfsUploader:
+    return LocalfsUploader.open({"root": str(root)})
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    path = tmp_path / "package"
+    path.write_bytes(b"content")
+    return path
+
+
+def test_name_is_readable_and_content_addressed(uploader: LocalfsUploader, package: Path) -> None:
+    """A person who looks into the folder sees whose package it is; the digest keeps two apart."""
+    path = stored(uploader.upload(package, "words"))
+    assert path.name == "words-ed7002b439e9ac84.tar.gz"
+
+
+def test_only_the_owner_can_read(uploader: LocalfsUploader, root: Path, package: Path) -> None:
+    """Packages are people's code and may hold what is not meant for others."""
+    path = stored(uploader.upload(package, "words"))
+    modes = [each.stat().st_mode & 0o777 for each in (root.parent, root, path)]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+def test_nothing_partial_is_left(uploader: LocalfsUploader, root: Path, package: Path) -> None:
+    """Temporary files that stay would fill the disk in the end."""
+    uploader.upload(package, "words")
+    assert [each.name for each in root.iterdir()] == ["words-ed7002b439e9ac84.tar.gz"]
+
+
+def test_partial_file_of_a_killed_upload_goes_with_the_next(
+    uploader: LocalfsUploader, root: Path, package: Path
+) -> None:
+    """``kill -9`` cannot be caught, so the next upload of the same content tidies up; young ones may be alive."""
+    path = stored(uploader.upload(package, "words"))
+    old, young = root / f".{path.name}.part-old", root / f".{path.name}.part-young"
+    for each in (old, young):
+        each.touch()
+    os.utime(old, (0, 0))
+    uploader.upload(package, "words")
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_spaces_and_marks_in_the_root_survive_the_uri(tmp_path: Path, package: Path) -> None:
+    """Home folders have all sorts of names, and a URI has its own use for % and #."""
+    uploader = LocalfsUploader.open({"root": str(tmp_path / "a b#c%20ä")})
+    uploader.download(uploader.upload(package, "words"), tmp_path / "target")
+    assert (tmp_path / "target").read_bytes() == b"content"
+
+
+def test_tilde_in_the_root_is_the_home_folder(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default begins with it, and a driver may be opened without a profile."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert stored(LocalfsUploader.open({}).upload(package, "w")).parent == tmp_path / ".heron" / "packages"
+
+
+def test_other_root_is_refused_with_a_reason(uploader: LocalfsUploader, tmp_path: Path, package: Path) -> None:
+    """A container with another profile than the command's must say so, not that the file is missing."""
+    other = LocalfsUploader.open({"root": str(tmp_path / "other")})
+    with pytest.raises(PackageError, match=r"uploader\.root"):
+        other.download(uploader.upload(package, "words"), tmp_path / "target")
+
+
+def test_file_in_the_way_of_the_root_is_named(root: Path, uploader: LocalfsUploader, package: Path) -> None:
+    """A wrong root is a mistake in a profile; the error leads there."""
+    root.parent.mkdir()
+    root.touch()
+    with pytest.raises(PackageError, match=r"deep/root.*choose another uploader\.root"):
+        uploader.upload(package, "words")
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [(errno.ENOSPC, "free some space"), (errno.EDQUOT, "free some space"), (errno.EACCES, "allow it")],
+)
+def test_failing_disk_is_explained_and_leaves_nothing(
+    uploader: LocalfsUploader,
+    root: Path,
+    package: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    remedy: str,
+) -> None:
+    """A full disk and a missing permission want different remedies; neither may leave half a package."""
+
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code), "somewhere")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(PackageError, match=remedy):
+        uploader.upload(package, "words")
+    assert list(root.iterdir()) == []
+
+
+def test_missing_target_folder_is_named(uploader: LocalfsUploader, package: Path, tmp_path: Path) -> None:
+    """A container whose folder was removed under it must say which one."""
+    uri = uploader.upload(package, "words")
+    with pytest.raises(PackageError, match="no-such-folder"):
+        uploader.download(uri, tmp_path / "no-such-folder" / "target")
+
+
+def test_wrong_type_of_root_is_refused() -> None:
+    """A number where a path belongs is a mistake that must not wait for the first upload."""
+    with pytest.raises(ConfigError, match=r"uploader\.root: expected `str`, got `int`; it is 3"):
+        LocalfsUploader.open({"root": 3})

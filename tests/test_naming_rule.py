@@ -1,0 +1,94 @@
+"""One rule gives a plugin its five names: folder, distribution, import package, entry-point group and name.
+
+``plugins/scheduler-local/`` is ``heron-scheduler-local`` is ``heron_scheduler_local``, group
+``heron.scheduler``, name ``local``. A bundle has no code and so no import package and no entry point.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import EntryPoint, distribution
+from pathlib import Path
+from typing import TypeGuard
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FAMILIES = {
+    "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
+    "serializer", "service", "statemgr", "uploader",
+}  # fmt: skip
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith("bundle-")]
+
+
+def is_table(value: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict)
+
+
+def project(folder: Path) -> dict[str, object]:
+    table = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert is_table(table)
+    return table
+
+
+def import_name(folder: Path) -> str:
+    return "heron_" + folder.name.replace("-", "_")
+
+
+def heron_entry_points(folder: Path) -> list[EntryPoint]:
+    found = distribution(f"heron-{folder.name}").entry_points
+    return [point for point in found if point.group.startswith("heron.")]
+
+
+def folder_name(folder: Path) -> str:
+    return folder.name
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
+def test_folder_is_a_known_family_and_a_name(folder: Path) -> None:
+    """The family decides which contract the core expects."""
+    family, _, name = folder.name.partition("-")
+    assert family in FAMILIES
+    assert name
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
+def test_distribution_has_the_folders_name(folder: Path) -> None:
+    """The error for a missing driver derives the distribution to install from family and name."""
+    assert project(folder)["name"] == f"heron-{folder.name}"
+    assert distribution(f"heron-{folder.name}").version == project(folder)["version"]
+
+
+@pytest.mark.parametrize("folder", DRIVERS, ids=folder_name)
+def test_folder_holds_exactly_its_own_typed_import_package(folder: Path) -> None:
+    """Flat import names: two plugins can never own parts of the same package."""
+    assert [path.name for path in (folder / "src").iterdir() if path.is_dir()] == [import_name(folder)]
+    assert (folder / "src" / import_name(folder) / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("folder", DRIVERS, ids=folder_name)
+def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> None:
+    """The kernel finds drivers by group and name and by nothing else."""
+    family, _, name = folder.name.partition("-")
+    (point,) = heron_entry_points(folder)
+    assert (point.group, point.name) == (f"heron.{family}", name)
+    assert point.module.partition(".")[0] == import_name(folder)
+    assert isinstance(point.load(), type)
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
+def test_readme_says_what_it_cannot_do(folder: Path) -> None:
+    """A driver's limits are part of its contract with the person who chooses it."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# heron-{folder.name}\n")
+    assert {"## Install", "## Configuration", "## Capabilities", "## Limitations"} <= set(text.splitlines())
+
+
+def test_bundle_brings_what_its_readme_lists() -> None:
+    """The bundle is nothing but its dependencies, so its table is all there is to read."""
+    folder = ROOT / "plugins" / "bundle-local"
+    dependencies = project(folder)["dependencies"]
+    assert isinstance(dependencies, list)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert [name for name in dependencies if f"| `{name.partition('>')[0]}` |" not in text] == []

@@ -1,0 +1,101 @@
+"""The house style's budgets: files, functions and constructors stay small enough to read."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("heron-core", "plugins", "examples", "bench", "tests")
+FILE_LINES = 500
+FILE_LINES_P90 = 350
+FILE_LINES_MEDIAN = 110
+FUNCTION_LINES = 60
+FUNCTION_LINES_P90 = 25
+CONSTRUCTOR_PARAMETERS = 7
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def python_files(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return sorted(path for path in found if not path.stem.endswith("_pb2"))
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def functions(path: Path) -> Iterator[tuple[str, Function]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def function_lines(node: Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def parameter_count(node: Function) -> int:
+    """Without self, with ``*args`` and ``**kwargs`` as one each."""
+    named = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    return len(named) - 1 + (node.args.vararg is not None) + (node.args.kwarg is not None)
+
+
+FILES = python_files(*FOLDERS)
+SOURCES = [path for path in FILES if "src" in path.relative_to(ROOT).parts]
+
+
+def test_no_file_is_longer_than_the_budget() -> None:
+    """A file nobody reads to its end hides its second subject."""
+    lengths = {str(path.relative_to(ROOT)): line_count(path) for path in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES} == {}
+
+
+def test_most_source_files_are_short() -> None:
+    """The limit is for the rare case; the usual file is one noun on two screens."""
+    lengths = [line_count(path) for path in SOURCES if path.name != "__init__.py"]
+    assert statistics.median(lengths) <= FILE_LINES_MEDIAN
+    assert statistics.quantiles(lengths, n=10)[-1] <= FILE_LINES_P90
+
+
+def test_no_function_is_longer_than_the_budget() -> None:
+    """What does not fit a screen cannot be checked by reading it."""
+    found = {place: function_lines(node) for path in FILES for place, node in functions(path)}
+    assert {place: lines for place, lines in found.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_most_functions_are_short() -> None:
+    """The usual function does one thing, so that its name is enough."""
+    lengths = [function_lines(node) for path in SOURCES for _, node in functions(path)]
+    assert statistics.quantiles(lengths, n=10)[-1] <= FUNCTION_LINES_P90
+
+
+def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
+    """More than that is a config object that has not been named yet."""
+    found = {
+        place: parameter_count(node)
+        for path in FILES
+        for place, node in functions(path)
+        if node.name == "__init__"
+    }
+    assert {place: count for place, count in found.items() if count > CONSTRUCTOR_PARAMETERS} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "parameters"),
+    [
+        ("def f(self): pass", 1, 0),
+        ("def f(self, a, *b, c, **d):\n    a\n    b", 3, 4),
+    ],
+)
+def test_the_measures_count_what_they_say(source: str, lines: int, parameters: int) -> None:
+    """A budget whose measure is always small would pass for ever."""
+    (node,) = ast.parse(source).body
+    assert isinstance(node, ast.FunctionDef)
+    assert (function_lines(node), parameter_count(node)) == (lines, parameters)
