@@ -147,9 +147,7 @@ def test_what_a_dead_run_left_is_removed_with_a_note(
     assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
 
 
-def test_garbled_state_does_not_block_the_name(
-    environment: Environment, submission: Submission
-) -> None:
+def test_garbled_state_does_not_block_the_name(environment: Environment, submission: Submission) -> None:
     """A node that cannot be read belongs to nobody who lives."""
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
     environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")

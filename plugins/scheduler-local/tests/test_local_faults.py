@@ -59,8 +59,7 @@ def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenSched
     scheduler.schedule(bench.job("t", "serve", "serve"))
     executors = [bench.wait("t", number) for number in range(2)]
     os.kill(_supervisor(root, "t"), signal.SIGKILL)
-    for executor in executors:
-        wait_until(lambda pid=executor.pid: not runs(pid), 10, "the executor is gone")  # type: ignore[misc]  # default
+    wait_until(lambda: not any(runs(each.pid) for each in executors), 10, "the executors are gone")
     state, containers = scheduler.status("t")
     assert state is SchedulerState.FAILED
     assert [each.running for each in containers] == [False, False]

@@ -8,7 +8,8 @@ from heron.errors import TopologyError
 
 __all__ = ["entry_of", "parsed_entry"]
 
-_ENTRY = re.compile(r"[A-Za-z_][\w]*(\.[A-Za-z_][\w]*)*:[A-Za-z_][\w]*(\.[A-Za-z_][\w]*)*")
+# A module found by its path, as test tools do, may have a hyphen in its name.
+_ENTRY = re.compile(r"[\w-]+(\.[\w-]+)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 def entry_of(cls: type, place: str) -> str:

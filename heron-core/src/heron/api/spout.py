@@ -104,7 +104,8 @@ class Spout(BaseSpout):
         """Says that this task will make no new tuple; when every spout task has said so, the topology
         finishes.
 
-        Tuples whose ids fail may still be emitted again afterwards.
+        May be called again, without effect. Tuples whose ids fail may still be emitted again afterwards, and
+        `next_tuple` is still called for it.
 
         Raises:
             EmitError: when no engine runs this component.

@@ -57,7 +57,8 @@ class Children:
                 process = spawn(argv, stdout=file, death_signal=signal.SIGKILL)
                 self._children[name] = _Child(process, output, file.tell())
         except OSError as error:
-            raise HeronError(f"process {name} cannot be started: {error.strerror}: {error.filename}") from error
+            msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
+            raise HeronError(msg) from error
         return process.pid
 
     def reap(self) -> tuple[ChildEnd, ...]:

@@ -42,7 +42,8 @@ def container_processes(container_id: int, packing: PackingPlan) -> tuple[Contai
         plan = packing.container(container_id)
     except KeyError:
         ids = known(str(container.container_id) for container in packing.containers)
-        raise StateError(f"container {container_id} is not in packing plan {packing.id!r}; it has {ids}") from None
+        msg = f"container {container_id} is not in packing plan {packing.id!r}; it has {ids}"
+        raise StateError(msg) from None
     instances = (
         ContainerProcess(f"{instance.component}-{instance.task_id}", "instance", instance)
         for instance in plan.instances

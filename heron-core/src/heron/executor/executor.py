@@ -15,7 +15,6 @@ from heron.executor.container_processes import ContainerProcess, output_file, ro
 from heron.executor.location_service import LocationService
 from heron.executor.shutdown import Shutdown
 from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
-from heron.kernel.telemetry import Telemetry
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -26,6 +25,7 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
+from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import StateManager

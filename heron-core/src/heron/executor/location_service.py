@@ -65,7 +65,7 @@ class LocationService:
             try:
                 location = decode_location(node.value)
             except HeronError as error:
-                _log.error("%s", error)  # noqa: TRY400 - the message says it all
+                _log.error("%s", error)
                 return
             if location.topology_id == self._topology_id and node.version >= self._location.epoch:
                 found = pb.TManagerLocation(endpoint=location.endpoint, epoch=node.version)

@@ -96,10 +96,11 @@ def _run(
 def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
     node = statemgr.get(NodeKind.PACKING_PLAN, topology)
     if node is None:
-        raise StateError(
+        msg = (
             f"topology {topology!r} has no packing plan in the state manager; it was killed, or the state manager "
             "has another root than the command that submitted it"
         )
+        raise StateError(msg)
     return decode_packing_plan(node.value, f"packing plan of {topology!r}")
 
 

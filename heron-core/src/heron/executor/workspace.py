@@ -41,7 +41,8 @@ class Workspace:
             self._error.unlink(missing_ok=True)
             self.path.mkdir(mode=0o700)
         except OSError as error:
-            raise StateError(f"container directory {self.path} cannot be made: {error.strerror}") from error
+            msg = f"container directory {self.path} cannot be made: {error.strerror}"
+            raise StateError(msg) from error
 
     def fetch_package(self, uri: str, ref: DriverRef) -> None:
         """Downloads and unpacks the topology's package.

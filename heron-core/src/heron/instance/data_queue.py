@@ -1,7 +1,8 @@
 """The queues between the gateway thread and the task thread.
 
 Each is a deque, whose `append` and `popleft` are atomic under the interpreter lock, with a way to sleep: the task
-thread sleeps on a raw lock, the gateway in its reactor on an eventfd. A waker pays for that only while the other sleeps.
+thread sleeps on a raw lock, the gateway in its reactor on an eventfd. A waker pays for that only while the other one
+sleeps.
 """
 
 from __future__ import annotations

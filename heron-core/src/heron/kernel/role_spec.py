@@ -104,6 +104,8 @@ def read_spec(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
-        raise StateError(f"spec file {path} cannot be read: {error.strerror}; its container may be gone") from error
+        msg = f"spec file {path} cannot be read: {error.strerror}; its container may be gone"
+        raise StateError(msg) from error
     except msgspec.MsgspecError as error:
-        raise StateError(f"spec file {path} does not hold a {kind.__name__}: {error}") from error
+        msg = f"spec file {path} does not hold a {kind.__name__}: {error}"
+        raise StateError(msg) from error

@@ -38,4 +38,5 @@ def decode_location(data: bytes) -> TManagerLocation:
     try:
         return msgspec.json.decode(data, type=TManagerLocation)
     except msgspec.MsgspecError as error:
-        raise StateError(f"a topology manager's location of {len(data)} bytes cannot be read: {error}") from error
+        msg = f"a topology manager's location of {len(data)} bytes cannot be read: {error}"
+        raise StateError(msg) from error

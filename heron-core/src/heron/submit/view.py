@@ -9,7 +9,7 @@ from typing import Protocol
 from heron.clock import monotonic_s
 from heron.ipc.status import ComponentStatus, TopologyStatus
 
-__all__ = ["PlainView", "View", "spoken_bytes", "spoken_count"]
+__all__ = ["PlainView", "View", "spoken_bytes", "spoken_count", "status_line"]
 
 _PERIOD_S = 2.0
 
@@ -43,7 +43,7 @@ class PlainView:
 
     def show(self, status: TopologyStatus) -> None:
         """A line, when the last one is old enough and says something else."""
-        text = _spoken(status)
+        text = status_line(status)
         if monotonic_s() - self._shown_at_s >= _PERIOD_S and text != self._shown:
             self._shown_at_s = monotonic_s()
             self._shown = text
@@ -76,7 +76,8 @@ def spoken_bytes(count: int) -> str:
     return f"{amount:.1f} GiB"
 
 
-def _spoken(status: TopologyStatus) -> str:
+def status_line(status: TopologyStatus) -> str:
+    """The whole status in one line."""
     parts = [_component(each) for each in status.components]
     parts += [f"back pressure by {each.component}/{each.task_id}" for each in status.backpressure]
     return f"{status.topology} {status.state}: {'; '.join(parts)}"

@@ -61,7 +61,7 @@ class Farewell:
         try:
             self._store.save_report(report)
         except StateError as error:
-            _log.error("the report cannot be written, %d attempts left: %s", attempts - 1, error)  # noqa: TRY400
+            _log.error("the report cannot be written, %d attempts left: %s", attempts - 1, error)
             if attempts > 1:
                 self._reactor.after(_REPORT_RETRY_S, lambda: self._write(report, attempts - 1))
                 return

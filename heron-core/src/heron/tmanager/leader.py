@@ -237,9 +237,7 @@ class Leader:
                 "task_id": task_id,
                 "duration_s": duration_s,
             }
-            instructions.append(
-                NoteEvent("backpressure-ended", f"task-{task_id}", {"duration_s": f"{duration_s:.3f}"})
-            )
+            instructions.append(NoteEvent("backpressure-ended", f"task-{task_id}", {"duration_s": f"{duration_s:.3f}"}))
             instructions.append(NotifyHook("heron_backpressure_ended", facts))
         return instructions
 

@@ -11,7 +11,7 @@ from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint, tmanager_endpoint
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.hooks import Hooks, ThreadedHooks
 from heron.kernel.loading import open_driver
 from heron.kernel.log import configure
 from heron.kernel.process import run_role
@@ -29,16 +29,16 @@ from heron.tmanager.state_store import StateStore
 __all__ = ["lead"]
 
 _CONTAINER = 0
-_LINGER_S = 0.5  # the last answers and stops are on their way
+_LINGER_S = 0.2  # the last answers and stops are on their way
+_HOOKS_S = 0.2  # observers see the last events, if they are quick
 
 
-def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: SocketContext) -> Lease:
+def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: SocketContext, hooks: Hooks) -> Lease:
     """Sets everything up on the reactor: leads as soon as the state manager lets it."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
     endpoint = tmanager_endpoint(run_dir, _CONTAINER, spec.incarnation)
     hub = sockets.hub(endpoint)  # before anybody can read where it is
-    hooks = ThreadedHooks(spec.hooks)
     store = StateStore(statemgr, spec.topology, spec.topology_id)
     telemetry = Telemetry(
         sockets.push_to(metricsmgr_endpoint(run_dir, _CONTAINER)),
@@ -72,9 +72,10 @@ def main(signals: Signals) -> int:
     )
     reactor = Reactor()
     sockets = SocketContext()
+    hooks = ThreadedHooks(spec.hooks)
     statemgr = open_driver(spec.statemgr, StateManager)
     try:
-        lease = lead(spec, statemgr, reactor, sockets)
+        lease = lead(spec, statemgr, reactor, sockets, hooks)
         reactor.on_readable(signals.fileno(), reactor.stop)
         if not signals.stop_requested:
             reactor.run()
@@ -82,6 +83,7 @@ def main(signals: Signals) -> int:
     finally:
         statemgr.close()
         sockets.close(linger_s=_LINGER_S)
+        hooks.close(_HOOKS_S)
     return 0
 
 

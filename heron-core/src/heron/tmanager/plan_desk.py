@@ -41,7 +41,7 @@ class PlanDesk:
             self._store.save_plan(plan)
         except StateError as error:
             text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
-            _log.error("%s", text)  # noqa: TRY400
+            _log.error("%s", text)
             self._on_error(text)
             self._reactor.after(_RETRY_S, lambda: self._again(plan))
             return

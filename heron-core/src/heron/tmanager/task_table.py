@@ -40,12 +40,12 @@ class TaskEvent(enum.Enum):
 _S, _E = TaskState, TaskEvent
 
 _TABLE = {
-    _E.INITIALISED: {state: _S.RUNNING for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING)},
-    _E.FAILED: {state: _S.FAILED for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED)},
+    _E.INITIALISED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING), _S.RUNNING),
+    _E.FAILED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED), _S.FAILED),
     _E.ENDED: dict.fromkeys(_S, _S.ENDED),
     _E.STARTED: {_S.STARTING: _S.STARTING},
-    _E.DIED: {state: _S.RESTARTING for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED)},
-    _E.GIVEN_UP: {state: _S.DOWN for state in (_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED, _S.DOWN)},
+    _E.DIED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED), _S.RESTARTING),
+    _E.GIVEN_UP: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED, _S.DOWN), _S.DOWN),
 }
 """Event, state, next state; a pair that is absent changes nothing, as reports of two sources cross each other."""
 

@@ -120,9 +120,7 @@ def _wait_for_word(reader: int) -> str:
     word = os.read(reader, 4096) if readable else b""
     if not readable:
         return f"its supervisor did not start within {_TAKE_OVER_S:g} s; is the machine overloaded?"
-    return (
-        word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
-    )
+    return word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
 
 
 def _end(supervisor: subprocess.Popen[bytes]) -> None:

@@ -65,15 +65,7 @@ class LocalScheduler(Scheduler):
         if not ids or len(set(ids)) != len(ids):
             message = f"topology {job.topology!r}: its containers are {ids}; give at least one, each id once"
             raise SchedulerError(message)
-        try:
-            make_private_dir(self._root)
-            lock = folder.lock(make=True)
-        except OSError as error:
-            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
-            raise SchedulerError(message) from error
-        if lock is None:
-            message = f"topology {job.topology!r} is running already (job folder {folder.path}); kill it first"
-            raise SchedulerError(message)
+        lock = self._take(folder)
         try:
             clear(folder)  # what an earlier supervisor left that was killed
             supervisor = launch(folder, lock, job, self._options)
@@ -158,6 +150,22 @@ class LocalScheduler(Scheduler):
             raise SchedulerError(message)
         return JobFolder(self._root / topology)
 
+    def _take(self, folder: JobFolder) -> int:
+        """The lock of the folder, made when absent; a supervisor that is about to be gone is waited for."""
+        deadline_s = monotonic_s() + _END_S
+        pause = threading.Event()
+        try:
+            make_private_dir(self._root)
+            while (lock := folder.lock(make=True)) is None:
+                if _answers(folder) or monotonic_s() > deadline_s:
+                    message = f"topology {folder.path.name!r} is running already (see {folder.path}); kill it first"
+                    raise SchedulerError(message)
+                pause.wait(_POLL_S)
+        except OSError as error:
+            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
+            raise SchedulerError(message) from error
+        return lock
+
     def _lock_of_ended(self, folder: JobFolder) -> int | None:
         """Waits a little for the supervisor to go; the lock of the folder it left, None when there is neither."""
         deadline_s = monotonic_s() + _END_S
@@ -171,6 +179,14 @@ class LocalScheduler(Scheduler):
 
     def _reap(self) -> None:
         self._supervisors = [each for each in self._supervisors if each.poll() is None]
+
+
+def _answers(folder: JobFolder) -> bool:
+    try:
+        request(folder, {"op": "status"}, _END_S)
+    except OSError:
+        return False
+    return True
 
 
 def _last_known(folder: JobFolder) -> tuple[ContainerStatus, ...]:

@@ -260,8 +260,10 @@ def main(job_file: str, lock: str, ready: str) -> int:
     record = folder.read_job()
     if record is None:
         return _report(int(ready), f"{job_file} cannot be read")
-    if not record.attached and os.fork():
-        os._exit(0)  # the command waits for this one only, so that it leaves no zombie and owes none a wait
+    if not record.attached:
+        if os.fork():
+            os._exit(0)  # the command waits for this one only, so that it leaves no zombie and owes none a wait
+        os.setsid()
     signals = Signals((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if os.environ.get(PARENT_PID, str(os.getppid())) != str(os.getppid()):

@@ -13,6 +13,7 @@ A driver's test::
 
 from __future__ import annotations
 
+import functools
 import json
 import queue
 import subprocess
@@ -202,7 +203,7 @@ class StateManagerContract(DriverContract):
         for _ in range(4):
             before = manager.set(NodeKind.PHYSICAL_PLAN, "t", pattern(0, size))
             writer = actor("write-on", NodeKind.PHYSICAL_PLAN, "t", size)
-            wait_until(lambda since=before: _version(manager) > since, 20, "the other process writes")  # type: ignore[misc]  # a default binds the loop's value
+            wait_until(functools.partial(_is_past, manager, before), 20, "the other process writes")
             _kill(writer)
             present = manager.get(NodeKind.PHYSICAL_PLAN, "t")
             assert present is not None
@@ -367,9 +368,9 @@ class StateManagerContract(DriverContract):
         assert calls.empty()
 
 
-def _version(manager: StateManager) -> int:
+def _is_past(manager: StateManager, version: int) -> bool:
     present = manager.get(NodeKind.PHYSICAL_PLAN, "t")
-    return present.version if present is not None else 0
+    return present is not None and present.version > version
 
 
 def _line(process: subprocess.Popen[str]) -> str:

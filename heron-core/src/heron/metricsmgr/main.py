@@ -1,0 +1,83 @@
+"""Entry point of a metrics manager: ``python -m heron.metricsmgr.main ROLEFILE``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from heron.errors import HeronError
+from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.loading import open_driver
+from heron.kernel.log import configure
+from heron.kernel.process import run_role
+from heron.kernel.role_spec import MetricsmgrSpec, read_spec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.metricsmgr.forwarder import Forwarder
+from heron.metricsmgr.metrics_manager import MetricsManager
+from heron.metricsmgr.sink_runner import SinkRunner
+from heron.spi.driver import DriverRef
+from heron.spi.metricsink import MetricsSink, Source
+
+__all__ = ["collect", "open_sinks"]
+
+_FINISH_S = 1.6  # of the two seconds that its executor gives it
+_LINGER_S = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+def open_sinks(refs: Sequence[DriverRef], flush_s: float) -> tuple[SinkRunner, ...]:
+    """A runner for each sink; one that does not open is logged, and the others go on."""
+    runners = []
+    for ref in refs:
+        try:
+            runners.append(SinkRunner(ref.name, open_driver(ref, MetricsSink), flush_s))
+        except HeronError as error:
+            _log.error("metrics sink left out: %s", error)
+    return tuple(runners)
+
+
+def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> MetricsManager:
+    """Sets everything up on the reactor."""
+    run_dir = Path(spec.run_dir)
+    settings = EngineSettings.from_keys(spec.settings)
+    inbox = sockets.inbox(metricsmgr_endpoint(run_dir, spec.container_id))
+    source = Source(spec.topology, spec.container_id, "metricsmgr", spec.incarnation)
+    manager = MetricsManager(
+        inbox,
+        open_sinks(spec.sinks, settings.metrics_export_s),
+        Forwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id)),
+        source,
+    )
+    reactor.on_readable(inbox, manager.read)
+    reactor.every(settings.metrics_export_s, manager.report)
+    return manager
+
+
+def main(signals: Signals) -> int:
+    """Collects until SIGTERM."""
+    spec = read_spec(Path(sys.argv[1]), MetricsmgrSpec)
+    configure(
+        Path(spec.log_dir) / f"metricsmgr-{spec.container_id}.log",
+        topology=spec.topology,
+        container=spec.container_id,
+        process="metricsmgr",
+    )
+    reactor = Reactor()
+    sockets = SocketContext()
+    manager = collect(spec, reactor, sockets)
+    reactor.on_readable(signals.fileno(), reactor.stop)
+    if not signals.stop_requested:
+        reactor.run()
+    manager.close(_FINISH_S)
+    sockets.close(linger_s=_LINGER_S)
+    return 0
+
+
+if __name__ == "__main__":
+    run_role("metrics manager", main)

@@ -1,0 +1,125 @@
+"""What components are given in these tests: collectors that write down each call, and a context that knows its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pytest
+
+from heron.api import (
+    BoltCollector,
+    GlobalStreamId,
+    IMetric,
+    ITaskHook,
+    SpoutCollector,
+    ThreadsafeCollector,
+    TopologyContext,
+    Tuple,
+)
+from heron.api.definition import GroupingDefinition
+
+Calls: TypeAlias = list[tuple[object, ...]]
+
+
+@dataclass
+class RecordingSpoutCollector:
+    """A spout's collector that keeps the calls; every emit reaches tasks 7 and 8."""
+
+    calls: Calls
+
+    def emit(
+        self,
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        self.calls.append(("emit", values, tup_id, stream, direct_task, need_task_ids))
+        return [7, 8] if need_task_ids else None
+
+    def end(self) -> None:
+        self.calls.append(("end",))
+
+
+@dataclass
+class RecordingBoltCollector:
+    """A bolt's collector that keeps the calls; every emit reaches tasks 7 and 8."""
+
+    calls: Calls
+
+    def emit(
+        self,
+        values: Sequence[object],
+        stream: str = "default",
+        anchors: Iterable[Tuple] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        self.calls.append(("emit", values, stream, anchors, direct_task, need_task_ids))
+        return [7, 8] if need_task_ids else None
+
+    def ack(self, tup: Tuple) -> None:
+        self.calls.append(("ack", tup))
+
+    def fail(self, tup: Tuple) -> None:
+        self.calls.append(("fail", tup))
+
+
+class LoneContext(TopologyContext):
+    """The context of the only task of a component named "lone"."""
+
+    def get_task_id(self) -> int:
+        return 1
+
+    def get_task_index(self) -> int:
+        return 0
+
+    def get_parallelism(self) -> int:
+        return 1
+
+    def get_component_id(self) -> str:
+        return "lone"
+
+    def get_topology_name(self) -> str:
+        return "alone"
+
+    def get_cluster_config(self) -> Mapping[str, object]:
+        return {}
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        return [1]
+
+    def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
+        return {}
+
+    def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
+        raise NotImplementedError
+
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        raise NotImplementedError
+
+    def threadsafe_collector(self) -> ThreadsafeCollector:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def calls() -> Calls:
+    return []
+
+
+@pytest.fixture
+def spout_collector(calls: Calls) -> SpoutCollector:
+    return RecordingSpoutCollector(calls)
+
+
+@pytest.fixture
+def bolt_collector(calls: Calls) -> BoltCollector:
+    return RecordingBoltCollector(calls)
+
+
+@pytest.fixture
+def context() -> TopologyContext:
+    return LoneContext()

@@ -1,0 +1,108 @@
+"""Configuration: what is known, what is converted, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from heron.api.config import CONFIG_KEYS, TopologyReliabilityMode, check_config, merged_config, setting
+from heron.errors import ConfigError
+
+
+def test_heronpys_strings_become_values_of_the_keys_type() -> None:
+    """heronpy programs write numbers and truth values as strings."""
+    given = {
+        "topology.stmgrs": "2",
+        "topology.message.timeout.secs": "2.5",
+        "topology.debug": "TRUE",
+        "topology.enable.message.timeouts": False,
+        "topology.tick.tuple.freq.secs": 3,
+        "topology.max.spout.pending": 10.0,
+        "topology.reliability.mode": TopologyReliabilityMode.ATLEAST_ONCE,
+    }
+    checked = check_config(given, "here")
+    assert checked == {
+        "topology.stmgrs": 2,
+        "topology.message.timeout.secs": 2.5,
+        "topology.debug": True,
+        "topology.enable.message.timeouts": False,
+        "topology.tick.tuple.freq.secs": 3.0,
+        "topology.max.spout.pending": 10,
+        "topology.reliability.mode": "ATLEAST_ONCE",
+    }
+    assert type(checked["topology.reliability.mode"]) is str
+
+
+def test_an_authors_own_keys_are_left_alone() -> None:
+    """A string of digits is a string: converting it by guess would change an author's data."""
+    given = {"path": "007", "nested": {"list": [1, 2.5, None, True, ("a",)]}}
+    assert check_config(given, "here") == {"path": "007", "nested": {"list": [1, 2.5, None, True, ["a"]]}}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"topology.stmgr": 1}, r"here: unknown key 'topology.stmgr' \(nearest: 'topology.stmgrs'\)"),
+        ({"topology.stmgrs": "two"}, r"here: topology.stmgrs: 'two' is not a whole number; give one in containers"),
+        ({"topology.stmgrs": 0}, r"topology.stmgrs: 0 containers is below the least value, 1 containers"),
+        ({"topology.stmgrs": 20_000}, "20000 containers is above the greatest value, 10000 containers"),
+        ({"topology.stmgrs": 1.5}, r"1.5 is not a whole number"),
+        ({"topology.stmgrs": True}, "True is not a whole number"),
+        ({"topology.message.timeout.secs": "inf"}, "'inf' is not a number; give one in s"),
+        ({"topology.message.timeout.secs": "nan"}, "'nan' is not a number"),
+        ({"topology.max.spout.pending": 10**30}, "does not fit in 64 bits"),
+        ({"topology.debug": "yes"}, r"topology.debug: 'yes' is not true or false"),
+        ({"topology.team.name": 3}, r"topology.team.name: 3 is not a string"),
+        ({"topology.reliability.mode": "ATLEAST"}, r"'ATLEAST' \(nearest: 'ATLEAST_ONCE'\) is none of"),
+        ({"topology.reliability.mode": "EFFECTIVELY_ONCE"}, "EFFECTIVELY_ONCE and Streamlets are not supported yet"),
+        ({3: 1}, "the key 3 is a int, not a string"),
+        ({"a": {1: 2}}, "here: a: the key 1 is a int, not a string"),
+        ({"a": {"b": [0, {1}]}}, r"here: a.b\[1\]: a value of type set is not JSON and cannot travel"),
+        ({"a": b"x"}, "here: a: a value of type bytes is not JSON"),
+        ({"a": float("nan")}, "here: a: nan is not a JSON number"),
+        ({"a": 2**64}, "does not fit in 64 bits"),
+        ({"a": "\ud800"}, "lone surrogate"),
+        ([("a", 1)], "is no dict"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_path(config: dict[str, object], message: str) -> None:
+    """Commands refuse before anything starts, and name place, value and limit."""
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, "here")
+
+
+def test_a_topologys_setting_in_a_component_is_refused() -> None:
+    """Silently ignored, it would look as if it worked."""
+    with pytest.raises(ConfigError, match="topology.stmgrs is a setting of the whole topology"):
+        check_config({"topology.stmgrs": 2}, "component 'a'", component=True)
+    assert check_config({"topology.tick.tuple.freq.secs": 1}, "component 'a'", component=True)
+
+
+def test_acking_is_translated() -> None:
+    """The deprecated key still means what it meant; a mode that is given wins."""
+    assert check_config({"topology.acking": "true"}, "here") == {"topology.reliability.mode": "ATLEAST_ONCE"}
+    assert check_config({"topology.acking": False}, "here") == {"topology.reliability.mode": "ATMOST_ONCE"}
+    both = {"topology.acking": True, "topology.reliability.mode": "ATMOST_ONCE"}
+    assert check_config(both, "here") == {"topology.reliability.mode": "ATMOST_ONCE"}
+
+
+def test_a_setting_has_its_default_until_it_is_given() -> None:
+    """Roles ask for settings; definitions hold only what the author said."""
+    assert setting({}, r"topology.max.spout.pending") == 60_000
+    assert setting({"topology.max.spout.pending": 5}, r"topology.max.spout.pending") == 5
+
+
+def test_a_components_configuration_wins() -> None:
+    """As in heronpy."""
+    assert merged_config({"a": 1, "b": 1}, {"b": 2}) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("key", CONFIG_KEYS.values(), ids=lambda key: key.name)
+def test_each_default_passes_its_own_check(key: object) -> None:
+    """A default outside its range, or one that is not JSON, would be found only by the first topology that needs it."""
+    name, default = getattr(key, "name"), getattr(key, "default")  # noqa: B009 - one parameter for the ids
+    json.dumps(default)
+    if default is not None and name != "topology.acking":
+        checked = check_config({name: default}, "default")[name]
+        assert checked == (list(default) if isinstance(default, tuple) else default)

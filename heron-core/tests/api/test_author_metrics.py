@@ -1,0 +1,107 @@
+"""Metrics, global metrics, state and the serializer."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from heron.api import (
+    AssignableMetrics,
+    CountMetric,
+    HashMapState,
+    IMetric,
+    MeanReducedMetric,
+    MultiAssignableMetrics,
+    MultiCountMetric,
+    MultiMeanReducedMetric,
+    default_serializer,
+    global_metrics,
+)
+from heron.errors import SerializationError
+
+
+def test_a_count_starts_again_after_each_reading() -> None:
+    """The engine adds the readings up."""
+    metric = CountMetric()
+    metric.incr()
+    metric.incr(to_add=4)
+    assert [metric.get_value_and_reset(), metric.get_value_and_reset()] == [5, 0]
+
+
+def test_a_key_that_was_counted_once_stays_in_the_readings() -> None:
+    """A key that vanished would look like a task that died."""
+    metric = MultiCountMetric()
+    metric.add_key("quiet")
+    metric.incr("busy", 3)
+    assert metric.get_value_and_reset() == {"quiet": 0, "busy": 3}
+    assert metric.get_value_and_reset() == {"quiet": 0, "busy": 0}
+
+
+def test_means_are_of_their_period_and_none_without_values() -> None:
+    """0 would be a measurement that nobody made."""
+    metric = MeanReducedMetric()
+    metric.update(1)
+    metric.update(4)
+    assert [metric.get_value_and_reset(), metric.get_value_and_reset()] == [2.5, None]
+    by_key = MultiMeanReducedMetric()
+    by_key.add_key("quiet")
+    by_key.update("busy", 3)
+    assert by_key.get_value_and_reset() == {"quiet": None, "busy": 3.0}
+
+
+def test_an_assigned_value_stays_until_it_is_replaced() -> None:
+    """A gauge."""
+    metric = AssignableMetrics(1)
+    metric.update("two")
+    assert [metric.get_value_and_reset(), metric.get_value_and_reset()] == ["two", "two"]
+    by_key = MultiAssignableMetrics()
+    by_key.update("a", 1)
+    by_key.update("a", 2)
+    assert by_key.get_value_and_reset() == {"a": 2}
+
+
+class Registered:
+    """Writes down what is registered."""
+
+    def __init__(self) -> None:
+        self.metrics: list[tuple[str, IMetric, float]] = []
+
+    def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
+        self.metrics.append((name, metric, time_bucket_in_sec))
+
+
+def test_global_metrics_are_registered_once_and_counted_from_any_thread() -> None:
+    """Any code of a process may count without holding a metric."""
+    first, second = Registered(), Registered()
+    global_metrics.init(first, 60)
+    global_metrics.init(second, 60)
+    ((name, metric, period),) = first.metrics
+    assert (name, period, second.metrics) == ("__auto__", 60, [])
+
+    threads = [threading.Thread(target=lambda: global_metrics.safe_incr("cache", 2)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    global_metrics.incr("cache")
+    assert metric.get_value_and_reset() == {"cache": 9}
+
+
+def test_a_state_gives_none_for_what_it_does_not_have() -> None:
+    """As heronpy's."""
+    state = HashMapState()
+    state.put("a", 1)
+    assert (state.get("a"), state.get("b"), list(state.enumerate())) == (1, None, [(0, "a")])
+    state.clear()
+    assert state.get("a") is None
+
+
+def test_the_serializer_keeps_values_and_names_what_cannot_travel() -> None:
+    """A tuple that cannot be pickled is the author's mistake and must read like one."""
+    value = {"a": (1, 2.5, b"x", None)}
+    assert default_serializer.deserialize(default_serializer.serialize(value)) == value
+    with pytest.raises(SerializationError, match="value of type lock cannot be pickled"):
+        default_serializer.serialize(threading.Lock())
+    with pytest.raises(SerializationError, match="7 bytes cannot be unpickled"):
+        default_serializer.deserialize(b"garbage")

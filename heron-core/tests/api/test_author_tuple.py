@@ -1,0 +1,46 @@
+"""Tuples as bolts see them."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+from heron.api import Bolt, Tuple, TupleHelper
+
+
+def test_a_tuple_knows_its_source_and_unpacks_like_heronpys() -> None:
+    """Programs use the attributes, some unpack the five fields."""
+    tup = Tuple.source("word", "default", 4)(id=9, values=("a", 1))
+    assert (tup.component, tup.stream, tup.task, tup.id, tup.values) == ("word", "default", 4, 9, ("a", 1))
+    assert list(tup) == [9, "word", "default", 4, ("a", 1)]
+    assert (tup[4], len(tup)) == (("a", 1), 5)
+    assert repr(tup) == "Tuple(id=9, component='word', stream='default', task=4, values=('a', 1))"
+
+
+def test_tuples_are_equal_only_to_themselves() -> None:
+    """The engine compares lists of acked tuples by identity; two tuples with the same values are two tuples."""
+    source = Tuple.source("word", "default", 4)
+    one, other = source(1, ("a",)), source(1, ("a",))
+    assert one != other
+    assert len({one, other}) == 2
+
+
+def test_a_tuple_is_three_slots() -> None:
+    """A __dict__ per tuple would double the cost of the tuple path."""
+    tup = Tuple.source("word", "default", 4)()
+    assert not hasattr(tup, "__dict__")
+    assert sys.getsizeof(tup) <= 64
+
+
+def test_a_tuple_survives_pickling() -> None:
+    """Window bolts save tuples in their state, and a generated class cannot be found by name."""
+    tup = pickle.loads(pickle.dumps(Tuple.source("word", "error", 4)(9, ("a",))))
+    assert list(tup) == [9, "word", "error", 4, ("a",)]
+
+
+def test_a_tick_is_told_apart_from_data() -> None:
+    """A bolt that overrides process only meets ticks there too."""
+    tick = TupleHelper.make_tick_tuple()
+    assert (tick.id, tick.component, tick.stream, tick.values) == ("__tick", "__system", "__tick", ())
+    assert Bolt.is_tick(tick)
+    assert not Bolt.is_tick(Tuple.source("word", "default", 1)())

@@ -1,0 +1,91 @@
+"""Spouts and bolts as objects: what they hand to their collector."""
+
+from __future__ import annotations
+
+import logging
+from typing import TypeAlias
+
+import pytest
+
+from heron.api import Bolt, BoltCollector, Spout, SpoutCollector, Tuple
+from heron.errors import EmitError, UsageError
+
+Calls: TypeAlias = list[tuple[object, ...]]
+
+
+def test_a_spout_emits_through_its_collector(spout_collector: SpoutCollector, calls: Calls) -> None:
+    """Every argument must arrive, and the task ids must come back."""
+    spout = Spout(delegate=spout_collector)
+    assert spout.emit(["a"]) is None
+    assert spout.emit(("b",), "id", "error", 3, True) == [7, 8]
+    spout.end()
+    assert calls == [
+        ("emit", ["a"], None, "default", None, False),
+        ("emit", ("b",), "id", "error", 3, True),
+        ("end",),
+    ]
+
+
+def test_a_bolt_emits_acks_and_fails_through_its_collector(bolt_collector: BoltCollector, calls: Calls) -> None:
+    """Unlike heronpy's, its emit returns the task ids."""
+    bolt = Bolt(delegate=bolt_collector)
+    tup = Tuple()
+    assert bolt.emit(["a"], anchors=[tup], need_task_ids=True) == [7, 8]
+    bolt.ack(tup)
+    bolt.fail(tup)
+    assert calls == [("emit", ["a"], "default", [tup], None, True), ("ack", tup), ("fail", tup)]
+
+
+def test_a_component_with_a_constructor_of_its_own_still_gets_its_collector(
+    spout_collector: SpoutCollector, calls: Calls
+) -> None:
+    """heronpy programs pass on keyword arguments."""
+
+    class Own(Spout):
+        def __init__(self, **kwargs: SpoutCollector) -> None:
+            super().__init__(**kwargs)
+            self.mine = 1
+
+    Own(delegate=spout_collector).emit(["a"])
+    assert len(calls) == 1
+
+
+def test_a_component_without_a_collector_says_so() -> None:
+    """A forgotten super().__init__ would otherwise be an AttributeError in the engine's code."""
+    for call in (
+        lambda: Spout().emit(["a"], tup_id=1),
+        lambda: Spout().end(),
+        lambda: Bolt().emit(["a"], anchors=[Tuple()]),
+        lambda: Bolt().ack(Tuple()),
+        lambda: Bolt().fail(Tuple()),
+    ):
+        with pytest.raises(EmitError, match=r"has no collector; construct it with delegate=COLLECTOR"):
+            call()
+
+
+def test_log_writes_with_the_components_name_and_the_callers_line(caplog: pytest.LogCaptureFixture) -> None:
+    """The line that logged is what the author looks for, not the line in the base class."""
+    bolt = Bolt()
+    with caplog.at_level(logging.DEBUG):
+        bolt.log("100 % sure")
+        bolt.log("look", level="warn")
+        bolt.log("closer", level="trace")
+    assert [(each.levelname, each.getMessage(), each.filename) for each in caplog.records] == [
+        ("INFO", "100 % sure", "test_components.py"),
+        ("WARNING", "look", "test_components.py"),
+        ("DEBUG", "closer", "test_components.py"),
+    ]
+    assert caplog.records[0].name == "heron.api.bolt.Bolt"
+
+
+def test_an_unknown_level_names_the_nearest() -> None:
+    """`warning` is what the standard library calls it."""
+    with pytest.raises(UsageError, match=r"unknown level 'warning' \(nearest: 'warn'\); known: 'debug'"):
+        Bolt().log("x", level="warning")
+
+
+def test_a_components_own_logger_may_replace_the_given_one() -> None:
+    """heronpy programs assign self.logger."""
+    bolt = Bolt()
+    bolt.logger = logging.getLogger("mine")
+    assert bolt.logger.name == "mine"

@@ -1,0 +1,92 @@
+"""The examples as files: each builds, and refuses what it cannot run. Tests with real processes run them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from heron.api import Topology, TopologyBuilder
+from heron.api.definition import GroupingKind, TopologyDefinition
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TASKS = {"word_count": 7, "trends": 5, "multi_stream": 5, "custom_grouping": 5, "topology_class": 7}
+
+
+@pytest.fixture(autouse=True)
+def _examples_importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    yield
+    for name in TASKS:
+        sys.modules.pop(name, None)
+
+
+def example(name: str) -> ModuleType:
+    return __import__(name)
+
+
+def built(name: str) -> TopologyDefinition:
+    module = example(name)
+    for each in vars(module).values():
+        if isinstance(each, type) and issubclass(each, Topology) and each is not Topology:
+            return each.definition()
+    builder = getattr(module, name)()
+    assert isinstance(builder, TopologyBuilder)
+    return builder.build()
+
+
+def test_every_example_is_checked_here() -> None:
+    """An example that nobody builds is an example that does not run."""
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(TASKS)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_an_example_builds(name: str) -> None:
+    """With its defaults, small enough for two cores, and with every class where an instance finds it."""
+    definition = built(name)
+    assert sum(component.parallelism for component in definition.components) == TASKS[name]
+    assert {component.entry.split(":")[0] for component in definition.components} == {name}
+
+
+def test_the_demo_is_what_its_text_says() -> None:
+    """Lines, words, counts by word over several tasks in two containers, one report."""
+    definition = built("word_count")
+    assert definition.config["topology.stmgrs"] == 2
+    count = definition.component("count")
+    assert count.parallelism > 1
+    assert [each.grouping.kind for each in count.inputs] == [GroupingKind.FIELDS]
+    assert {each.stream for each in definition.component("report").inputs} == {"default", "so_far"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--loops", "0"], "--loops 0 is below 1"),
+        (["--text", "missing.txt"], "missing.txt: there is no such file"),
+        (["--out", "missing/out.tsv"], "its folder is not there"),
+    ],
+)
+def test_the_demo_refuses_what_it_cannot_run(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything starts, not in a process on its own."""
+    with pytest.raises(SystemExit) as end:
+        example("word_count").word_count(arguments)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_demo_takes_a_text_and_hands_on_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instances run in another working directory."""
+    (tmp_path / "book.txt").write_text("to be or not to be", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    builder = example("word_count").word_count(["--text", "book.txt", "--out", "out.tsv", "--loops", "2"])
+    config = builder.build().config
+    assert (config["text"], config["out"], config["loops"]) == (
+        str(tmp_path / "book.txt"),
+        str(tmp_path / "out.tsv"),
+        2,
+    )

@@ -1,0 +1,205 @@
+"""What may happen to the files: garbled, left over, gone, unwritable; and to the watches: no inotify."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import queue
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from watchdog.observers.api import BaseObserver
+
+from heron.errors import StateConflictError, StateError, StateUnavailableError
+from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
+from heron_statemgr_localfs.os_errors import translated
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
+
+_KIND = NodeKind.PHYSICAL_PLAN
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "a" / "state"
+
+
+@pytest.fixture
+def manager(root: Path) -> Iterator[LocalFsStateManager]:
+    opened = LocalFsStateManager.open({"root": str(root)})
+    yield opened
+    opened.close()
+
+
+def test_a_garbled_file_is_named_and_a_write_repairs_it(manager: LocalFsStateManager, root: Path) -> None:
+    """Reading it would be worse than failing; the version goes on growing, so that nobody takes it for old."""
+    manager.set(_KIND, "t", b"one")
+    manager.set(_KIND, "t", b"two")
+    file = root / "pplans" / "t"
+    file.write_bytes(b"garbage")
+    with pytest.raises(StateError, match=f"{file}: .* remove the file"):
+        manager.get(_KIND, "t")
+    assert manager.list(_KIND) == ("t",)
+    with pytest.raises(StateConflictError):
+        manager.set(_KIND, "t", b"three", expected=MUST_NOT_EXIST)
+    assert manager.set(_KIND, "t", b"three") == 3
+    file.write_bytes(b"")
+    manager.delete(_KIND, "t")
+    assert manager.get(_KIND, "t") is None
+
+
+def test_what_a_killed_writer_left_is_never_read_and_goes_with_the_next_write(
+    manager: LocalFsStateManager, root: Path
+) -> None:
+    """The temporary file of a node has one name, so that they cannot pile up."""
+    manager.set(_KIND, "t", b"one")
+    left = root / "pplans" / ".t.tmp"
+    left.write_bytes(b"half a")
+    assert manager.get(_KIND, "t") == Versioned(b"one", 1)
+    assert manager.list(_KIND) == ("t",)
+    manager.set(_KIND, "t", b"two")
+    assert not left.exists()
+
+
+def test_versions_grow_across_removal(manager: LocalFsStateManager) -> None:
+    """A plan that was removed and written anew must not pass for the one a command has read."""
+    first = manager.set(_KIND, "t", b"one")
+    manager.delete(_KIND, "t")
+    assert manager.set(_KIND, "t", b"two") > first
+    with pytest.raises(StateConflictError, match="pplans/t is at version 2"):
+        manager.set(_KIND, "t", b"three", expected=first)
+
+
+def test_a_held_node_stays_held_when_its_value_changes(manager: LocalFsStateManager, root: Path) -> None:
+    """A topology manager may write its location again without giving up its place."""
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
+    manager.set(NodeKind.TMANAGER_LOCATION, "t", b"two")
+    assert not hold.lost()
+    other = LocalFsStateManager.open({"root": str(root)})
+    with pytest.raises(StateConflictError, match="tmanagers/t is held"):
+        other.hold(NodeKind.TMANAGER_LOCATION, "t", b"three")
+    hold.release()
+    assert other.get(NodeKind.TMANAGER_LOCATION, "t") is None
+    other.close()
+
+
+def test_folders_and_files_are_the_users_alone(manager: LocalFsStateManager, root: Path) -> None:
+    """Plans and locations tell an intruder where to knock."""
+    manager.set(_KIND, "t", b"one")
+    manager.hold(NodeKind.LOCK, "t", b"")
+    for path in (root.parent, root, *root.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_root_that_vanished_is_said_and_not_made_again(manager: LocalFsStateManager, root: Path) -> None:
+    """An unmounted disk must not look like an empty store, and epochs must not begin anew beside it."""
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"x")
+    root.rename(root.with_name("elsewhere"))
+    for attempt in (
+        lambda: manager.get(_KIND, "t"),
+        lambda: manager.set(_KIND, "t", b"x"),
+        lambda: manager.list(_KIND),
+    ):
+        with pytest.raises(StateUnavailableError, match="is gone; bring it back"):
+            attempt()
+    assert not root.exists()
+    assert not hold.lost()  # not known: the store is away, which is no verdict
+    root.with_name("elsewhere").rename(root)
+    assert not hold.lost()
+
+
+def test_a_file_in_the_way_is_a_refusal_with_a_remedy(tmp_path: Path) -> None:
+    """The commonest slip with `root`."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match="choose another 'root'"):
+        LocalFsStateManager.open({"root": str(tmp_path / "file" / "state")})
+    with pytest.raises(StateError, match="choose another 'root'"):
+        LocalFsStateManager.open({"root": str(tmp_path / "file")})
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "remedy"),
+    [
+        (errno.ENOSPC, StateError, "make room"),
+        (errno.EDQUOT, StateError, "quota"),
+        (errno.EACCES, StateError, "the right to write"),
+        (errno.EROFS, StateError, "read-only"),
+        (errno.EIO, StateUnavailableError, "check the file system"),
+        (errno.ESTALE, StateUnavailableError, "check the file system"),
+    ],
+)
+def test_the_systems_refusals_are_said_with_path_and_remedy(number: int, kind: type[StateError], remedy: str) -> None:
+    """A refusal changed nothing; what may be half done is unavailability."""
+    with (
+        pytest.raises(StateError, match=f"cannot write /state/t: .*{remedy}") as caught,
+        translated("write", Path("/state/t")),
+    ):
+        raise OSError(number, os.strerror(number))
+    assert type(caught.value) is kind
+
+
+def test_no_space_changes_nothing_and_leaves_no_temporary_file(
+    manager: LocalFsStateManager, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old value stays readable when the disk is full."""
+    manager.set(_KIND, "t", b"one")
+
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(StateError, match="no space left"):
+            manager.set(_KIND, "t", b"two")
+    assert manager.get(_KIND, "t") == Versioned(b"one", 1)
+    assert not (root / "pplans" / ".t.tmp").exists()
+
+
+def test_watches_work_without_inotify(
+    manager: LocalFsStateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The system's watches may be used up, and network file systems have none: looking now and then remains."""
+
+    def exhausted(*_arguments: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "inotify watch limit reached")
+
+    monkeypatch.setattr(BaseObserver, "schedule", exhausted)
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    with caplog.at_level(logging.WARNING):
+        manager.watch(_KIND, "t", seen.put)
+        assert seen.get_nowait() is None
+        manager.set(_KIND, "t", b"one")
+        assert seen.get(timeout=5) == Versioned(b"one", 1)
+    assert "inotify watch limit reached" in caplog.text
+
+
+def test_a_watch_survives_a_store_that_is_away(manager: LocalFsStateManager, root: Path) -> None:
+    """A root that is unmounted for a while is no change of any node; the next real one is told."""
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    manager.set(_KIND, "t", b"one")
+    manager.watch(_KIND, "t", seen.put)
+    assert seen.get_nowait() == Versioned(b"one", 1)
+    away = root.with_name("away")
+    root.rename(away)
+    away.rename(root)
+    manager.set(_KIND, "t", b"two")
+    assert seen.get(timeout=5) == Versioned(b"two", 2)
+    assert seen.empty()
+
+
+def test_a_closed_manager_says_so(manager: LocalFsStateManager) -> None:
+    """Use after close is a mistake of the caller that must not look like an empty store."""
+    manager.close()
+    with pytest.raises(StateError, match="is closed"):
+        manager.get(_KIND, "t")
+
+
+def test_watchdog_is_loaded_by_the_first_watch_only() -> None:
+    """Most processes never watch; they need not pay for it at their start."""
+    code = "import sys, heron_statemgr_localfs.state_manager; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    assert "heron_statemgr_localfs.watcher" in loaded
+    assert not [name for name in loaded if name.startswith("watchdog")]
