@@ -74,7 +74,7 @@ def test_what_cannot_be_used_is_refused_with_its_path(config: dict[str, object],
 
 def test_a_topologys_setting_in_a_component_is_refused() -> None:
     """Silently ignored, it would look as if it worked."""
-    with pytest.raises(ConfigError, match="topology.stmgrs is a setting of the whole topology"):
+    with pytest.raises(ConfigError, match=r"topology.stmgrs is a setting of the whole topology"):
         check_config({"topology.stmgrs": 2}, "component 'a'", component=True)
     assert check_config({"topology.tick.tuple.freq.secs": 1}, "component 'a'", component=True)
 

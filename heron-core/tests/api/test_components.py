@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
@@ -52,13 +53,14 @@ def test_a_component_with_a_constructor_of_its_own_still_gets_its_collector(
 
 def test_a_component_without_a_collector_says_so() -> None:
     """A forgotten super().__init__ would otherwise be an AttributeError in the engine's code."""
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: Spout().emit(["a"], tup_id=1),
         lambda: Spout().end(),
         lambda: Bolt().emit(["a"], anchors=[Tuple()]),
         lambda: Bolt().ack(Tuple()),
         lambda: Bolt().fail(Tuple()),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(EmitError, match=r"has no collector; construct it with delegate=COLLECTOR"):
             call()
 

@@ -31,13 +31,14 @@ def test_lines_of_several_tasks_say_whose_they_are(tmp_path: Path) -> None:
     append(tmp_path / "word-count-4.out", b"a\n")
     append(tmp_path / "word-count-5.out", b"b\r\n")
     append(tmp_path / "report-6.out", b"c\n")
-    append(tmp_path / "stmgr-1.log", b"not for people\n")
+    append(tmp_path / "report-6.log", b"not for people\n")
+    append(tmp_path / "stmgr-1.out", b"nor this\n")
     assert list(outputs.lines()) == ["c", "word-count/4 | a", "word-count/5 | b"]
 
 
 def test_odd_bytes_and_endless_lines_do_no_harm(tmp_path: Path) -> None:
     """A program may print anything; memory stays bounded."""
-    outputs = Outputs(tmp_path, {})
+    outputs = Outputs(tmp_path, {"x": 1})
     append(tmp_path / "x-1.out", b"\xff\n" + b"a" * 3_000_000)
     lines = list(outputs.lines(final=True))
     assert lines[0] == "\\xff"
@@ -46,7 +47,7 @@ def test_odd_bytes_and_endless_lines_do_no_harm(tmp_path: Path) -> None:
 
 def test_a_file_that_began_anew_is_read_from_its_start(tmp_path: Path) -> None:
     """A restarted container may write its file again."""
-    outputs = Outputs(tmp_path, {})
+    outputs = Outputs(tmp_path, {"x": 1})
     append(tmp_path / "x-1.out", b"first attempt\n")
     assert list(outputs.lines()) == ["first attempt"]
     (tmp_path / "x-1.out").write_bytes(b"second\n")

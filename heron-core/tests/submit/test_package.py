@@ -106,7 +106,7 @@ def test_a_changed_file_is_refused_and_nothing_is_left(source: Path, tmp_path: P
 def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_path: Path) -> None:
     """The manifest lists all, comes first, and lists nothing that is not there."""
     manifest = (tarfile.TarInfo("manifest.json"), encode_manifest(MANIFEST))
-    with pytest.raises(PackageError, match="'more.py' is not in its manifest"):
+    with pytest.raises(PackageError, match=r"'more.py' is not in its manifest"):
         unpack(tarred(tmp_path / "1", [manifest, (tarfile.TarInfo("more.py"), b"")]), tmp_path / "target")
     with pytest.raises(PackageError, match=r"begins with 'more.py', not 'manifest.json'"):
         unpack(tarred(tmp_path / "2", [(tarfile.TarInfo("more.py"), b""), manifest]), tmp_path / "target")

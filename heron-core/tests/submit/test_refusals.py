@@ -78,7 +78,7 @@ def unchanged(tmp_path: Path) -> bool:
         ),
         (
             "from heron.api import GlobalStreamId\nclass W(Topology):\n    lines = Lines.spec(par=1)\n"
-            "    a = Count.spec(par=1, inputs={lines: Grouping.SHUFFLE, GlobalStreamId('b', 'default'): Grouping.ALL})\n"
+            "    a = Count.spec(par=1, inputs={lines: Grouping.ALL, GlobalStreamId('b', 'default'): Grouping.ALL})\n"
             "    b = Count.spec(par=1, inputs=[a])",
             "a -> b -> a",
         ),

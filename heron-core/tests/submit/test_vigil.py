@@ -61,7 +61,7 @@ def vigil(environment: Environment, scheduler: IdleScheduler, screen: Screen, tm
     """Over a run whose job exists and does nothing."""
     scheduler.state = SchedulerState.RUNNING
     (tmp_path / "out").mkdir()
-    return Vigil(environment, RUN, screen, Outputs(tmp_path / "out", {}))
+    return Vigil(environment, RUN, screen, Outputs(tmp_path / "out", {"count": 1}))
 
 
 def report(environment: Environment, state: str, error: str = "", topology_id: str = "Words-1") -> None:

@@ -200,6 +200,6 @@ def test_a_closed_manager_says_so(manager: LocalFsStateManager) -> None:
 def test_watchdog_is_loaded_by_the_first_watch_only() -> None:
     """Most processes never watch; they need not pay for it at their start."""
     code = "import sys, heron_statemgr_localfs.state_manager; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    loaded = subprocess.check_output([sys.executable, "-P", "-c", code], text=True).split()
     assert "heron_statemgr_localfs.watcher" in loaded
     assert not [name for name in loaded if name.startswith("watchdog")]

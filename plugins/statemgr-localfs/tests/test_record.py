@@ -27,7 +27,7 @@ def test_the_header_is_one_line_a_person_can_read() -> None:
 @pytest.mark.parametrize("length", range(len(encode(_RECORD))))
 def test_a_file_cut_anywhere_is_refused_and_named(length: int) -> None:
     """A full disk or a power cut leaves the beginning of a file."""
-    with pytest.raises(StateError, match="/state/t: .* cut"):
+    with pytest.raises(StateError, match=r"/state/t: .* cut"):
         decode(encode(_RECORD)[:length], "/state/t")
 
 

@@ -19,10 +19,16 @@ from heron.api.entry import entry_of, parsed_entry
 from heron.api.stream import Grouping, Stream, merged_outputs
 from heron.errors import TopologyError, known, nearest
 
-__all__ = ["GlobalStreamId", "HeronComponentSpec", "Inputs"]
+__all__ = ["GlobalStreamId", "HeronComponentSpec", "InputSource", "Inputs"]
 
 
-class GlobalStreamId:
+class InputSource:
+    """What an input may name: a spec, or a stream of one. A common base, so that type checkers infer a dict of both."""
+
+    __slots__ = ()
+
+
+class GlobalStreamId(InputSource):
     """A stream of a component, by name or by spec; usually written ``spec["stream"]``.
 
     Raises:
@@ -65,7 +71,7 @@ class GlobalStreamId:
         return f"{self.component_id}:{self.stream_id}"
 
 
-class HeronComponentSpec:
+class HeronComponentSpec(InputSource):
     """Name, class, number of tasks, inputs, outputs and configuration of a component.
 
     Inputs, outputs and configuration are checked in `definition`, when every spec has its name.
@@ -252,13 +258,12 @@ class HeronComponentSpec:
                 raise TopologyError(msg)
 
 
-Source: TypeAlias = HeronComponentSpec | GlobalStreamId
 # A mapping's key type is invariant: {spec: ...} and {spec["stream"]: ...} are types of their own.
 Inputs: TypeAlias = (
     Mapping[HeronComponentSpec, Grouping]
     | Mapping[GlobalStreamId, Grouping]
-    | Mapping[Source, Grouping]
-    | Sequence[Source]
+    | Mapping[InputSource, Grouping]
+    | Sequence[InputSource]
 )
 
 

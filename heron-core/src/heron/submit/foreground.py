@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from typing import cast
 
-from heron.clock import monotonic_s
+from heron.api.definition import TopologyDefinition
 from heron.kernel.loading import load_object
 from heron.kernel.observers import Observers, installed_observers
-from heron.kernel.profiles import Profile
 from heron.submit.environment import Environment, open_environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.folders import make_log_dir, make_run_dir
 from heron.submit.interrupts import Interrupts
 from heron.submit.leftovers import end_run
 from heron.submit.loaded import LoadingTopology
-from heron.submit.outputs import Outputs
-from heron.submit.overrides import engine_settings
+from heron.submit.outcome import Outcome
+from heron.submit.overrides import engine_settings, parse_overrides
 from heron.submit.prepare import Prepared, find_profile, prepare
 from heron.submit.report import RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
 from heron.submit.simulated import run_simulated
 from heron.submit.submitter import Submission, new_topology_id, submit
-from heron.submit.view import PlainView, View
-from heron.submit.vigil import Outcome, Vigil
 
 __all__ = ["run_in_foreground"]
+
+_WatchRun = Callable[[Environment, ExecutionState, TopologyDefinition, Interrupts, float | None], Outcome]
+"""`heron.submit.vigil.watch_run`, loaded when the containers are starting: it brings ZeroMQ and protobuf."""
 
 _EXIT_CODES = {"finished": 0, "failed": 1, "killed": 1}
 _EXIT_INTERRUPTED = 130
@@ -41,35 +41,32 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
         HeronError: before anything is started; nothing is changed then.
         KeyboardInterrupt: likewise, when it was interrupted.
     """
-    profile = find_profile(request.profile, request.config_path, request.overrides)
-    prepared = prepare(loading.result(interrupts.requested), profile, request.overrides)
+    overrides = parse_overrides(request.settings)
+    profile = find_profile(request.profile, request.config_path, overrides)
+    prepared = prepare(loading.result(interrupts.requested), profile, overrides)
     if request.simulate:
+        interrupts.give_back()
         return run_simulated(request, prepared.loaded)
     observers = Observers.load(installed_observers())
     with ExitStack() as stack:
         environment = open_environment(profile)
         stack.callback(environment.statemgr.close)
-        started = _start(request, environment, prepared, observers.names())
+        run = _start(environment, prepared, observers.names())
         try:
-            observers.notify("heron_topology_submitted", topology=started.name, topology_id=started.run.topology_id)
-            outcome = _watch(request, environment, prepared, started, interrupts)
+            observers.notify("heron_topology_submitted", topology=run.topology, topology_id=run.topology_id)
+            watch_run = cast("_WatchRun", load_object("heron.submit.vigil:watch_run"))
+            deadline_s = None if request.timeout_s is None else request.started_s + request.timeout_s
+            outcome = watch_run(environment, run, prepared.loaded.definition, interrupts, deadline_s)
         finally:
-            end_run(environment, started.run)
+            end_run(environment, run)
         observers.notify(
-            "heron_topology_ended", topology=started.name, topology_id=started.run.topology_id, state=outcome.state
+            "heron_topology_ended", topology=run.topology, topology_id=run.topology_id, state=outcome.state
         )
-    return _conclude(request, prepared, started.run, outcome)
+    return _conclude(request, prepared, run, outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class _Started:
-    name: str
-    run: ExecutionState
-    log_dir: Path
-
-
-def _start(request: RunRequest, environment: Environment, prepared: Prepared, hooks: tuple[str, ...]) -> _Started:
-    profile: Profile = environment.profile
+def _start(environment: Environment, prepared: Prepared, hooks: tuple[str, ...]) -> ExecutionState:
+    profile = environment.profile
     definition = prepared.loaded.definition
     settings = engine_settings(profile.engine, definition, on_failure="stop")
     topology_id = new_topology_id(definition.name)
@@ -83,33 +80,11 @@ def _start(request: RunRequest, environment: Environment, prepared: Prepared, ho
         )
         run = submit(environment, submission, lambda text: print(f"heron: note: {text}", file=sys.stderr))
         undo.pop_all()
-    return _Started(definition.name, run, log_dir)
-
-
-def _watch(
-    request: RunRequest, environment: Environment, prepared: Prepared, started: _Started, interrupts: Interrupts
-) -> Outcome:
-    parallelism = {each.name: each.parallelism for each in prepared.loaded.definition.components}
-    view = _view()
-    try:
-        vigil = Vigil(environment, started.run, view, Outputs(started.log_dir, parallelism))
-        deadline_s = None if request.timeout_s is None else request.started_s + request.timeout_s
-        return vigil.keep(interrupts, deadline_s)
-    finally:
-        view.close()
-
-
-def _view() -> View:
-    if sys.stderr.isatty():
-        make = load_object("heron.submit.live_view:LiveView")  # rich costs 50 ms, for a terminal only
-        if callable(make):
-            view: View = make()
-            return view
-    return PlainView()
+    return run
 
 
 def _conclude(request: RunRequest, prepared: Prepared, run: ExecutionState, outcome: Outcome) -> int:
-    elapsed_s = monotonic_s() - request.started_s
+    elapsed_s = outcome.ended_s - request.started_s
     status = outcome.status
     first_s = status.first_tuple_at_s - request.started_at_s if status and status.first_tuple_at_s else None
     counts = {each.name: each for each in status.components} if status else {}

@@ -31,9 +31,22 @@ class Interrupts:
             self._before[each] = signal.signal(each, self._mark)
         return self
 
+    def give_back(self) -> None:
+        """Stops catching, for code that wants to be interrupted anywhere; idempotent.
+
+        Raises:
+            KeyboardInterrupt: when a signal has come already.
+        """
+        self._restore()
+        if self._wish.is_set():
+            raise KeyboardInterrupt
+
     def __exit__(self, *_: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+        self._restore()
+
+    def _restore(self) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())  # type: ignore[arg-type]  # what signal.signal itself returned
 
     def _mark(self, _number: int, _frame: FrameType | None) -> None:
         self._wish.set()

@@ -30,14 +30,13 @@ class Outputs:
     def lines(self, *, final: bool = False) -> Iterator[str]:
         """New lines; with `final`, also the last line of each task that has no end."""
         for path in sorted(self._log_dir.glob("*.out")):
-            file = self._files.get(path)
-            if file is None:
-                file = self._files[path] = _File(self._prefix(path.stem))
-            yield from _read(path, file, final=final)
-
-    def _prefix(self, stem: str) -> str:
-        component, _, task = stem.rpartition("-")
-        return f"{component}/{task} | " if self._parallelism.get(component, 1) > 1 else ""
+            component, _, task = path.stem.rpartition("-")
+            if component not in self._parallelism:
+                continue  # what the engine's own processes say is for their logs
+            if path not in self._files:
+                several = self._parallelism[component] > 1
+                self._files[path] = _File(f"{component}/{task} | " if several else "")
+            yield from _read(path, self._files[path], final=final)
 
 
 def _read(path: Path, file: _File, *, final: bool) -> Iterator[str]:

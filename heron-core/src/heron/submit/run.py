@@ -13,7 +13,6 @@ from heron.errors import UsageError
 from heron.kernel.loading import load_object
 from heron.submit.interrupts import Interrupts
 from heron.submit.loaded import LoadingTopology
-from heron.submit.overrides import parse_overrides
 from heron.submit.report import check_report_path
 from heron.submit.run_request import RunRequest
 
@@ -61,7 +60,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     request = RunRequest(
         profile,
         config_path,
-        parse_overrides(settings),
+        settings,
         timeout,
         report,
         simulate,

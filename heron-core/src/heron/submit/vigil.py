@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
+from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.status import TopologyStatus
+from heron.kernel.loading import load_object
 from heron.spi.scheduler import SchedulerState
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.interrupts import Interrupts
+from heron.submit.outcome import Outcome
 from heron.submit.outputs import Outputs
-from heron.submit.view import View
+from heron.submit.view import PlainView, View
 from heron.submit.watcher import ENDED, Watcher
 
-__all__ = ["Outcome", "Vigil"]
+__all__ = ["Vigil", "watch_run"]
 
 _LOOK_S = 0.1  # a person sees no delay, and two or three processes of work a second are not worth saving
 _STATUS_S = 0.25
@@ -23,14 +30,20 @@ _JOB_S = 1.0  # how often the scheduler is asked, while the topology manager say
 _LEAVE_S = 6.0  # an executor stops its children and leaves within 5 s
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended; `status` is the last that was to be had."""
-
-    state: str
-    reason: str = ""
-    interrupted: bool = False
-    status: TopologyStatus | None = None
+def watch_run(
+    environment: Environment,
+    run: ExecutionState,
+    definition: TopologyDefinition,
+    interrupts: Interrupts,
+    deadline_s: float | None,
+) -> Outcome:
+    """Watches a run on the terminal or pipe that stderr is; `deadline_s` is monotonic."""
+    view = _view()
+    try:
+        outputs = Outputs(Path(run.log_dir), {each.name: each.parallelism for each in definition.components})
+        return Vigil(environment, run, view, outputs).keep(interrupts, deadline_s)
+    finally:
+        view.close()
 
 
 class Vigil:
@@ -48,7 +61,7 @@ class Vigil:
     def keep(self, interrupts: Interrupts, deadline_s: float | None) -> Outcome:
         """Watches; when this returns every line that was printed so far is shown, and the job may still run."""
         try:
-            outcome = self._until_end(interrupts, deadline_s)
+            outcome = replace(self._until_end(interrupts, deadline_s), ended_s=monotonic_s())
             if outcome.state == "killed":
                 self._stop()
             else:
@@ -130,3 +143,10 @@ class Vigil:
         lines = list(self._outputs.lines(final=final))
         if lines:
             self._view.lines(lines)
+
+
+def _view() -> View:
+    if sys.stderr.isatty():
+        make = cast("Callable[[], View]", load_object("heron.submit.live_view:LiveView"))
+        return make()  # loaded by name because rich costs 50 ms
+    return PlainView()

@@ -1,20 +1,23 @@
-"""Tells a process from another one that was later given the same number."""
+"""Tells a process from another one that was later given the same number, and finds what belongs to its session."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["ProcessIdentity"]
 
-_STATE, _START_TIME = 0, 19  # fields 3 and 22 of proc(5)'s stat, counted behind the command's closing parenthesis
+# Fields 3, 6 and 22 of proc(5)'s stat, counted behind the command's closing parenthesis.
+_STATE, _SESSION, _START_TIME = 0, 3, 19
+_ENDED = frozenset({"Z", "X"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process id and when that process started, in clock ticks since boot; empty where the system does not tell.
+    """A process id and when that process started: clock ticks since which boot; empty where the system does not tell.
 
-    There no process is taken for alive: a process that cannot be recognised is not one to be killed.
+    There no process is taken for alive: one that cannot be recognised is not one to be killed.
     """
 
     pid: int
@@ -22,26 +25,57 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> ProcessIdentity:
-        return cls(pid, _stat(pid)[1])
+        return cls(pid, _start(_stat(pid)))
 
     def alive(self) -> bool:
         """Whether it still runs; a zombie does not."""
-        state, start = _stat(self.pid)
-        return bool(self.start) and start == self.start and state not in {"Z", "X"}
+        stat = _stat(self.pid)
+        return bool(stat) and self.start == _start(stat) and stat[_STATE] not in _ENDED
 
-    def signal_group(self, number: int) -> None:
-        """Signals the process and its group, if it is alive."""
+    def signal(self, number: int) -> None:
+        """Signals the process, if it is alive."""
         if self.alive():
-            try:
-                os.killpg(self.pid, number)
-            except ProcessLookupError:
-                return  # it ended in between
+            _kill(self.pid, number)
+
+    def session(self) -> tuple[ProcessIdentity, ...]:
+        """What is alive of the session that this process led, which may itself be gone.
+
+        The system gives the number to nobody else while one of the session is left. Where somebody else has it, or
+        the machine has booted since, nothing is left.
+        """
+        leader = _stat(self.pid)
+        if not self.start.endswith(_boot()) or (leader and self.start != _start(leader)):
+            return ()
+        found = []
+        for entry in Path("/proc").iterdir():
+            stat = _stat(int(entry.name)) if entry.name.isdigit() else ()
+            if stat and stat[_SESSION] == str(self.pid) and stat[_STATE] not in _ENDED:
+                found.append(ProcessIdentity(int(entry.name), _start(stat)))
+        return tuple(found)
 
 
-def _stat(pid: int) -> tuple[str, str]:
+def _start(stat: tuple[str, ...]) -> str:
+    return f"{stat[_START_TIME]}@{_boot()}" if stat else ""
+
+
+def _stat(pid: int) -> tuple[str, ...]:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+            return tuple(file.read().rpartition(b")")[2].decode().split())
     except OSError:
-        return "", ""
-    return fields[_STATE].decode(), fields[_START_TIME].decode()
+        return ()
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def _kill(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it ended in between

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import threading
+from collections.abc import Callable
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron_scheduler_local.job_folder import JobFolder
+from heron_scheduler_local.process_identity import ProcessIdentity
 from heron_scheduler_local.process_list import ProcessList
 
 __all__ = ["clear"]
@@ -19,7 +21,7 @@ _POLL_S = 0.02
 
 
 def clear(folder: JobFolder) -> None:
-    """Waits for the executors to go, kills those that stay, removes run directories and files; the lock stays.
+    """Waits for the executors to go, kills what stays, removes run directories and files; the lock stays.
 
     For the owner of the folder's lock, which shows that there is no supervisor.
 
@@ -27,19 +29,32 @@ def clear(folder: JobFolder) -> None:
         SchedulerError: when a process cannot be ended; names it.
     """
     processes = ProcessList.read(folder)
-    executors = tuple(processes.executors()) if processes is not None else ()
-    pause = threading.Event()
-    for patience_s, number in ((_LEAVE_S, signal.SIGTERM), (_KILLED_S, signal.SIGKILL)):
-        for executor in executors:
-            executor.signal_group(number)
-        deadline_s = monotonic_s() + patience_s
-        while any(each.alive() for each in executors) and monotonic_s() < deadline_s:
-            pause.wait(_POLL_S)
-    left = [str(each.pid) for each in executors if each.alive()]
-    if left:
-        message = f"processes {', '.join(left)} of {folder.path.name!r} do not end; see what they wait for with ps"
-        raise SchedulerError(message)
+    if processes is not None:
+        _end(processes, folder.path.name)
     record = folder.read_job()
     for run_dir in record.run_dirs if record is not None else ():
         shutil.rmtree(run_dir, ignore_errors=True)
     folder.empty()
+
+
+def _end(processes: ProcessList, topology: str) -> None:
+    """The supervisor led a session, and all that it started is in it, unless it went elsewhere by itself."""
+    for executor in processes.executors():
+        executor.signal(signal.SIGTERM)
+    _wait(lambda: not any(each.alive() for each in processes.executors()), _LEAVE_S)
+    for each in processes.supervisor.session():
+        each.signal(signal.SIGKILL)
+    if not _wait(lambda: not processes.supervisor.session(), _KILLED_S):
+        left: tuple[ProcessIdentity, ...] = processes.supervisor.session()
+        message = f"processes {', '.join(str(each.pid) for each in left)} of {topology!r} do not end; see ps for why"
+        raise SchedulerError(message)
+
+
+def _wait(over: Callable[[], bool], patience_s: float) -> bool:
+    deadline_s = monotonic_s() + patience_s
+    pause = threading.Event()
+    while not over():
+        if monotonic_s() > deadline_s:
+            return False
+        pause.wait(_POLL_S)
+    return True

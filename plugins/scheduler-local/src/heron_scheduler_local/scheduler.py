@@ -81,7 +81,7 @@ class LocalScheduler(Scheduler):
             request(folder, {"op": "kill"}, self._options.stop_grace_s + _END_S)
         lock = self._lock_of_ended(folder)
         if lock is None and folder.path.exists() and processes is not None:
-            processes.supervisor.signal_group(signal.SIGKILL)  # it hangs; its executors notice its death
+            processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
             lock = self._lock_of_ended(folder)
         if lock is not None:
             try:

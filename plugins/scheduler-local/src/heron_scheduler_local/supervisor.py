@@ -266,7 +266,7 @@ def main(job_file: str, lock: str, ready: str) -> int:
         os.setsid()
     signals = Signals((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    if os.environ.get(PARENT_PID, str(os.getppid())) != str(os.getppid()):
+    if record.attached and os.environ.get(PARENT_PID) != str(os.getppid()):
         return _leave(folder, record)  # the command is gone already; nothing was started
     bind_to_parent()
     configure(Path(record.log_dir, "supervisor.log"), topology=record.topology, process="supervisor")

@@ -1,0 +1,64 @@
+"""Which processes a container has, and what they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heron.errors import StateError
+from heron.executor.container_processes import container_processes, output_file, role_spec
+from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec, read_spec, write_spec
+from heron.planner.packing_plan import PackingPlan
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import ContainerSpec
+
+REF = DriverRef("statemgr", "x", "m:C", {"root": "r"})
+SPEC = ContainerSpec("wc", "wc-1", 1, 2, "/run", "/log", "file:///p", REF, REF, (REF,), {"heron.heartbeat.s": 1.0})
+
+
+def test_container_zero_is_the_topology_managers(packing: PackingPlan) -> None:
+    """It has no instances, whatever the packing plan says."""
+    assert [process.name for process in container_processes(0, packing)] == ["tmanager", "metricsmgr"]
+
+
+def test_other_containers_have_their_instances_and_the_stream_manager_first(packing: PackingPlan) -> None:
+    """Instances register with it: starting it first saves them a wait."""
+    names = [process.name for process in container_processes(1, packing)]
+    assert names == ["stmgr", "word-1", "count-2", "metricsmgr"]
+
+
+def test_a_container_that_is_not_planned_is_refused(packing: PackingPlan) -> None:
+    """The error lists those that are."""
+    with pytest.raises(StateError, match="container 9 is not in packing plan 'plan'; it has '1', '2'"):
+        container_processes(9, packing)
+
+
+def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_path: Path) -> None:
+    """Instances never see where the state is; specs survive the way through their file, mode 0600."""
+    kinds = {"stmgr": StmgrSpec, "word-1": InstanceSpec, "count-2": InstanceSpec, "metricsmgr": MetricsmgrSpec}
+    for process in container_processes(1, packing):
+        spec = role_spec(process, SPEC, (1, 2), 7, tmp_path)
+        path = tmp_path / f"{process.name}.json"
+        write_spec(path, spec)
+        assert read_spec(path, kinds[process.name]) == spec
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert b"statemgr" not in path.read_bytes() or process.name == "metricsmgr"
+    tmanager = role_spec(container_processes(0, packing)[0], SPEC, (), 7, tmp_path)
+    assert isinstance(tmanager, TManagerSpec)
+    assert tmanager.statemgr == REF
+
+
+def test_output_is_named_by_task_for_users_and_by_container_for_the_engine(packing: PackingPlan) -> None:
+    """`heron run` follows the former; the latter of two containers must not meet in one file."""
+    files = [output_file(process, SPEC).name for process in container_processes(1, packing)]
+    assert files == ["stmgr-1.out", "word-1.out", "count-2.out", "metricsmgr-1.out"]
+
+
+def test_a_spec_file_of_another_kind_or_none_is_an_error(tmp_path: Path) -> None:
+    """A role that was started wrongly says so in one line."""
+    with pytest.raises(StateError, match="cannot be read"):
+        read_spec(tmp_path / "absent.json", StmgrSpec)
+    write_spec(tmp_path / "other.json", {"topology": 1})
+    with pytest.raises(StateError, match="does not hold a StmgrSpec"):
+        read_spec(tmp_path / "other.json", StmgrSpec)

@@ -1,0 +1,376 @@
+"""The executor as a process, with stand-ins for the roles: starts, restarts, stops and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import executor_endpoint
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.socket import SocketContext
+from heron.kernel.loading import open_driver
+from heron.kernel.manifest import PackageManifest
+from heron.kernel.package import pack
+from heron.kernel.role_spec import write_spec
+from heron.kernel.tmanager_location import TManagerLocation, encode_location
+from heron.planner.codec import encode
+from heron.planner.packing_plan import PackingPlan
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import ContainerSpec
+from heron.spi.statemgr import Hold, NodeKind, StateManager
+from heron.spi.uploader import Uploader
+from heron.testing.pytest_plugin import Eventually
+
+NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")
+
+
+LAUNCHER = """
+import sys
+from pathlib import Path
+from heron.executor.main import SIGNALS, execute
+from heron.kernel.process import run_role
+from heron.kernel.role_spec import read_spec
+from heron.spi.scheduler import ContainerSpec
+
+def command(role, spec_file):
+    return sys.executable, sys.argv[2], role, str(spec_file)
+
+def main(signals):
+    return execute(read_spec(Path(sys.argv[1]), ContainerSpec), signals, command)
+
+run_role("executor", main, SIGNALS)
+"""
+
+STAND_IN = """
+import json, os, signal, sys
+from pathlib import Path
+from heron.kernel.process import bind_to_parent
+
+bind_to_parent()
+role, spec_file = sys.argv[1], Path(sys.argv[2])
+name = spec_file.stem
+folder = Path(__file__).parent
+behaviour = folder / f"{name}.behaviour"
+does = behaviour.read_text() if behaviour.exists() else ""
+stop = []
+signal.signal(signal.SIGTERM, (lambda *_: None) if does == "stubborn" else (lambda *_: stop.append(1)))
+with (folder / "starts").open("a") as starts:
+    starts.write(f"{name} {os.getpid()} {json.loads(spec_file.read_text())['incarnation']}\\n")
+if does == "no-init":
+    print("ValueError: no such file", file=sys.stderr)
+    sys.exit(3)
+if does == "die":
+    sys.exit(7)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+while not stop:
+    if does == "stubborn":
+        signal.sigwait([signal.SIGUSR1])
+    elif signal.sigwait([signal.SIGTERM]):
+        break
+with (folder / "stops").open("a") as stops:
+    stops.write(f"{name}\\n")
+"""
+
+
+@dataclass
+class Container:
+    """One container under test: its spec, its state manager, and what its stand-ins have written."""
+
+    folder: Path
+    spec: ContainerSpec
+    state: StateManager
+    executor: subprocess.Popen[bytes] | None = field(default=None)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Starts the executor."""
+        spec_file = self.folder / "container.json"
+        write_spec(spec_file, self.spec)
+        launcher = self.folder / "launcher.py"
+        launcher.write_text(LAUNCHER)
+        stand_in = self.folder / "stand_in.py"
+        stand_in.write_text(STAND_IN)
+        self.executor = subprocess.Popen([sys.executable, str(launcher), str(spec_file), str(stand_in)])
+        return self.executor
+
+    def behave(self, name: str, how: str) -> None:
+        """From its next start, this process is `stubborn`, or ends at once: `die`, `no-init`; "" ends that."""
+        (self.folder / f"{name}.behaviour").write_text(how)
+
+    def starts(self, name: str) -> list[tuple[int, int]]:
+        """``(pid, incarnation)`` of each start of this process so far."""
+        lines = self._lines("starts")
+        return [(int(pid), int(number)) for each, pid, number in map(str.split, lines) if each == name]
+
+    def stops(self) -> list[str]:
+        """Who stopped in good order, in that order."""
+        return self._lines("stops")
+
+    def _lines(self, file: str) -> list[str]:
+        path = self.folder / file
+        return path.read_text().splitlines() if path.exists() else []
+
+
+class FakeTopologyManager:
+    """The far end of the executor's channel: remembers what it is sent, by body."""
+
+    def __init__(self, container: Container, epoch_offset: int = 0) -> None:
+        self._sockets = SocketContext()
+        endpoint = f"ipc://{container.folder}/t{epoch_offset}"
+        self.hub = self._sockets.hub(endpoint)
+        location = TManagerLocation(endpoint, container.spec.topology_id, os.getpid(), "here")
+        self.hold: Hold = container.state.hold(NodeKind.TMANAGER_LOCATION, "wc", encode_location(location))
+        self.received: list[Envelope] = []
+        self.executor = b""
+
+    def read(self) -> list[Envelope]:
+        """Everything so far."""
+        while (message := self.hub.receive()) is not None:
+            self.executor = message[0]
+            self.received.append(parse_control(message[1]))
+        return self.received
+
+    def reports(self) -> list[tuple[str, int, str]]:
+        """``(process, phase, reason)`` of each process report so far."""
+        found = [each.process_report for each in self.read() if body_of(each) == "process_report"]
+        return [(report.process, report.phase, report.reason) for report in found]
+
+    def stop(self, epoch: int) -> None:
+        """Tells the executor to stop."""
+        self.hub.send(self.executor, control_frame(Envelope(epoch=epoch, stop=pb.Stop(reason="over"))))
+
+    def close(self) -> None:
+        """Gives the leadership up."""
+        self.hold.release()
+        self._sockets.close()
+
+
+@pytest.fixture
+def container(tmp_path: Path, packing: PackingPlan) -> Iterator[Container]:
+    """Container 1, ready to be started."""
+    statemgr = DriverRef(
+        "statemgr",
+        "localfs",
+        "heron_statemgr_localfs.state_manager:LocalFsStateManager",
+        {"root": str(tmp_path / "state")},
+    )
+    uploader = DriverRef(
+        "uploader",
+        "localfs",
+        "heron_uploader_localfs.uploader:LocalfsUploader",
+        {"root": str(tmp_path / "packages")},
+    )
+    state = open_driver(statemgr, StateManager)
+    state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+    source = tmp_path / "author"
+    source.mkdir()
+    (source / "wc.py").write_text("WORDS = 1\n")
+    pack(source, ["wc.py"], PackageManifest("wc", "wc", {}), tmp_path / "package.tar.gz")
+    uri = open_driver(uploader, Uploader).upload(tmp_path / "package.tar.gz", "wc")
+    (tmp_path / "log").mkdir()
+    (tmp_path / "run").mkdir(mode=0o700)
+    spec = ContainerSpec(
+        topology="wc",
+        topology_id="wc-1",
+        container_id=1,
+        attempt=1,
+        run_dir=str(tmp_path / "run"),
+        log_dir=str(tmp_path / "log"),
+        package_uri=uri,
+        statemgr=statemgr,
+        uploader=uploader,
+        settings={"heron.executor.restart.backoff.s": 0.01, "heron.executor.stop.grace.s": 1.0},
+    )
+    found = Container(tmp_path, spec, state)
+    yield found
+    state.close()
+    if found.executor is not None and found.executor.poll() is None:
+        found.executor.kill()
+        found.executor.wait()
+
+
+@pytest.fixture
+def stopping_container(container: Container) -> Container:
+    """The same, in a topology that stops on failure."""
+    container.spec = replace(container.spec, settings={**container.spec.settings, "topology.on.failure": "stop"})
+    return container
+
+
+@pytest.fixture
+def tmanager(container: Container) -> Iterator[FakeTopologyManager]:
+    """A topology manager that leads."""
+    found = FakeTopologyManager(container)
+    yield found
+    found.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def pids(container: Container) -> list[int]:
+    return [container.starts(name)[-1][0] for name in NAMES]
+
+
+def all_started(container: Container) -> bool:
+    return all(container.starts(name) for name in NAMES)
+
+
+def test_sigterm_stops_the_children_in_order_and_removes_the_run_directory(
+    container: Container, eventually: Eventually
+) -> None:
+    """This is what happens when `heron run` ends, however it ends."""
+    executor = container.start()
+    eventually(lambda: all_started(container))
+    assert (Path(container.spec.run_dir) / "c1" / "pkg" / "wc.py").is_file()
+    executor.send_signal(signal.SIGTERM)
+    assert executor.wait(5.0) == 143
+    stops = container.stops()
+    assert set(stops[:2]) == {"word-1", "count-2"}
+    assert stops[2:] == ["stmgr", "metricsmgr"]
+    assert not Path(container.spec.run_dir).exists()
+    assert not any(map(alive, pids(container)))
+
+
+def test_no_child_outlives_a_killed_executor(container: Container, eventually: Eventually) -> None:
+    """Kill -9 runs no code of ours: the kernel's parent-death signal must do it."""
+    executor = container.start()
+    eventually(lambda: all_started(container))
+    executor.kill()
+    executor.wait()
+    eventually(lambda: not any(map(alive, pids(container))), 5.0, "children left")
+
+
+def test_a_killed_child_comes_back_alone_with_a_greater_incarnation(
+    container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """Processes restart independently, and the topology manager hears why."""
+    container.start()
+    eventually(lambda: all_started(container))
+    pid, first = container.starts("word-1")[0]
+    eventually(lambda: ("word-1", pb.PROCESS_PHASE_STARTED, "") in tmanager.reports())
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: len(container.starts("word-1")) == 2)
+    assert container.starts("word-1")[1][1] > first
+    assert len(container.starts("stmgr")) == 1
+    eventually(lambda: ("word-1", pb.PROCESS_PHASE_DIED, "killed by SIGKILL") in tmanager.reports())
+
+
+def test_stop_ends_the_container_for_good_and_is_confirmed(
+    container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """Exit code 0 tells the scheduler not to start it again."""
+    executor = container.start()
+    eventually(lambda: all_started(container))
+    eventually(lambda: tmanager.read())
+    tmanager.stop(tmanager.hold.epoch)
+    assert executor.wait(5.0) == 0
+    assert any(body_of(each) == "done" for each in tmanager.read())
+    assert sorted(container.stops()) == sorted(NAMES)
+
+
+def test_a_deposed_leaders_stop_is_refused(
+    container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """One leader, fenced (D9): an older epoch changes nothing."""
+    executor = container.start()
+    eventually(lambda: any(body_of(each) == "executor_hello" for each in tmanager.read()))
+    tmanager.stop(tmanager.hold.epoch - 1)
+    beats = len([each for each in tmanager.read() if body_of(each) == "heartbeat"])
+    eventually(lambda: len([each for each in tmanager.read() if body_of(each) == "heartbeat"]) > beats)
+    assert executor.poll() is None
+
+
+def test_a_new_leader_hears_of_everything_again(
+    container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """Its predecessor's memory died with it."""
+    container.start()
+    eventually(lambda: len(tmanager.reports()) >= len(NAMES))
+    tmanager.close()
+    successor = FakeTopologyManager(container, 1)
+    try:
+        eventually(lambda: {process for process, _, _ in successor.reports()} == set(NAMES))
+        assert body_of(successor.received[0]) == "executor_hello"
+    finally:
+        successor.close()
+
+
+def test_children_learn_where_the_topology_manager_is(
+    container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """Only the executor watches the state manager; its children ask it."""
+    container.start()
+    eventually(lambda: tmanager.read())
+    sockets = SocketContext()
+    child = sockets.client_of(executor_endpoint(Path(container.spec.run_dir), 1))
+    child.send(control_frame(Envelope(location_request=pb.LocationRequest(process="stmgr"))))
+    assert child.wait(5.0)
+    location = parse_control(child.receive() or b"").tmanager_location
+    assert location.epoch == tmanager.hold.epoch
+    tmanager.close()
+    assert child.wait(5.0)
+    assert not parse_control(child.receive() or b"").tmanager_location.endpoint
+    sockets.close()
+
+
+def test_user_code_that_cannot_start_is_given_up_with_its_last_words(
+    stopping_container: Container, tmanager: FakeTopologyManager, eventually: Eventually
+) -> None:
+    """`heron run` shows this text; trying again would only delay it."""
+    stopping_container.behave("count-2", "no-init")
+    stopping_container.start()
+    wanted = ("count-2", pb.PROCESS_PHASE_GIVEN_UP, "exit code 3: ValueError: no such file")
+    eventually(lambda: wanted in tmanager.reports())
+    assert len(stopping_container.starts("count-2")) == 1
+
+
+def test_a_child_that_ignores_the_stop_is_killed(container: Container, eventually: Eventually) -> None:
+    """An executor must be gone 5 s after SIGTERM whatever user code does."""
+    container.behave("word-1", "stubborn")
+    executor = container.start()
+    eventually(lambda: all_started(container))
+    executor.send_signal(signal.SIGTERM)
+    assert executor.wait(5.0) == 143
+    assert "word-1" not in container.stops()
+    assert not any(map(alive, pids(container)))
+
+
+def test_a_package_that_was_changed_is_refused_with_a_reason_for_the_scheduler(container: Container) -> None:
+    """Nothing of it may run; the scheduler's status shows the one line."""
+    stored = next(Path(container.folder / "packages").rglob("*.gz"))
+    stored.write_bytes(stored.read_bytes() + b"x")
+    assert container.start().wait(10.0) == 1
+    assert "SHA-256" in (Path(container.spec.run_dir) / "c1.error").read_text()
+    assert not container.starts("stmgr")
+
+
+def test_a_topology_without_a_packing_plan_is_a_clear_failure(container: Container) -> None:
+    """As when it was killed while the container was being started again."""
+    container.state.delete(NodeKind.PACKING_PLAN, "wc")
+    assert container.start().wait(10.0) == 1
+    assert "no packing plan" in (Path(container.spec.run_dir) / "c1.error").read_text()
+
+
+def test_specs_of_children_stay_in_the_private_directory(container: Container, eventually: Eventually) -> None:
+    """Mode 0700 around, 0600 each, and nothing of it on a command line but the path."""
+    container.spec = replace(container.spec, container_id=1, attempt=4)
+    container.start()
+    eventually(lambda: all_started(container))
+    folder = Path(container.spec.run_dir) / "c1"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    spec = json.loads((folder / "word-1.json").read_text())
+    assert spec["incarnation"] == 4 * 65536
+    assert (folder / "word-1.json").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,65 @@
+"""The page of all settings says what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
+from heron.kernel.settings import setting_docs
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "configuration.md").read_text(encoding="utf-8").splitlines()
+
+
+def default_of(key: ConfigKey) -> str:
+    if key.default is None:
+        return "unset"
+    if isinstance(key.default, bool):
+        return str(key.default).lower()
+    if isinstance(key.default, tuple):
+        return "none"
+    return f"{key.default:g}" if isinstance(key.default, float) else str(key.default)
+
+
+def values_of(key: ConfigKey) -> str:
+    if key.type is ValueType.CHOICE:
+        return ", ".join(f"`{choice}`" for choice in key.choices)
+    if key.type is ValueType.BOOL:
+        return "`true`, `false`"
+    if key.type is ValueType.STRING:
+        return "text"
+    if key.type is ValueType.JSON:
+        return "JSON"
+    high = f" to {key.high:g}" if key.high is not None else ""
+    low = "above 0" if key.low is None else f"{key.low:g} or more" if not high else f"{key.low:g}"
+    return f"{key.unit}, {low}{high}" if key.unit else f"{low}{high}"
+
+
+def topology_row(key: ConfigKey) -> str:
+    who = "component too" if key.component else "topology"
+    return f"| `{key.name}` | {default_of(key)} | {values_of(key)} | {who} | {key.meaning} |"
+
+
+def engine_row(row: tuple[str, str, str, str]) -> str:
+    key, default, unit, meaning = row
+    return f"| `{key}` | {default} | {unit or 'name'} | {meaning} |"
+
+
+@pytest.mark.parametrize("key", CONFIG_KEYS.values(), ids=lambda key: key.name)
+def test_every_topology_key_stands_on_the_page(key: ConfigKey) -> None:
+    """An author looks here before the source; a default that is wrong here costs an evening."""
+    assert topology_row(key) in PAGE
+
+
+@pytest.mark.parametrize("row", setting_docs(), ids=lambda row: row[0])
+def test_every_engine_setting_stands_on_the_page(row: tuple[str, str, str, str]) -> None:
+    """The same for whoever writes a profile."""
+    assert engine_row(row) in PAGE
+
+
+def test_no_key_stands_on_the_page_that_the_code_does_not_know() -> None:
+    """A key that was renamed would live on here, and be refused when somebody uses it."""
+    known = {topology_row(key) for key in CONFIG_KEYS.values()} | {engine_row(row) for row in setting_docs()}
+    rows = [line for line in PAGE if line.startswith(("| `topology.", "| `heron."))]
+    assert [line for line in rows if line not in known] == []
