@@ -45,8 +45,7 @@ def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_p
         assert path.stat().st_mode & 0o777 == 0o600
         assert b"statemgr" not in path.read_bytes() or process.name == "metricsmgr"
     tmanager = role_spec(container_processes(0, packing)[0], SPEC, (), 7, tmp_path)
-    assert isinstance(tmanager, TManagerSpec)
-    assert tmanager.statemgr == REF
+    assert tmanager == TManagerSpec("wc", "wc-1", 7, "/run", "/log", REF, SPEC.settings)
 
 
 def test_output_is_named_by_task_for_users_and_by_container_for_the_engine(packing: PackingPlan) -> None:

@@ -274,7 +274,7 @@ def test_stop_ends_the_container_for_good_and_is_confirmed(
     """Exit code 0 tells the scheduler not to start it again."""
     executor = container.start()
     eventually(lambda: all_started(container))
-    eventually(lambda: tmanager.read())
+    eventually(tmanager.read)
     tmanager.stop(tmanager.hold.epoch)
     assert executor.wait(5.0) == 0
     assert any(body_of(each) == "done" for each in tmanager.read())
@@ -313,7 +313,7 @@ def test_children_learn_where_the_topology_manager_is(
 ) -> None:
     """Only the executor watches the state manager; its children ask it."""
     container.start()
-    eventually(lambda: tmanager.read())
+    eventually(tmanager.read)
     sockets = SocketContext()
     child = sockets.client_of(executor_endpoint(Path(container.spec.run_dir), 1))
     child.send(control_frame(Envelope(location_request=pb.LocationRequest(process="stmgr"))))

@@ -54,5 +54,5 @@ def test_a_failed_attempt_leaves_its_reason(tmp_path: Path) -> None:
 def test_a_run_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """Something else stands where it should be."""
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(StateError, match="container directory .*run/c1 cannot be made"):
+    with pytest.raises(StateError, match=r"container directory .*run/c1 cannot be made"):
         Workspace(tmp_path / "run", 1).make()

@@ -35,7 +35,7 @@ def encode_rows(
     if payload and len(rows) == 1 and len(payload) > tuple_max_bytes:
         rejected(rows[0], _too_large(len(payload), tuple_max_bytes))
         return
-    if payload and (len(rows) == 1 or len(payload) <= 2 * batch_bytes):
+    if payload and (len(rows) == 1 or len(payload) <= min(2 * batch_bytes, tuple_max_bytes)):
         yield rows, payload
         return
     middle = len(rows) // 2
@@ -44,7 +44,7 @@ def encode_rows(
 
 
 def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:
-    """The rows as one sequence per field."""
+    """The rows as one sequence per field: none for a stream without fields."""
     if arity == 1:
         return [rows]
     return list(zip(*rows, strict=True))
@@ -64,7 +64,9 @@ def decode_columns(payload: bytes | memoryview, rows: int) -> list[Sequence[obje
             "define the class at the top level of a module that every component can import"
         )
         raise SerializationError(msg) from error
-    if not isinstance(columns, list) or any(len(column) != rows for column in columns):
+    if not isinstance(columns, list) or any(
+        not isinstance(column, list | tuple) or len(column) != rows for column in columns
+    ):
         msg = f"a batch announced as {rows} tuples has columns of other lengths"
         raise SerializationError(msg)
     return columns

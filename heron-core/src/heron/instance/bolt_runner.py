@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 
 from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
@@ -16,11 +16,19 @@ from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_codec import decode_columns
 from heron.instance.emitter import BoltEmitter
 from heron.instance.marker_aligner import EndAligner
-from heron.instance.runner import Runner
+from heron.instance.runner import ComponentStoppedError, Runner
 from heron.instance.task import Task
 from heron.instance.tuple_source import TupleSource, TupleSources
 from heron.instance.user_component import specialise
-from heron.ipc.frame import FRAME_HEADER_BYTES, Encoding, Marker, SegmentHead, SegmentKind, parse_segment
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    Encoding,
+    Marker,
+    SegmentHead,
+    SegmentKind,
+    parse_segment,
+    segment_routes,
+)
 from heron.kernel.signals import Signals
 
 __all__ = ["BoltRunner"]
@@ -93,20 +101,21 @@ class BoltRunner(Runner):
         target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
 
     def _process_frame(self, frame: bytes) -> None:
-        at = FRAME_HEADER_BYTES
-        while at < len(frame):
-            head = parse_segment(frame, at)
-            try:
-                if head.kind == SegmentKind.TUPLES:
-                    self._process_segment(memoryview(frame), head)
-                elif head.stream == Marker.END:
-                    self._aligner.end(head.source_task)
-            except (RemoteProtocolError, SerializationError) as error:
-                self.task.metrics.failed += head.rows
-                self.task.errors.report(
-                    f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost"
-                )
-            at = head.end
+        try:
+            for start, _, _ in segment_routes(frame):
+                self._take_segment(frame, parse_segment(frame, start))
+        except RemoteProtocolError as error:
+            self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of it is lost")
+
+    def _take_segment(self, frame: bytes, head: SegmentHead) -> None:
+        try:
+            if head.kind == SegmentKind.TUPLES:
+                self._process_segment(memoryview(frame), head)
+            elif head.kind == SegmentKind.MARKER and head.stream == Marker.END:
+                self._aligner.end(head.source_task)
+        except (RemoteProtocolError, SerializationError) as error:
+            self.task.metrics.failed += head.rows
+            self.task.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost")
 
     def _process_segment(self, frame: memoryview, head: SegmentHead) -> None:
         if head.encoding != Encoding.PICKLE:
@@ -114,21 +123,21 @@ class BoltRunner(Runner):
             raise RemoteProtocolError(msg)
         source = self._sources.of(head.source_task, head.stream)
         columns = decode_columns(frame[head.payload_start : head.end], head.rows)
-        if self.ended:
+        if self.ended or not head.rows:
             return  # a doubled batch of a task that was restarted; this bolt has finished
         start_s = monotonic_s()
         self._process_rows(source, columns, head.rows)
         metrics = self.task.metrics
         metrics.execute_latency.add((monotonic_s() - start_s) / head.rows, head.rows)
         metrics.executed[source.key] = metrics.executed.get(source.key, 0) + head.rows
-        self._settle_acks()
         if not self._executed_any:
             self._executed_any = True
             self.task.note_first_tuple()
 
     def _process_rows(self, source: TupleSource, columns: list[Sequence[object]], rows: int) -> None:
         """Slice by slice, so that ticks, flushes and metrics are in time however slow `process` is."""
-        pairs = zip(source.pool.take(rows), zip(*columns, strict=True), strict=False)
+        values = zip(*columns, strict=True) if columns else repeat((), rows)
+        pairs = zip(source.pool.take(rows), values, strict=False)
         done = 0
         while done < rows:
             size = min(self._slice, rows - done)
@@ -140,6 +149,7 @@ class BoltRunner(Runner):
             if took_s > _SLICE_S or done < rows:
                 self._between_slices(start_s + took_s)
         del pairs  # a zip holds on to the last pair that it gave
+        self._settle_acks()  # before recycling: what waits there is held
         source.pool.recycle(rows)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
@@ -194,7 +204,9 @@ class BoltRunner(Runner):
         try:
             self._component.finish()
         except Exception as error:
-            self.user_failed("finish", error, "the task ends without the rest of it")
+            # What finish would have emitted is the result of the run: an end without it would be a silent loss.
+            line = self.task.errors.report("finish", error, "correct it and run the topology again")
+            raise ComponentStoppedError(line) from error
         self._settle_acks()
         self.end()
 

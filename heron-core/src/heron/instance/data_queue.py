@@ -72,7 +72,10 @@ class Sleeper:
         """Called by the other thread after it has put something there."""
         if self._asleep:
             self._asleep = False
-            self._lock.release()
+            try:
+                self._lock.release()
+            except RuntimeError:  # a wake that came late has released it already: the sleep ends all the same
+                return
 
 
 class DataIn:
@@ -126,19 +129,25 @@ class DataIn:
 class DataOut:
     """Segments and control messages on their way to the stream manager, in order."""
 
-    __slots__ = ("_limit_bytes", "_wakeup", "items", "queued_bytes", "sleeper")
+    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "items", "sleeper")
 
     def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
         self._wakeup = wakeup
         self._limit_bytes = limit_bytes
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
-        self.queued_bytes = 0
+        self._put_bytes = 0  # written by the task thread alone
+        self._sent_bytes = 0  # written by the gateway alone
+
+    @property
+    def queued_bytes(self) -> int:
+        """What waits now."""
+        return self._put_bytes - self._sent_bytes
 
     def put(self, segments: Sequence[bytes]) -> None:
         """Task thread: appends the segments of one flush."""
         size_bytes = sum(map(len, segments))
-        self.queued_bytes += size_bytes
+        self._put_bytes += size_bytes
         self.items.append((segments, size_bytes))
         self._wakeup.wake()
 
@@ -149,7 +158,7 @@ class DataOut:
 
     def has_room(self) -> bool:
         """Task thread: whether more may be emitted now."""
-        return self.queued_bytes < self._limit_bytes
+        return self._put_bytes - self._sent_bytes < self._limit_bytes
 
     def wait_for_room(self, timeout_s: float) -> None:
         """Task thread: sleeps until there may be room."""
@@ -161,7 +170,7 @@ class DataOut:
 
     def sent(self, size_bytes: int) -> None:
         """Gateway: so many bytes have left."""
-        before = self.queued_bytes
-        self.queued_bytes = before - size_bytes
-        if before >= self._limit_bytes:
+        before = self._sent_bytes
+        self._sent_bytes = before + size_bytes
+        if self._put_bytes - before >= self._limit_bytes:  # looked at after the change: no waiter is missed
             self.sleeper.wake()

@@ -8,10 +8,13 @@ groupings, whether anybody wants ids. Writing the function for the answers inste
         if stream != 'default' or direct_task is not None or need_task_ids:
             return slow(values, stream, anchors, direct_task, need_task_ids)
         try:
-            v0, = values
+            (v0, ) = values
         except (TypeError, ValueError):
             raise wrong_values(values) from None
-        p0 = memo0[v0]
+        try:
+            p0 = memo0[v0]
+        except TypeError:
+            p0 = memo0.place(v0)
         rows_append(v0)
         picks0_append(p0)
         if len(rows) >= limit[0]:
@@ -61,17 +64,20 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     routes = stream.routes
     values = [f"v{position}" for position in range(stream.arity)]
     row = values[0] if stream.arity == 1 else f"({', '.join(values)})"
+    unpacked = "".join(f"{value}, " for value in values)
     lines = [
         "try:",
-        f"    {', '.join(values)}, = values",
+        f"    ({unpacked}) = values",
         "except (TypeError, ValueError):",
         "    raise wrong_values(values) from None",
     ]
     for number, edge in enumerate(routes.keyed):
         key = [values[position] for position in edge.positions]
-        lines.append(f"p{number} = memo{number}[{key[0] if len(key) == 1 else '(' + ', '.join(key) + ')'}]")
+        name = key[0] if len(key) == 1 else f"({', '.join(key)})"
+        lines += ["try:", f"    p{number} = memo{number}[{name}]"]
+        lines += ["except TypeError:", f"    p{number} = memo{number}.place({name})"]  # it cannot be hashed
     for number, _ in enumerate(routes.choosers):
-        lines.append(f"c{number} = choose{number}(({', '.join(values)},))")
+        lines.append(f"c{number} = choose{number}(({unpacked}))")
     lines.append(f"rows_append({row})")
     lines += [f"picks{number}_append(p{number})" for number, _ in enumerate(routes.keyed)]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]

@@ -7,19 +7,35 @@ Belongs to the task thread. `SpoutEmitter` and `BoltEmitter` are the collectors 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, known, nearest
-from heron.instance.data_queue import DataOut
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.ipc.frame import Marker, marker_segment
 
-__all__ = ["BoltEmitter", "Emitter", "SpoutEmitter"]
+__all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter"]
 
 _ROOM_WAIT_S = 0.1  # an emit that finds the queue full looks again so often; the gateway wakes it anyway
+
+
+class SegmentSink(Protocol):
+    """Where segments go: the data-out queue, or the inboxes of a simulation."""
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """Takes the segments of one flush."""
+        ...
+
+    def has_room(self) -> bool:
+        """Whether more may be emitted now."""
+        ...
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Sleeps until there may be room."""
+        ...
 
 
 class Emitter:
@@ -27,7 +43,7 @@ class Emitter:
 
     signature = ""
 
-    def __init__(self, origin: StreamOrigin, out: DataOut) -> None:
+    def __init__(self, origin: StreamOrigin, out: SegmentSink) -> None:
         self.origin = origin
         self.hooks: tuple[ITaskHook, ...] = ()
         self.streams: dict[str, OutStream] = {}
@@ -147,7 +163,7 @@ class SpoutEmitter(Emitter):
 
     signature = SPOUT_SIGNATURE
 
-    def __init__(self, origin: StreamOrigin, out: DataOut) -> None:
+    def __init__(self, origin: StreamOrigin, out: SegmentSink) -> None:
         super().__init__(origin, out)
         self.ending = False
 
@@ -176,7 +192,7 @@ class BoltEmitter(Emitter):
 
     signature = BOLT_SIGNATURE
 
-    def __init__(self, origin: StreamOrigin, out: DataOut) -> None:
+    def __init__(self, origin: StreamOrigin, out: SegmentSink) -> None:
         super().__init__(origin, out)
         self.acked: list[Tuple] = []
         self.failed: list[Tuple] = []

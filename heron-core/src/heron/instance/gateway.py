@@ -113,7 +113,11 @@ class Gateway:
 
     def _read_registration(self) -> None:
         while (frame := self._registration.receive()) is not None:
-            envelope = parse_control(frame)
+            try:
+                envelope = parse_control(frame)
+            except RemoteProtocolError as error:
+                _log.error("on the registration socket: %s", error)
+                continue
             if body_of(envelope) == "refused":
                 _log.error("the stream manager refuses: %s", envelope.refused.reason)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from heron.api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS, TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
+from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
@@ -17,9 +17,9 @@ from heron.errors import UserCodeError
 from heron.instance.data_queue import Command, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
+from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.kernel.signals import Signals
-from heron.kernel.user_code import load_class
 
 __all__ = ["ComponentStartError", "ComponentStoppedError", "Runner"]
 
@@ -29,7 +29,7 @@ class ComponentStartError(UserCodeError):
 
 
 class ComponentStoppedError(UserCodeError):
-    """The component failed, and `topology.on.error` says stop."""
+    """The component failed in `finish`, or failed while `topology.on.error` says stop."""
 
 
 class Runner(ABC):
@@ -119,13 +119,8 @@ class Runner(ABC):
     def _initialise(self) -> None:
         task, context = self.task, self.task.context
         self.apply_routes()
-        self.component.initialize(task.config, context)
-        for entry in _hook_entries(task.config.get(TOPOLOGY_AUTO_TASK_HOOKS)):
-            context.add_task_hook(load_class(entry)())
-        context.initialised = True
+        initialise(self.component, task.config, context)
         self.emitter.hooks = tuple(context.hooks)
-        for hook in context.hooks:
-            hook.prepare(task.config, context)
         self.specialise()
 
     def _guarded(self, doing: str, action: Callable[[], None]) -> None:
@@ -139,6 +134,7 @@ class Runner(ABC):
         paused = self.task.paused
         if command.plan.version < self.task.index.plan.version:
             return
+        self.emitter.flush()  # addressed under the plan before, and says so
         routes_changed = self.task.take_plan(command.plan)
         self.emitter.origin.plan_version = command.plan.version
         if routes_changed:
@@ -174,10 +170,3 @@ class Runner(ABC):
     def debug(self) -> bool:
         """Whether `topology.debug` wants each emit logged."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))
-
-
-def _hook_entries(value: object) -> list[str]:
-    """Class names as ``module:Class`` or ``module.Class``, in a list or separated by commas."""
-    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    entries = [str(name).strip() for name in names]
-    return [entry if ":" in entry else ":".join(entry.rsplit(".", 1)) for entry in entries if entry]

@@ -44,6 +44,9 @@ class Session:
         if kind == FrameKind.CREDIT:
             self._window.release(parse_credit(frame)[1])
             return None
+        if kind != FrameKind.DATA:
+            msg = f"frame of kind {kind} from the stream manager"
+            raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None

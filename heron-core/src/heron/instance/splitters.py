@@ -56,10 +56,18 @@ class KeyMemo(dict[object, Append]):
         self._single = single
         self.lists: dict[int, list[object]] = {task: [] for task in self._tasks}
 
-    def __missing__(self, key: object) -> Append:
+    def place(self, key: object) -> Append:
+        """What the look-up gives, for a key that cannot be looked up.
+
+        Raises:
+            EmitError: when it cannot be grouped by.
+        """
         values = (key,) if self._single else key
         group = key_group(values, self._groups)  # type: ignore[arg-type]  # several fields: a tuple
-        append = self.lists[owner(group, self._groups, self._tasks)].append
+        return self.lists[owner(group, self._groups, self._tasks)].append
+
+    def __missing__(self, key: object) -> Append:
+        append = self.place(key)
         if len(self) >= MEMO_LIMIT:
             self.clear()
         self[key] = append
@@ -81,6 +89,16 @@ class PartialKeyMemo:
         pair = self._pairs.get(key)
         if pair is None:
             pair = self._pair(key)
+            if len(self._pairs) >= MEMO_LIMIT:
+                self._pairs.clear()
+            self._pairs[key] = pair
+        return self._lighter(pair)
+
+    def place(self, key: object) -> Append:
+        """As `KeyMemo.place`."""
+        return self._lighter(self._pair(key))
+
+    def _lighter(self, pair: tuple[int, int]) -> Append:
         first, second = pair
         task = first if self._sent[first] <= self._sent[second] else second
         self._sent[task] += 1
@@ -90,11 +108,7 @@ class PartialKeyMemo:
         values: tuple[object, ...] = (key,) if self._single else key  # type: ignore[assignment]  # see KeyMemo
         first = owner(key_group(values, self._groups), self._groups, self._tasks)
         others = [task for task in self._tasks if task != first] or [first]
-        second = others[key_group((*values, "second choice"), len(others))]
-        if len(self._pairs) >= MEMO_LIMIT:
-            self._pairs.clear()
-        self._pairs[key] = (first, second)
-        return first, second
+        return first, others[key_group((*values, "second choice"), len(others))]
 
 
 class KeySplitter:

@@ -5,32 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from heron.api.bolt import BaseBolt
+from heron.api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS
+from heron.api.bolt import BaseBolt, Bolt
 from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import InputDefinition
-from heron.api.spout import BaseSpout
+from heron.api.spout import BaseSpout, Spout
+from heron.api.state import HashMapState
+from heron.api.stateful_component import StatefulComponent
 from heron.errors import UsageError
+from heron.instance.task_context import TaskContext
 from heron.kernel.author_topology import live_grouping
 from heron.kernel.manifest import PackageManifest, read_manifest
 from heron.kernel.user_code import UserCode, load_class, load_user_code
 
-__all__ = ["UserPackage", "specialise"]
+__all__ = ["UserPackage", "initialise", "specialise"]
 
 
 class UserPackage:
-    """The unpacked package; the author's file is loaded at the first need of it."""
+    """The unpacked package, or a folder with its `manifest`; the author's file is loaded at the first need of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, manifest: PackageManifest | None = None) -> None:
         self._folder = folder
         self._code: UserCode | None = None
-        self._manifest: PackageManifest | None = None
+        self._manifest = manifest
 
     def load(self) -> tuple[UserCode, PackageManifest]:
         """The author's module, loaded once."""
-        if self._code is None or self._manifest is None:
-            self._manifest = read_manifest(self._folder)
-            self._code = load_user_code(self._folder / f"{self._manifest.module}.py", self._manifest.argv)
-        return self._code, self._manifest
+        manifest = self._manifest = self._manifest or read_manifest(self._folder)
+        if self._code is None:
+            self._code = load_user_code(self._folder / f"{manifest.module}.py", manifest.argv, manifest.origin)
+        return self._code, manifest
 
     def component_class(self, entry: str) -> type:
         """The class of a component."""
@@ -58,6 +62,18 @@ class UserPackage:
         return found
 
 
+def initialise(component: Spout | Bolt, config: Mapping[str, object], context: TaskContext) -> None:
+    """Calls the author's `initialize` and what belongs to it: an empty state before, the task hooks after."""
+    if isinstance(component, StatefulComponent):
+        component.init_state(HashMapState())
+    component.initialize(config, context)
+    for entry in _hook_entries(config.get(TOPOLOGY_AUTO_TASK_HOOKS)):
+        context.add_task_hook(load_class(entry)())
+    context.initialised = True
+    for hook in context.hooks:
+        hook.prepare(config, context)
+
+
 def specialise(component: BaseSpout | BaseBolt, methods: Mapping[str, Callable[..., object] | None]) -> None:
     """Gives a component quicker methods, by making its class a subclass that has them.
 
@@ -79,3 +95,10 @@ def specialise(component: BaseSpout | BaseBolt, methods: Mapping[str, Callable[.
         }
         namespace.update(quicker)
         component.__class__ = type(own.__name__, (own,), namespace)
+
+
+def _hook_entries(value: object) -> list[str]:
+    """Class names as ``module:Class`` or ``module.Class``, in a list or separated by commas."""
+    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    entries = [str(name).strip() for name in names]
+    return [entry if ":" in entry else ":".join(entry.rsplit(".", 1)) for entry in entries if entry]

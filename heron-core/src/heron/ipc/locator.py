@@ -54,7 +54,12 @@ class TManagerChannel:
 
     def _read_executor(self) -> None:
         while (frame := self._executor.receive()) is not None:
-            envelope = parse_control(frame)
+            try:
+                envelope = parse_control(frame)
+            except RemoteProtocolError as error:
+                self.refused += 1
+                _log.error("the executor broke the rules: %s", error)
+                continue
             if body_of(envelope) == "tmanager_location":
                 self._locate(envelope.tmanager_location)
 
@@ -83,4 +88,5 @@ class TManagerChannel:
             if envelope.epoch < self._epoch:
                 self.refused += 1
                 continue
+            self._epoch = envelope.epoch
             self._on_envelope(envelope)

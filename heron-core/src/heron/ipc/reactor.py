@@ -76,8 +76,8 @@ class Reactor:
     def forget(self, source: Channel | Hub | Inbox | int) -> None:
         """Ends all calls for a source; before it is closed."""
         keys: list[object] = [source if isinstance(source, int) else source.raw]
-        if isinstance(source, Channel):
-            keys.append(source.monitor())
+        if isinstance(source, Channel) and source.monitored is not None:
+            keys.append(source.monitored)
         for key in keys:
             if key in self._poller:
                 self._poller.unregister(key)

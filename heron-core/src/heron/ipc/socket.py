@@ -130,10 +130,16 @@ class Channel(_Socket):
             self._monitor = self.raw.get_monitor_socket(_MONITORED)
         return self._monitor
 
+    @property
+    def monitored(self) -> zmq.Socket[bytes] | None:
+        """The source that `monitor` gave, if it was asked for."""
+        return self._monitor
+
     def close(self) -> None:
-        if self._monitor is not None and not self.raw.closed:
+        monitor, self._monitor = self._monitor, None
+        if monitor is not None and not self.raw.closed:
             self.raw.disable_monitor()
-            self._monitor = None
+            monitor.close()
         self.raw.close()
 
 

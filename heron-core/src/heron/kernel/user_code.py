@@ -21,6 +21,7 @@ from types import ModuleType
 
 from heron.api.capture import TopologySource, capture_topologies
 from heron.errors import UsageError
+from heron.kernel.origin import OriginLoader, show_origin
 
 __all__ = ["UserCode", "check_module_name", "load_class", "load_module", "load_user_code"]
 
@@ -58,9 +59,10 @@ class UserCode:
         return True
 
 
-def load_user_code(path: Path, argv: Sequence[str]) -> UserCode:
+def load_user_code(path: Path, argv: Sequence[str], origin: str = "") -> UserCode:
     """Loads the file at `path` as the module of its stem, with `argv` as its program arguments.
 
+    With `origin`, tracebacks show that folder instead of the file's own, for it and for what it imports from there.
     ``__main__`` becomes an alias of it: a class that was pickled as ``__main__.Word`` is found there.
 
     Raises:
@@ -71,6 +73,9 @@ def load_user_code(path: Path, argv: Sequence[str]) -> UserCode:
     sys.argv[:] = [str(path), *argv]
     sys.path.insert(0, str(path.parent))
     loader = SourceFileLoader(path.stem, str(path))
+    if origin and Path(origin) != path.parent:
+        show_origin(path.parent, Path(origin))
+        loader = OriginLoader(path.stem, str(path), path.parent, Path(origin))
     module = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
     module.__file__ = str(path)
     code = UserCode(module, path)

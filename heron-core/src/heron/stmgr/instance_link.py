@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heron.errors import RemoteProtocolError
+from heron.ipc import control_pb2 as pb
 from heron.ipc.credit import CreditGrant
 from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_credit, parse_frame_header
@@ -18,9 +20,10 @@ __all__ = ["InstanceLink"]
 class InstanceLink:
     """Reads the instance's segments into the router, and writes its outlet to it."""
 
-    def __init__(self, task_id: int, incarnation: int, channel: Channel, session: int) -> None:
-        self.task_id = task_id
-        self.incarnation = incarnation
+    def __init__(self, hello: pb.InstanceHello, channel: Channel, session: int) -> None:
+        self.task_id = hello.task_id
+        self.incarnation = hello.incarnation
+        self.endpoint = hello.endpoint
         self.channel = channel
         self._grant = CreditGrant()
         self._outgoing = SendLane(session)
@@ -46,6 +49,9 @@ class InstanceLink:
             RemoteProtocolError: when the frame breaks the rules; the session must end.
         """
         kind, session, sequence = parse_frame_header(frame)
+        if session != self.session:
+            msg = f"frame of session {session} in session {self.session}"
+            raise RemoteProtocolError(msg)
         if kind == FrameKind.CONTROL:
             return frame
         if kind == FrameKind.CREDIT:
@@ -54,6 +60,9 @@ class InstanceLink:
                 outlet.window.release(parse_credit(frame)[1])
                 router.touched.add(self.task_id)
             return None
+        if kind != FrameKind.DATA:
+            msg = f"frame of kind {kind} from an instance"
+            raise RemoteProtocolError(msg)
         counters.lost_frames += self._incoming.accept(session, sequence)
         self._grant.receive(len(frame) - FRAME_HEADER_BYTES)
         counters.frames_from_instances += 1
@@ -69,7 +78,7 @@ class InstanceLink:
             parts = [self._outgoing.header(FrameKind.DATA)]
             size = 0
             while head is not None and (size == 0 or size + len(head) <= JOIN_BYTES):
-                parts.append(outlet.pop())  # type: ignore[arg-type]  # join takes any buffer
+                parts.append(outlet.pop(len(head)))  # type: ignore[arg-type]  # join takes any buffer
                 size += len(head)
                 head = outlet.ready()
             self.channel.send(b"".join(parts))

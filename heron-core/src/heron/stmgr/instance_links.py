@@ -93,6 +93,8 @@ class InstanceLinks:
         if present is not None and hello.incarnation < present.incarnation:
             msg = f"task {hello.task_id}: incarnation {hello.incarnation} after {present.incarnation}"
             raise RemoteProtocolError(msg)
+        if present is not None and hello.endpoint == present.endpoint:
+            return  # said again before the welcome came
         if present is not None:
             self._drop(present)
         self._open(hello)
@@ -100,7 +102,7 @@ class InstanceLinks:
     def _open(self, hello: pb.InstanceHello) -> None:
         host = self._host
         channel = host.sockets.channel_to(hello.endpoint)
-        link = InstanceLink(hello.task_id, hello.incarnation, channel, next(self._sessions))
+        link = InstanceLink(hello, channel, next(self._sessions))
         self._links[hello.task_id] = link
         host.reactor.on_readable(channel, lambda: self._read(link))
         host.reactor.on_disconnect(channel, lambda: self._drop(link))

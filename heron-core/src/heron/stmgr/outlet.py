@@ -66,12 +66,15 @@ class Outlet:
         head = self.queue[0]
         return head if self.window.allows(len(head)) else None
 
-    def pop(self) -> Segment:
-        """Takes the first segment, spending credit for it; only after `ready`."""
+    def pop(self, sent_bytes: int) -> Segment:
+        """Takes the first segment, spending credit for what is sent of it; only after `ready`.
+
+        That is less than the segment's length where it is sent with fewer destinations: the receiver counts what comes.
+        """
         assert self.window is not None  # noqa: S101  # `ready` has seen it
         segment = self.queue.popleft()
         self.queued_bytes -= len(segment)
-        self.window.spend(len(segment))
+        self.window.spend(sent_bytes)
         if self.congested and self.queued_bytes <= self._low_bytes:
             self.congested = False
         return segment

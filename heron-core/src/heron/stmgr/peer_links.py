@@ -22,6 +22,8 @@ __all__ = ["PeerLinks"]
 
 _log = logging.getLogger(__name__)
 
+_REOPEN_AFTER_S = 0.1  # a peer that refuses is asked again, not asked without pause
+
 
 class PeerLinks:
     """All peers of a stream manager."""
@@ -30,6 +32,8 @@ class PeerLinks:
         self._host = host
         self._inbound: dict[bytes, PeerInbound] = {}
         self._outbound: dict[int, PeerOutbound] = {}
+        self._wanted: dict[int, StreamManagerLocation] = {}
+        self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
         self._sessions = itertools.count(1)
         self.endpoint = peer_endpoint(host.run_dir, host.spec.container_id, host.spec.incarnation)
@@ -39,7 +43,10 @@ class PeerLinks:
     def set_plan(self, index: PlanIndex) -> None:
         """Connects to the stream managers of a plan and leaves those that are no longer in it."""
         own = self._host.spec.container_id
-        wanted = {cid: location for cid, location in index.containers.items() if cid != own}
+        wanted = self._wanted = {cid: location for cid, location in index.containers.items() if cid != own}
+        self._tasks_of = {
+            cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in wanted
+        }
         for container_id, peer in tuple(self._outbound.items()):
             if wanted.get(container_id) != peer.location:
                 self._close(container_id)
@@ -47,10 +54,8 @@ class PeerLinks:
             if container_id not in self._outbound:
                 self._open(location)
         self._peer_of_task = {}
-        for container_id, peer in self._outbound.items():
-            task_ids = tuple(task.task_id for task in index.plan.tasks if task.container_id == container_id)
-            peer.set_tasks(task_ids, self._host.router)
-            self._peer_of_task.update(dict.fromkeys(task_ids, peer))
+        for container_id in self._outbound:
+            self._assign(container_id)
 
     def pump(self, task_ids: set[int]) -> None:
         """Sends what waits for the peers of these tasks."""
@@ -63,6 +68,11 @@ class PeerLinks:
         for inbound in self._inbound.values():
             inbound.send_credits(self._hub)
 
+    def _assign(self, container_id: int) -> None:
+        peer, task_ids = self._outbound[container_id], self._tasks_of[container_id]
+        peer.set_tasks(task_ids, self._host.router)
+        self._peer_of_task.update(dict.fromkeys(task_ids, peer))
+
     def _open(self, location: StreamManagerLocation) -> None:
         spec = self._host.spec
         session = next(self._sessions)
@@ -74,6 +84,8 @@ class PeerLinks:
 
     def _close(self, container_id: int) -> None:
         peer = self._outbound.pop(container_id)
+        for task_id in peer.task_ids:
+            self._peer_of_task.pop(task_id, None)
         self._host.reactor.forget(peer.channel)
         peer.close(self._host.router)
 
@@ -85,7 +97,13 @@ class PeerLinks:
             _log.error("peer container %d broke the rules: %s", peer.location.container_id, error)
             self._host.counters.refused_frames += 1
             self._close(peer.location.container_id)
-            self._open(peer.location)
+            self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
+
+    def _reopen(self, location: StreamManagerLocation) -> None:
+        container_id = location.container_id
+        if self._wanted.get(container_id) == location and container_id not in self._outbound:
+            self._open(location)
+            self._assign(container_id)
 
     def _read_hub(self) -> None:
         for _ in range(FRAMES_A_ROUND):

@@ -30,9 +30,10 @@ def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:
         for head, owners in heads.values():
             if taken and size_bytes + len(head) > limit_bytes:
                 continue
+            sent = retargeted(head, [outlet.task_id for outlet in owners])
             for outlet in owners:
-                outlet.pop()
-            taken.append(retargeted(head, [outlet.task_id for outlet in owners]))
-            size_bytes += len(head)
+                outlet.pop(len(sent))
+            taken.append(sent)
+            size_bytes += len(sent)
             candidates.extend(owners)
     return taken

@@ -10,7 +10,10 @@ __all__ = ["RunRequest"]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The options of one run; `settings` are ``KEY=VALUE``, `started_s` is monotonic and `started_at_s` wall-clock, when the command began."""
+    """The options of one run; `settings` are ``KEY=VALUE``.
+
+    `started_s` is monotonic and `started_at_s` wall-clock, when the command began.
+    """
 
     profile: str
     config_path: Path | None

@@ -69,6 +69,7 @@ class Vigil:
             self._pump(final=True)
             if report := self._watcher.report():
                 self._take(report)  # its counts include what was counted on the way out
+            self._say(outcome.reason if outcome.state == "failed" else "")
             return replace(outcome, status=self._status)
         finally:
             self._watcher.close()
@@ -100,11 +101,15 @@ class Vigil:
     def _take(self, status: TopologyStatus) -> None:
         self._status = status
         self._view.show(status)
-        of_tasks = (f"{each.component}/{each.task_id}: {each.last_error}" for each in status.tasks if each.last_error)
-        for error in (*status.errors, *of_tasks):
-            if error not in self._said:
-                self._said.add(error)
-                self._view.note(f"heron: error: {error}")
+        for error in status.errors:
+            self._say(error)
+        for task in status.tasks:
+            self._say(task.last_error, f"{task.component}/{task.task_id}: ")
+
+    def _say(self, error: str, whose: str = "") -> None:
+        if error and error not in self._said:
+            self._said.add(error)
+            self._view.note(f"heron: error: {whose}{error}")
 
     def _lost(self) -> Outcome | None:
         """The outcome when the job has ended without its topology manager having said so."""

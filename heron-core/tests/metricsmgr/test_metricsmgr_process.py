@@ -1,0 +1,105 @@
+"""The metrics manager as a process: from a push socket to a file and to the topology manager."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.socket import Hub, SocketContext
+from heron.kernel.role_spec import MetricsmgrSpec, write_spec
+from heron.spi.driver import DriverRef
+from heron.testing.pytest_plugin import Eventually
+
+
+@pytest.fixture
+def sockets() -> Iterator[SocketContext]:
+    """Closed at the end."""
+    found = SocketContext()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A metrics manager of container 1 with a file sink and one that does not exist."""
+    (tmp_path / "c1").mkdir()
+    sinks = (
+        DriverRef("metricsink", "none", "heron_metricsink_none:Sink"),
+        DriverRef(
+            "metricsink", "file", "heron_metricsink_file.sink:FileSink", {"directory": str(tmp_path / "metrics")}
+        ),
+    )
+    spec = MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), sinks, {"heron.metrics.export.s": 0.1})
+    write_spec(tmp_path / "spec.json", spec)
+    process = subprocess.Popen([sys.executable, "-m", "heron.metricsmgr.main", str(tmp_path / "spec.json")])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def record(process: str) -> bytes:
+    """A record of one counter."""
+    metric = pb.Metric(name="execute-count", kind="counter", unit="tuples", value=42)
+    publish = pb.MetricsPublish(topology="wc", container_id=1, process=process, at_s=1.0, metrics=[metric])
+    return control_frame(Envelope(metrics_publish=publish))
+
+
+def processes(hub: Hub, seen: set[str]) -> set[str]:
+    """The processes whose records have come to the topology manager so far."""
+    while (message := hub.receive()) is not None:
+        envelope = parse_control(message[1])
+        assert body_of(envelope) == "metrics_publish"
+        seen.add(envelope.metrics_publish.process)
+    return seen
+
+
+def test_records_reach_the_sink_and_the_topology_manager_whenever_that_comes(
+    tmp_path: Path, sockets: SocketContext, metricsmgr: subprocess.Popen[bytes], eventually: Eventually
+) -> None:
+    """Events of the first second must not be lost because the topology manager was a little later."""
+    push = sockets.push_to(metricsmgr_endpoint(tmp_path, 1))
+    push.send(record("early"))
+    push.send(b"garbage")
+    metrics = tmp_path / "metrics"
+    eventually(lambda: any("early" in path.read_text() for path in metrics.glob("*.json*")), what="the file")
+    executor = sockets.hub(executor_endpoint(tmp_path, 1))
+    tmanager = sockets.hub(f"ipc://{tmp_path}/t")
+    message = eventually(executor.receive)
+    assert message is not None
+    assert body_of(parse_control(message[1])) == "location_request"
+    location = pb.TManagerLocation(endpoint=f"ipc://{tmp_path}/t", epoch=1)
+    executor.send(message[0], control_frame(Envelope(tmanager_location=location)))
+    seen: set[str] = set()
+    eventually(lambda: processes(tmanager, seen) >= {"early", "metricsmgr"})
+    metricsmgr.send_signal(signal.SIGTERM)
+    assert metricsmgr.wait(5.0) == 0
+
+
+def test_sigterm_drains_what_has_arrived(
+    tmp_path: Path, sockets: SocketContext, metricsmgr: subprocess.Popen[bytes], eventually: Eventually
+) -> None:
+    """The last metrics of every process come right before its own end."""
+    push = sockets.push_to(metricsmgr_endpoint(tmp_path, 1))
+    push.send(record("first"))
+    metrics = tmp_path / "metrics"
+    eventually(lambda: any("first" in path.read_text() for path in metrics.glob("*.json*")), what="the file")
+    metricsmgr.send_signal(signal.SIGSTOP)
+    for number in range(50):
+        push.send(record(f"late-{number}"))
+    metricsmgr.send_signal(signal.SIGTERM)
+    metricsmgr.send_signal(signal.SIGCONT)
+    assert metricsmgr.wait(5.0) == 0
+    lines = [json.loads(line) for path in metrics.glob("*.json*") for line in path.read_text().splitlines()]
+    assert {f"late-{number}" for number in range(50)} <= {json.dumps(line) for line in lines} | {
+        name for line in lines for name in (f"late-{number}" for number in range(50)) if name in json.dumps(line)
+    }
+    assert "sink left out" in (tmp_path / "metricsmgr-1.log").read_text()

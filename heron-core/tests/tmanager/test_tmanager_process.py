@@ -1,0 +1,226 @@
+"""The topology manager as a process: its socket, its state, its takeover, as stream managers and executors see them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.api.definition import TopologyDefinition
+from heron.clock import monotonic_s
+from heron.errors import HeronError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.query import TManagerClient
+from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.status import decode_status
+from heron.kernel.loading import open_driver
+from heron.kernel.role_spec import TManagerSpec, write_spec
+from heron.kernel.tmanager_location import TManagerLocation, decode_location
+from heron.planner.codec import decode_physical_plan, encode
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import PhysicalPlan
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.testing.pytest_plugin import Eventually
+
+
+class Peer:
+    """A stream manager or executor, as far as the topology manager sees one."""
+
+    def __init__(self, sockets: SocketContext, location: TManagerLocation) -> None:
+        self._channel: Channel = sockets.client_of(location.endpoint)
+
+    def send(self, envelope: Envelope) -> None:
+        """Sends it."""
+        self._channel.send(control_frame(envelope))
+
+    def expect(self, body: str) -> Envelope:
+        """The next message of that kind; others before it are skipped."""
+        deadline_s = monotonic_s() + 10.0
+        while self._channel.wait(max(0.0, deadline_s - monotonic_s())):
+            envelope = parse_control(self._channel.receive() or b"")
+            if body_of(envelope) == body:
+                return envelope
+        raise AssertionError(f"no {body} within 10 s")
+
+    def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
+        """Says hello as the first incarnation of a stream manager."""
+        hello = pb.StmgrHello(
+            container_id=container_id, incarnation=1, endpoint=f"ipc:///p{container_id}", host="here", tasks=tasks
+        )
+        self.send(Envelope(stmgr_hello=hello))
+
+    def plan(self) -> PhysicalPlan:
+        """The next plan."""
+        return decode_physical_plan(self.expect("plan").plan.document, "test")
+
+
+def end_of(task_id: int) -> pb.TaskReport:
+    return pb.TaskReport(task_id=task_id, incarnation=1, phase=pb.TASK_PHASE_ENDED)
+
+
+class Run:
+    """A submitted topology, and the topology managers that a test starts for it."""
+
+    def __init__(self, folder: Path) -> None:
+        root = {"root": str(folder / "state")}
+        self.ref = DriverRef("statemgr", "localfs", "heron_statemgr_localfs.state_manager:LocalFsStateManager", root)
+        self.state = open_driver(self.ref, StateManager)
+        self.sockets = SocketContext()
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, incarnation: int) -> subprocess.Popen[bytes]:
+        """Starts a topology manager."""
+        spec = TManagerSpec("wc", "wc-1", incarnation, str(self.folder), str(self.folder), self.ref)
+        path = self.folder / f"tmanager-{incarnation}.json"
+        write_spec(path, spec)
+        self.processes.append(subprocess.Popen([sys.executable, "-m", "heron.tmanager.main", str(path)]))
+        return self.processes[-1]
+
+    def location(self) -> TManagerLocation | None:
+        """Where the leader is."""
+        node = self.state.get(NodeKind.TMANAGER_LOCATION, "wc")
+        return decode_location(node.value) if node else None
+
+    def close(self) -> None:
+        """Ends everything."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.sockets.close()
+        self.state.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan) -> Iterator[Run]:
+    """A word count, submitted."""
+    (tmp_path / "c0").mkdir()
+    found = Run(tmp_path)
+    found.state.set(NodeKind.TOPOLOGY, "wc", encode(definition))
+    found.state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def leader_of(run: Run, eventually: Eventually) -> Callable[[int], TManagerLocation]:
+    """Starts a topology manager of that incarnation and waits until it leads."""
+
+    def start(incarnation: int) -> TManagerLocation:
+        run.start(incarnation)
+
+        def leads() -> TManagerLocation | None:
+            found = run.location()
+            return found if found and found.endpoint.endswith(f"/t{incarnation}") else None
+
+        location = eventually(leads, what="a leader")
+        assert location is not None
+        return location
+
+    return start
+
+
+def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """The whole story: plan to state and stream managers, ends confirmed, report written, stop in order."""
+    location = leader_of(1)
+    first, second, own, other = (Peer(run.sockets, location) for _ in range(4))
+    first.register(1)
+    second.register(2)
+    plan = first.plan()
+    assert second.plan() == plan
+    node = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+    assert node is not None
+    assert decode_physical_plan(node.value, "state") == plan
+    own.send(Envelope(executor_hello=pb.ExecutorHello(container_id=0)))
+    for container_id in (1, 2):
+        other.send(Envelope(executor_hello=pb.ExecutorHello(container_id=container_id)))
+    for task_id, peer in ((1, first), (2, first), (3, second)):
+        peer.send(Envelope(task_report=end_of(task_id)))
+        seen = peer.expect("task_report_seen")
+        assert (seen.task_report_seen.task_id, seen.epoch) == (task_id, plan.epoch)
+    assert other.expect("stop").stop.reason == "the topology is finished"
+    assert own.expect("stop").epoch == plan.epoch
+    report = run.state.get(NodeKind.REPORT, "wc")
+    assert report is not None
+    assert decode_status(report.value).state == "finished"
+    run.processes[0].send_signal(signal.SIGTERM)
+    assert run.processes[0].wait(5.0) == 0
+    assert run.location() is None
+
+
+def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
+    run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
+) -> None:
+    """One leader, fenced (D9); the plan's version survives it and ends are learned again."""
+    location = leader_of(1)
+    first, second = Peer(run.sockets, location), Peer(run.sockets, location)
+    first.register(1)
+    second.register(2)
+    before = first.plan()
+    run.start(2)
+    run.processes[0].kill()
+    eventually(lambda: (found := run.location()) is not None and found.endpoint.endswith("/t2"))
+    successor = run.location()
+    assert successor is not None
+    first, second = Peer(run.sockets, successor), Peer(run.sockets, successor)
+    first.register(1, end_of(1), end_of(2))
+    after = first.plan()
+    assert after.version == before.version
+    assert after.epoch > before.epoch
+    second.register(2, end_of(3))
+    with TManagerClient(successor.endpoint) as client:
+        eventually(lambda: client.status(5.0).state == "finished")
+
+
+def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """Status, pause, a refusal with its reason, and kill."""
+    location = leader_of(1)
+    with TManagerClient(location.endpoint) as client:
+        status = client.status(5.0)
+        assert (status.topology_id, status.plan_version, len(status.tasks)) == ("wc-1", 0, 3)
+        with pytest.raises(HeronError, match="is starting, it cannot become paused"):
+            client.change_state("paused", 5.0)
+        peer, second = Peer(run.sockets, location), Peer(run.sockets, location)
+        peer.register(1)
+        second.register(2)
+        peer.plan()
+        client.change_state("paused", 5.0)
+        assert peer.plan().state.value == "paused"
+        client.change_state("killed", 5.0)
+        assert client.status(5.0).state == "killed"
+
+
+def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A garbled frame is refused with a reason, and the next good one is answered."""
+    location = leader_of(1)
+    channel = run.sockets.client_of(location.endpoint)
+    for frame in (b"", b"x", b"\x00" * 64, control_frame(Envelope(plan=pb.Plan(version=1)))):
+        channel.send(frame)
+        assert channel.wait(5.0)
+        assert body_of(parse_control(channel.receive() or b"")) == "refused"
+    peer = Peer(run.sockets, location)
+    peer.register(9)
+    assert "container 9 is not in packing plan" in peer.expect("refused").refused.reason
+    with TManagerClient(location.endpoint) as client:
+        assert client.status(5.0).state == "running"
+
+
+def test_an_executor_that_comes_after_the_end_is_told_to_stop(
+    run: Run, leader_of: Callable[[int], TManagerLocation]
+) -> None:
+    """Its container was being started again while the topology ended; also a new leader knows."""
+    location = leader_of(1)
+    with TManagerClient(location.endpoint) as client:
+        client.change_state("killed", 5.0)
+    os.kill(location.pid, signal.SIGKILL)
+    successor = leader_of(2)
+    late = Peer(run.sockets, successor)
+    late.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2)))
+    assert late.expect("stop").stop.reason == "the topology is killed"
