@@ -1,0 +1,135 @@
+"""The ledger against a model that keeps one dict entry a root."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.ipc.edge_key import edge_keys, edge_keys_of_range
+from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
+
+U64 = np.uint64
+
+
+class Model:
+    """What the ledger must be indistinguishable from."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, int] = {}
+        self.expiries: list[tuple[float, int, int]] = []
+
+    def insert(self, base: int, xors: list[int], deadline_s: float) -> list[int]:
+        complete = []
+        for offset, xor in enumerate(xors):
+            if xor:
+                self.live[base + offset] = xor
+            else:
+                complete.append(base + offset)
+        self.expiries.append((deadline_s, base, len(xors)))
+        return complete
+
+    def update(self, roots: list[int], xors: list[int]) -> list[int]:
+        touched = set()
+        for root, xor in zip(roots, xors, strict=True):
+            if root in self.live:
+                self.live[root] ^= xor
+                touched.add(root)
+        return self.fail([root for root in touched if self.live[root] == 0])
+
+    def fail(self, roots: list[int]) -> list[int]:
+        gone = sorted({root for root in roots if root in self.live})
+        for root in gone:
+            del self.live[root]
+        return gone
+
+    def expire(self, now_s: float) -> list[int]:
+        gone = []
+        while self.expiries and self.expiries[0][0] <= now_s:
+            _, base, count = self.expiries.pop(0)
+            gone += self.fail(list(range(base, base + count)))
+        return gone
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("insert"), st.integers(0, 40), st.integers(0, 3)),
+        st.tuples(st.just("ack"), st.lists(st.integers(0, 10_000), max_size=30), st.booleans()),
+        st.tuples(st.just("range"), st.integers(0, 10_000), st.integers(1, 50)),
+        st.tuples(st.just("fail"), st.lists(st.integers(0, 10_000), max_size=10), st.none()),
+        st.tuples(st.just("expire"), st.integers(0, 30), st.none()),
+        st.tuples(st.just("fail_all"), st.none(), st.none()),
+    ),
+    max_size=60,
+)
+
+
+@given(steps=steps, start=st.sampled_from([0, 5, SEGMENT_ROOTS - 20, 2**40 - 10]))
+@settings(max_examples=300, deadline=None)
+def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: int) -> None:
+    """Fan-outs, doubled and stale acks, fails, losses and expiry, in any order and across segments."""
+    ledger, model = Ledger(start), Model()
+    edges: list[tuple[int, int]] = []  # (root, key) still to be acked
+    next_root, now_s = start, 0.0
+    for name, first, second in steps:
+        if name == "insert":
+            rows, fan_out = int(first), int(second)  # type: ignore[call-overload]
+            keys = [edge_keys_of_range(next_root * 7 + 1, rows, task) for task in range(fan_out)]
+            xors = np.bitwise_xor.reduce(keys, axis=0) if keys else np.zeros(rows, dtype=U64)
+            edges += [(next_root + row, int(key[row])) for key in keys for row in range(rows)]
+            got = ledger.insert(next_root, xors, now_s + 10)
+            assert got.tolist() == model.insert(next_root, xors.tolist(), now_s + 10)
+            next_root += rows
+        elif name == "ack" and edges:
+            chosen = [edges[pick % len(edges)] for pick in first]  # type: ignore[attr-defined]
+            edges = [edge for edge in edges if second or edge not in chosen]
+            roots = np.array([root for root, _ in chosen], dtype=np.int64)
+            xors = np.array([key for _, key in chosen], dtype=U64)
+            assert sorted(ledger.update(roots, xors).tolist()) == model.update(roots.tolist(), xors.tolist())
+        elif name == "range" and next_root > start:
+            base = start + int(first) % (next_root - start)  # type: ignore[call-overload]
+            xors = edge_keys_of_range(3, int(second), 9)  # type: ignore[call-overload]
+            assert sorted(ledger.update_range(base, xors).tolist()) == model.update(
+                list(range(base, base + len(xors))), xors.tolist()
+            )
+        elif name == "fail":
+            roots = np.array([start + root for root in first], dtype=np.int64)  # type: ignore[attr-defined]
+            assert sorted(ledger.fail(roots).tolist()) == model.fail(roots.tolist())
+        elif name == "expire":
+            now_s += int(first)  # type: ignore[call-overload]
+            assert sorted(ledger.expire(now_s).tolist()) == sorted(model.expire(now_s))
+        elif name == "fail_all":
+            assert ledger.fail_all().tolist() == sorted(model.live)
+            model.live.clear()
+            model.expiries.clear()
+        assert ledger.in_flight == len(model.live)
+    assert len(ledger._segments) <= (next_root - start) // SEGMENT_ROOTS + 2
+
+
+def test_a_range_acked_whole_is_complete_at_once() -> None:
+    """The fast path: what is inserted as a range and acked as one leaves nothing behind."""
+    ledger = Ledger(100)
+    for batch in range(50):
+        base = ledger.next_root
+        keys = edge_keys_of_range(batch, 1000, 3)
+        ledger.insert(base, keys.copy(), 30.0)
+        assert ledger.update_range(base, keys).tolist() == list(range(base, base + 1000))
+    assert ledger.in_flight == 0
+    assert len(ledger._segments) <= 1
+
+
+def test_keys_of_one_row_differ_by_task_and_do_not_cancel() -> None:
+    """Two copies of an `all` grouping with one key would cancel each other and complete the tree too early."""
+    rows = np.arange(10_000, dtype=U64)
+    copies = [edge_keys(12345, rows, task) for task in range(1, 9)]
+    assert len(np.unique(np.concatenate(copies))) == 80_000
+    assert np.count_nonzero(np.bitwise_xor.reduce(copies, axis=0) == 0) == 0
+
+
+def test_what_never_expires_has_no_next_expiry() -> None:
+    """Timeouts switched off: the ledger asks for no timer and expires nothing."""
+    ledger = Ledger(0)
+    ledger.insert(0, edge_keys_of_range(1, 10, 1), float("inf"))
+    assert ledger.next_expiry_s() == float("inf")
+    assert len(ledger.expire(1e12)) == 0
+    assert ledger.in_flight == 10
