@@ -36,7 +36,12 @@ def test_a_container_that_is_not_planned_is_refused(packing: PackingPlan) -> Non
 
 def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_path: Path) -> None:
     """Instances never see where the state is; specs survive the way through their file, mode 0600."""
-    kinds = {"stmgr": StmgrSpec, "word-1": InstanceSpec, "count-2": InstanceSpec, "metricsmgr": MetricsmgrSpec}
+    kinds: dict[str, type[object]] = {
+        "stmgr": StmgrSpec,
+        "word-1": InstanceSpec,
+        "count-2": InstanceSpec,
+        "metricsmgr": MetricsmgrSpec,
+    }
     for process in container_processes(1, packing):
         spec = role_spec(process, SPEC, (1, 2), 7, tmp_path)
         path = tmp_path / f"{process.name}.json"

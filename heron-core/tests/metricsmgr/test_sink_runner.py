@@ -51,7 +51,8 @@ class TestSink(MetricsSink):
         self.threads.add(threading.get_ident())
         self.calls.append(name)
         if name == self.raises:
-            raise OSError("no space left on device")
+            msg = "no space left on device"
+            raise OSError(msg)
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def sink() -> Iterator[TestSink]:
 
 def dropped(runner: SinkRunner) -> dict[str, float]:
     """How much was dropped, by reason."""
-    found = {}
+    found: dict[str, float] = {}
     for metric in runner.metrics():
         assert isinstance(metric.value, int)
         found[metric.labels["reason"]] = metric.value

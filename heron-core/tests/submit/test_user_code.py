@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,16 +45,18 @@ def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Loading changes what an instance's own process may have changed, and a test's may not."""
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path_hooks", list(sys.path_hooks))
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     yield
-    sys.modules.pop("words_of_test", None)
+    for name in ("words_unpacked", "beside_words", "pack_of_words", "pack_of_words.inner"):
+        sys.modules.pop(name, None)
 
 
 def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
     """What is pickled under either name loads as the same class."""
-    path = words_file(SCRIPT, "words_of_test.py")
-    module = load_module(path.parent, "words_of_test", ("--loops", "2"))
-    word = load_class("words_of_test:Word")
+    path = words_file(SCRIPT, "words_unpacked.py")
+    module = load_module(path.parent, "words_unpacked", ("--loops", "2"))
+    word = load_class("words_unpacked:Word")
     assert word is module.Word
     assert pickle.loads(pickle.dumps(word("a"))).text == "a"
     assert pickle.loads(b"c__main__\nWord\n.") is word
@@ -62,24 +65,44 @@ def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
 
 def test_the_main_block_does_not_run_in_an_instance(words_file: WordsFile) -> None:
     """It belongs to the author's command; only a grouping object needs it."""
-    path = words_file("\nSEEN = []\nif __name__ == '__main__':\n    SEEN.append(1)\n", "words_of_test.py")
-    assert load_module(path.parent, "words_of_test", ()).SEEN == []
+    path = words_file("\nSEEN = []\nif __name__ == '__main__':\n    SEEN.append(1)\n", "words_unpacked.py")
+    assert load_module(path.parent, "words_unpacked", ()).SEEN == []
 
 
 def test_a_grouping_that_is_an_object_is_made_again(words_file: WordsFile) -> None:
     """Objects do not travel: the instance runs the author's code and takes the object from the same place."""
-    path = words_file(SCRIPT, "words_of_test.py")
+    path = words_file(SCRIPT, "words_unpacked.py")
     code = load_user_code(path, ())
-    manifest = PackageManifest(topology="words", module="words_of_test", files={}, script=True)
+    manifest = PackageManifest(topology="words", module="words_unpacked", files={}, script=True)
     found = live_grouping(code, manifest, "count", "lines", "default")
     assert getattr(found, "number", None) == 7
-    assert type(found) is load_class("words_of_test:Odd")
-    assert code.module.__name__ == "words_of_test"
+    assert type(found) is load_class("words_unpacked:Odd")
+    assert code.module.__name__ == "words_unpacked"
+
+
+def test_tracebacks_show_the_authors_own_files(words_file: WordsFile, tmp_path: Path) -> None:
+    """The package is gone after the run; source lines come from it where the author's folder is not."""
+    rest = "import beside_words\nimport pack_of_words.inner\ndef fail():\n    raise ValueError('here')\n"
+    path = words_file(rest, "words_unpacked.py")
+    (path.parent / "beside_words.py").write_text("def f():\n    pass\n", encoding="utf-8")
+    (path.parent / "pack_of_words").mkdir()
+    (path.parent / "pack_of_words" / "__init__.py").write_text("", encoding="utf-8")
+    (path.parent / "pack_of_words" / "inner.py").write_text("def f():\n    pass\n", encoding="utf-8")
+    origin = tmp_path / "far" / "away"
+    module = load_user_code(path, (), str(origin)).module
+    assert module.__file__ == str(path)
+    assert module.beside_words.f.__code__.co_filename == str(origin / "beside_words.py")
+    assert module.pack_of_words.inner.f.__code__.co_filename == str(origin / "pack_of_words" / "inner.py")
+    with pytest.raises(ValueError, match="here") as caught:
+        module.fail()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert f'"{origin}/words_unpacked.py"' in shown
+    assert "raise ValueError('here')" in shown
 
 
 def test_a_class_that_is_not_there_says_where_it_belongs(words_file: WordsFile) -> None:
     """An entry may name what only existed for a moment."""
-    path = words_file("", "words_of_test.py")
-    load_module(path.parent, "words_of_test", ())
+    path = words_file("", "words_unpacked.py")
+    load_module(path.parent, "words_unpacked", ())
     with pytest.raises(UsageError, match=r"has no class 'Absent'; define it at the top level"):
-        load_class("words_of_test:Absent")
+        load_class("words_unpacked:Absent")

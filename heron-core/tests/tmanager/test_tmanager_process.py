@@ -34,20 +34,21 @@ class Peer:
     """A stream manager or executor, as far as the topology manager sees one."""
 
     def __init__(self, sockets: SocketContext, location: TManagerLocation) -> None:
-        self._channel: Channel = sockets.client_of(location.endpoint)
+        self.channel: Channel = sockets.client_of(location.endpoint)
 
     def send(self, envelope: Envelope) -> None:
         """Sends it."""
-        self._channel.send(control_frame(envelope))
+        self.channel.send(control_frame(envelope))
 
     def expect(self, body: str) -> Envelope:
         """The next message of that kind; others before it are skipped."""
         deadline_s = monotonic_s() + 10.0
-        while self._channel.wait(max(0.0, deadline_s - monotonic_s())):
-            envelope = parse_control(self._channel.receive() or b"")
+        while self.channel.wait(max(0.0, deadline_s - monotonic_s())):
+            envelope = parse_control(self.channel.receive() or b"")
             if body_of(envelope) == body:
                 return envelope
-        raise AssertionError(f"no {body} within 10 s")
+        msg = f"no {body} within 10 s"
+        raise AssertionError(msg)
 
     def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
         """Says hello as the first incarnation of a stream manager."""
@@ -69,11 +70,16 @@ class Run:
     """A submitted topology, and the topology managers that a test starts for it."""
 
     def __init__(self, folder: Path) -> None:
-        root = {"root": str(folder / "state")}
-        self.ref = DriverRef("statemgr", "localfs", "heron_statemgr_localfs.state_manager:LocalFsStateManager", root)
+        self.ref = DriverRef(
+            "statemgr",
+            "localfs",
+            "heron_statemgr_localfs.state_manager:LocalFsStateManager",
+            {"root": str(folder / "state")},
+        )
         self.state = open_driver(self.ref, StateManager)
         self.sockets = SocketContext()
         self.folder = folder
+        self.peers: list[Peer] = []
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, incarnation: int) -> subprocess.Popen[bytes]:
@@ -88,6 +94,11 @@ class Run:
         """Where the leader is."""
         node = self.state.get(NodeKind.TMANAGER_LOCATION, "wc")
         return decode_location(node.value) if node else None
+
+    def peer(self, location: TManagerLocation) -> Peer:
+        """A new peer of that topology manager."""
+        self.peers.append(Peer(self.sockets, location))
+        return self.peers[-1]
 
     def close(self) -> None:
         """Ends everything."""
@@ -130,7 +141,7 @@ def leader_of(run: Run, eventually: Eventually) -> Callable[[int], TManagerLocat
 def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """The whole story: plan to state and stream managers, ends confirmed, report written, stop in order."""
     location = leader_of(1)
-    first, second, own, other = (Peer(run.sockets, location) for _ in range(4))
+    first, second, own, other = (run.peer(location) for _ in range(4))
     first.register(1)
     second.register(2)
     plan = first.plan()
@@ -160,7 +171,7 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
 ) -> None:
     """One leader, fenced (D9); the plan's version survives it and ends are learned again."""
     location = leader_of(1)
-    first, second = Peer(run.sockets, location), Peer(run.sockets, location)
+    first, second = run.peer(location), run.peer(location)
     first.register(1)
     second.register(2)
     before = first.plan()
@@ -169,7 +180,7 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     eventually(lambda: (found := run.location()) is not None and found.endpoint.endswith("/t2"))
     successor = run.location()
     assert successor is not None
-    first, second = Peer(run.sockets, successor), Peer(run.sockets, successor)
+    first, second = run.peer(successor), run.peer(successor)
     first.register(1, end_of(1), end_of(2))
     after = first.plan()
     assert after.version == before.version
@@ -187,7 +198,7 @@ def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLoca
         assert (status.topology_id, status.plan_version, len(status.tasks)) == ("wc-1", 0, 3)
         with pytest.raises(HeronError, match="is starting, it cannot become paused"):
             client.change_state("paused", 5.0)
-        peer, second = Peer(run.sockets, location), Peer(run.sockets, location)
+        peer, second = run.peer(location), run.peer(location)
         peer.register(1)
         second.register(2)
         peer.plan()
@@ -200,12 +211,12 @@ def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLoca
 def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """A garbled frame is refused with a reason, and the next good one is answered."""
     location = leader_of(1)
-    channel = run.sockets.client_of(location.endpoint)
+    channel = run.peer(location).channel
     for frame in (b"", b"x", b"\x00" * 64, control_frame(Envelope(plan=pb.Plan(version=1)))):
         channel.send(frame)
         assert channel.wait(5.0)
         assert body_of(parse_control(channel.receive() or b"")) == "refused"
-    peer = Peer(run.sockets, location)
+    peer = run.peer(location)
     peer.register(9)
     assert "container 9 is not in packing plan" in peer.expect("refused").refused.reason
     with TManagerClient(location.endpoint) as client:
@@ -221,6 +232,6 @@ def test_an_executor_that_comes_after_the_end_is_told_to_stop(
         client.change_state("killed", 5.0)
     os.kill(location.pid, signal.SIGKILL)
     successor = leader_of(2)
-    late = Peer(run.sockets, successor)
+    late = run.peer(successor)
     late.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2)))
     assert late.expect("stop").stop.reason == "the topology is killed"

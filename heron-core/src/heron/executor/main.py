@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 def role_command(role: str, spec_file: Path) -> tuple[str, ...]:
     """How this engine's own processes are started."""
-    return sys.executable, "-m", f"heron.{role}.main", str(spec_file)
+    return sys.executable, "-P", "-m", f"heron.{role}.main", str(spec_file)
 
 
 def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command) -> int:

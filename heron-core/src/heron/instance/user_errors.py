@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
+import sysconfig
 import traceback
 from collections import deque
+from pathlib import Path
 from types import TracebackType
 
 from heron.clock import wall_s
@@ -15,6 +18,9 @@ __all__ = ["UserErrors"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
 _RECORD_CHARACTERS = 120
+
+_ENGINE = str(Path(__file__).parents[1]) + os.sep
+_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class UserErrors:
@@ -54,12 +60,13 @@ class UserErrors:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """File and line of the innermost frame that is not the engine's own."""
+    """File and line of the innermost frame that is the author's; else of one that is at least not the engine's."""
     frames = traceback.extract_tb(trace)
-    users = [frame for frame in frames if "/heron/" not in frame.filename and not frame.filename.startswith("<")]
-    if not (users or frames):
+    if not frames:
         return "an unknown line"
-    frame = (users or frames)[-1]
+    foreign = [frame for frame in frames if not frame.filename.startswith((_ENGINE, "<"))]
+    authors = [frame for frame in foreign if not frame.filename.startswith(_LIBRARIES)]
+    frame = (authors or foreign or frames)[-1]
     return f"{frame.filename}, line {frame.lineno}"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.machinery as machinery
 import sys
+from importlib import machinery
 from pathlib import Path
 from types import CodeType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from heron.clock import monotonic_s, wall_s
 from heron.errors import RemoteProtocolError
@@ -50,11 +50,15 @@ class MetricsManager:
         record = MetricsRecord(self._source, wall_s(), metrics)
         self._pass_on(record, Envelope(metrics_publish=publish_message(record)))
 
+    def took_in(self, wait: Callable[[], None]) -> bool:
+        """Whether anything came during `wait`."""
+        before = self._taken + self._garbled
+        wait()
+        return self._taken + self._garbled > before
+
     def close(self, timeout_s: float) -> None:
-        """Takes the rest of what has arrived, and lets the sinks finish within `timeout_s` in all."""
+        """Lets the sinks finish within `timeout_s` in all, after a last record."""
         deadline_s = monotonic_s() + timeout_s
-        while self._read_one():
-            pass
         self.report()
         for sink in self._sinks:
             sink.close()

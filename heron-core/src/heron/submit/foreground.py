@@ -102,6 +102,6 @@ def _conclude(request: RunRequest, prepared: Prepared, run: ExecutionState, outc
     if outcome.state == "finished":
         print(spoken, file=sys.stderr)
     else:
-        reason = f": {outcome.reason}" if outcome.reason else ""
-        print(f"heron: {spoken}{reason}; logs: {run.log_dir}", file=sys.stderr)
+        why = f": {outcome.reason}" if outcome.state == "killed" and outcome.reason else ""  # a failure was told above
+        print(f"heron: {spoken}{why}; logs: {run.log_dir}", file=sys.stderr)
     return _EXIT_INTERRUPTED if outcome.interrupted else _EXIT_CODES[outcome.state]

@@ -1,0 +1,135 @@
+"""Tuple trees of a simulation with at-least-once delivery: one count per root, as nothing can be lost on the way.
+
+A tree is complete when its count is zero: the root's own emit counts one until it returns, each copy of a tuple that
+is under way or held by a bolt counts one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from heron.clock import Clock
+
+__all__ = ["AckLedger", "Edge", "Outcome", "Root"]
+
+
+class Root:
+    """A tuple that a spout emitted with an id."""
+
+    __slots__ = ("live", "pending", "since_s", "task_id", "tup_id")
+
+    def __init__(self, task_id: int, tup_id: object, since_s: float) -> None:
+        self.task_id = task_id
+        self.tup_id = tup_id
+        self.since_s = since_s
+        self.pending = 1
+        self.live = True
+
+
+class Edge:
+    """One copy of a tuple on its way to one task; it is that tuple's id."""
+
+    __slots__ = ("open", "roots")
+
+    def __init__(self, roots: tuple[Root, ...]) -> None:
+        self.roots = roots
+        self.open = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a spout is to be told of a root."""
+
+    tup_id: object
+    complete: bool
+
+
+class AckLedger:
+    """The roots in flight, in the order of their emits."""
+
+    def __init__(self, clock: Clock, timeout_s: float) -> None:
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._roots: dict[Root, None] = {}
+        self._in_flight: Counter[int] = Counter()
+        self._outcomes: defaultdict[int, list[Outcome]] = defaultdict(list)
+
+    def open(self, task_id: int, tup_id: object) -> Root:
+        """A new root, held open until `release`."""
+        root = Root(task_id, tup_id, self._clock.monotonic_s())
+        self._roots[root] = None
+        self._in_flight[task_id] += 1
+        return root
+
+    def discard(self, root: Root) -> None:
+        """The emit was refused: there is no such root, and nothing is said of it."""
+        if root.live:
+            self._close(root)
+
+    def edge(self, roots: tuple[Root, ...]) -> Edge:
+        """A copy under these roots."""
+        for root in roots:
+            root.pending += 1
+        return Edge(roots)
+
+    def ack(self, edge: Edge) -> None:
+        """A task is done with its copy; a second time does nothing."""
+        if edge.open:
+            edge.open = False
+            self.release(edge.roots)
+
+    def fail(self, edge: Edge) -> None:
+        """A task failed its copy, and with it every tree that the copy belongs to."""
+        if edge.open:
+            edge.open = False
+            self.fail_roots(edge.roots)
+
+    def release(self, roots: Iterable[Root]) -> None:
+        """One thing less to wait for."""
+        for root in roots:
+            root.pending -= 1
+            if not root.pending:
+                self._end(root, complete=True)
+
+    def fail_roots(self, roots: Iterable[Root]) -> None:
+        """These trees cannot be completed any more."""
+        for root in roots:
+            self._end(root, complete=False)
+
+    def expire(self) -> bool:
+        """Fails what has waited longer than the timeout; whether there was anything."""
+        latest_s = self._clock.monotonic_s() - self._timeout_s
+        late = [root for root in self._roots if root.since_s <= latest_s] if self.next_expiry_in_s() <= 0 else []
+        self.fail_roots(late)
+        return bool(late)
+
+    def next_expiry_in_s(self) -> float:
+        """Seconds until the oldest root expires."""
+        oldest = next(iter(self._roots), None)
+        if oldest is None:
+            return float("inf")
+        return oldest.since_s + self._timeout_s - self._clock.monotonic_s()
+
+    def in_flight(self, task_id: int) -> int:
+        """The open roots of a spout task."""
+        return self._in_flight[task_id]
+
+    def has_outcomes(self, task_id: int) -> bool:
+        """Whether there is news for a spout task."""
+        return task_id in self._outcomes
+
+    def take_outcomes(self, task_id: int) -> list[Outcome]:
+        """What is news for a spout task."""
+        return self._outcomes.pop(task_id, [])
+
+    def _end(self, root: Root, *, complete: bool) -> None:
+        if root.live:
+            self._close(root)
+            self._outcomes[root.task_id].append(Outcome(root.tup_id, complete))
+
+    def _close(self, root: Root) -> None:
+        root.live = False
+        del self._roots[root]
+        self._in_flight[root.task_id] -= 1

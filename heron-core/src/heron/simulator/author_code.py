@@ -1,0 +1,56 @@
+"""Where a simulation finds the author's classes and grouping objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Protocol
+
+from heron.api.capture import TopologySource
+from heron.api.custom_grouping import ICustomGrouping
+from heron.api.definition import InputDefinition
+from heron.errors import UsageError
+from heron.kernel.user_code import load_class
+
+__all__ = ["AuthorCode", "LiveCode"]
+
+
+class AuthorCode(Protocol):
+    """What an instance's package offers too."""
+
+    def component_class(self, entry: str) -> type:
+        """The class of a component."""
+        ...
+
+    def custom_grouping(self, consumer: str, subscription: InputDefinition) -> ICustomGrouping:
+        """The author's grouping object for a subscription, one per emitting task."""
+        ...
+
+
+class LiveCode:
+    """`AuthorCode` of a builder or Topology class that stands in this process."""
+
+    def __init__(self, source: TopologySource) -> None:
+        self._source = source
+
+    def component_class(self, entry: str) -> type:
+        """`AuthorCode`."""
+        return load_class(entry)
+
+    def custom_grouping(self, consumer: str, subscription: InputDefinition) -> ICustomGrouping:
+        """`AuthorCode`.
+
+        Raises:
+            UsageError: when what is found is no `ICustomGrouping`.
+        """
+        grouping = subscription.grouping
+        if grouping.entry is None:
+            # On processes each emitting task has an object of its own.
+            return copy.deepcopy(self._source.live_grouping(consumer, subscription.component, subscription.stream))
+        found: object = load_class(grouping.entry)(**grouping.arguments)
+        if not isinstance(found, ICustomGrouping):
+            msg = (
+                f"custom grouping of {consumer!r} for {subscription.component!r}: {type(found).__name__} is no "
+                "ICustomGrouping; derive it from ICustomGrouping"
+            )
+            raise UsageError(msg)
+        return found

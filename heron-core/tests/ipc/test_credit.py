@@ -1,0 +1,88 @@
+"""Byte credit: never more than a window under way, and never a link that stands still."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.errors import RemoteProtocolError
+from heron.ipc.credit import CreditGrant, CreditWindow
+
+_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+
+@_PROPERTY
+@given(sizes=st.lists(st.integers(1, 300), max_size=60), window=st.integers(1, 200), data=st.data())
+def test_never_over_the_window_and_never_stuck(sizes: list[int], window: int, data: st.DataObject) -> None:
+    """Random sizes, deliveries and releases, credit messages doubled and late: all is sent in the end."""
+    sender, receiver = CreditWindow(window), CreditGrant()
+    waiting, wire, held = deque(sizes), deque[int](), deque[int]()
+    credits: deque[int] = deque()
+    while waiting or wire or held or credits:
+        moves = []
+        if waiting and sender.allows(waiting[0]):
+            moves.append("send")
+        moves += [name for name, queue in (("arrive", wire), ("release", held), ("credit", credits)) if queue]
+        assert moves, "nothing can move, and not all is sent"
+        move = data.draw(st.sampled_from(moves))
+        if move == "send":
+            size = waiting.popleft()
+            assert wire or held or credits or sender.sent_bytes == sender.released_bytes or size <= window
+            sender.spend(size)
+            wire.append(size)
+        elif move == "arrive":
+            held.append(wire.popleft())
+            receiver.receive(held[-1])
+        elif move == "release":
+            receiver.release(held.popleft())
+            due = receiver.due()
+            assert due is not None
+            credits.extend([due] * data.draw(st.integers(1, 2)))
+        else:
+            sender.release(credits.popleft())
+        under_way = sender.sent_bytes - sender.released_bytes
+        assert under_way <= max(window, max(sizes))
+        assert under_way <= window or sender.sent_bytes - sender.released_bytes == under_way
+    assert sender.sent_bytes == sender.released_bytes == receiver.received_bytes == sum(sizes)
+
+
+def test_a_frame_larger_than_the_window_goes_alone() -> None:
+    """No size may block a link for good, and none may join another beyond the window."""
+    window = CreditWindow(100)
+    assert window.allows(1000)
+    window.spend(1000)
+    assert not window.allows(1)
+    window.release(999)
+    assert window.allows(99)
+    assert not window.allows(1000)
+
+
+def test_an_old_credit_message_takes_nothing_back() -> None:
+    """Totals are cumulative: what comes late or twice changes nothing."""
+    window = CreditWindow(100)
+    window.spend(80)
+    window.release(50)
+    window.release(20)
+    assert window.released_bytes == 50
+
+
+def test_more_released_than_sent_is_the_peers_fault() -> None:
+    """A peer that counts wrongly would unbound the link."""
+    window = CreditWindow(100)
+    window.spend(10)
+    with pytest.raises(RemoteProtocolError, match="releases 11 bytes, only 10 bytes were sent"):
+        window.release(11)
+
+
+def test_credit_is_told_once() -> None:
+    """A round without news costs no message."""
+    grant = CreditGrant()
+    assert grant.due() is None
+    grant.receive(30)
+    grant.release(10)
+    grant.release(5)
+    assert grant.due() == 15
+    assert grant.due() is None

@@ -1,0 +1,53 @@
+"""Control messages in frames."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.errors import RemoteProtocolError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
+
+
+def test_an_envelope_travels_in_a_control_frame() -> None:
+    """Control frames name their session and stand outside the data's sequence."""
+    envelope = Envelope(epoch=3, stop=pb.Stop(reason="asked to"))
+    frame = control_frame(envelope, 12)
+    assert parse_frame_header(frame) == (FrameKind.CONTROL, 12, 0)
+    assert parse_control(frame) == envelope
+    assert body_of(envelope) == "stop"
+
+
+@pytest.mark.parametrize(
+    ("frame", "complaint"),
+    [
+        (b"", "shorter than its header"),
+        (frame_header(FrameKind.DATA, 1, 1), "kind 1"),
+        (control_frame(Envelope(epoch=1)), "without a body"),
+        (control_frame(Envelope(stop=pb.Stop(reason="long enough")))[:-3], "does not decode"),
+        (frame_header(FrameKind.CONTROL, 0, 0) + b"\xff" * 9, "does not decode"),
+    ],
+)
+def test_what_is_no_control_message_is_a_typed_error(frame: bytes, complaint: str) -> None:
+    """Whoever reads a control socket catches one class of error."""
+    with pytest.raises(RemoteProtocolError, match=complaint):
+        parse_control(frame)
+
+
+def test_every_truncated_control_frame_is_read_or_refused() -> None:
+    """Protobuf accepts some prefixes, as fields are optional; none may raise anything else."""
+    plan = control_frame(Envelope(epoch=300, plan=pb.Plan(version=7, document=b"{}" * 20)))
+    for size in range(FRAME_HEADER_BYTES, len(plan)):
+        try:
+            parse_control(plan[:size])
+        except RemoteProtocolError:
+            continue
+
+
+def test_fields_of_a_later_version_are_skipped() -> None:
+    """A newer peer may say more: unknown fields beside a known body do no harm."""
+    stop = pb.Stop(reason="x").SerializeToString() + b"\xfa\x3e\x03new"  # field 1007, length-delimited
+    data = b"\x7a" + bytes([len(stop)]) + stop
+    envelope = parse_control(frame_header(FrameKind.CONTROL, 0, 0) + data)
+    assert envelope.stop.reason == "x"

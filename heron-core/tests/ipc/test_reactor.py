@@ -1,0 +1,151 @@
+"""The event loop: timers by the clock it is given, wake-ups from other threads, disconnections."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.testing.fake_clock import FakeClock
+
+
+@pytest.fixture
+def sockets() -> Iterator[SocketContext]:
+    context = SocketContext()
+    yield context
+    context.close()
+
+
+def test_timers_fire_in_order_when_their_time_has_come(fake_clock: FakeClock) -> None:
+    """One shot once, periodic again and again, cancelled never."""
+    reactor, fired = Reactor(fake_clock), list[str]()
+    reactor.after(2.0, lambda: fired.append("late"))
+    reactor.after(1.0, lambda: fired.append("early"))
+    every = reactor.every(1.5, lambda: fired.append("again"))
+    reactor.after(1.0, lambda: fired.append("never")).cancel()
+    for _ in range(4):
+        reactor.run_once(0.0)
+        fake_clock.advance(1.0)
+    assert fired == ["early", "again", "late"]
+    reactor.run_once(0.0)
+    assert fired == ["early", "again", "late", "again"]
+    every.cancel()
+    fake_clock.advance(10.0)
+    reactor.run_once(0.0)
+    assert fired == ["early", "again", "late", "again"]
+
+
+def test_a_timer_may_set_another(fake_clock: FakeClock) -> None:
+    """A retry schedules itself from its own call."""
+    reactor, fired = Reactor(fake_clock), list[int]()
+
+    def again() -> None:
+        fired.append(len(fired))
+        if len(fired) < 3:
+            reactor.after(1.0, again)
+
+    reactor.after(1.0, again)
+    for _ in range(4):
+        fake_clock.advance(1.0)
+        reactor.run_once(0.0)
+    assert fired == [0, 1, 2]
+
+
+def test_stop_from_another_thread_ends_a_wait() -> None:
+    """A signal or another thread must not wait for the next timer; a stop before the start counts too."""
+    reactor = Reactor()
+    started = threading.Event()
+    reactor.after(0.0, started.set)
+    thread = threading.Thread(target=reactor.run)
+    thread.start()
+    assert started.wait(10)
+    reactor.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    reactor.run()
+
+
+def test_the_end_of_a_round_comes_after_its_calls() -> None:
+    """What a round gathered is sent once, whatever number of sources were readable."""
+    reactor, calls, wakeups = Reactor(), list[str](), (Wakeup(), Wakeup())
+
+    def read(wakeup: Wakeup) -> None:
+        wakeup.drain()
+        calls.append("read")
+
+    for wakeup in wakeups:
+        reactor.on_readable(wakeup.fd, lambda wakeup=wakeup: read(wakeup))  # type: ignore[misc]  # mypy: lambda defaults
+        wakeup.asleep = True
+        wakeup.wake()
+    reactor.at_round_end(lambda: calls.append("end"))
+    reactor.run_once(5.0)
+    assert calls == ["read", "read", "end"]
+    reactor.forget(wakeups[0].fd)
+    wakeups[0].asleep = True
+    wakeups[0].wake()
+    reactor.run_once(0.0)
+    assert calls == ["read", "read", "end", "end"]
+    for wakeup in wakeups:
+        wakeup.close()
+
+
+def test_a_wakeup_writes_only_for_a_sleeper() -> None:
+    """The price while awake is a flag: no system call."""
+    wakeup = Wakeup()
+    wakeup.wake()
+    with pytest.raises(BlockingIOError):
+        os.eventfd_read(wakeup.fd)
+    wakeup.asleep = True
+    wakeup.wake()
+    wakeup.wake()
+    assert os.eventfd_read(wakeup.fd) == 1
+    wakeup.drain()
+    wakeup.close()
+
+
+def test_a_peer_that_goes_is_noticed(tmp_path: Path, sockets: SocketContext) -> None:
+    """Both ends of a session see its end without a message: so does an instance whose stream manager was killed."""
+    endpoint = f"ipc://{tmp_path}/s"
+    reactor, gone = Reactor(), list[str]()
+    bound = sockets.channel_bound(endpoint)
+    received: list[bytes | None] = []
+    reactor.on_readable(bound, lambda: received.append(bound.receive()))
+    reactor.on_disconnect(bound, lambda: gone.append("peer"))
+    peer = sockets.channel_to(endpoint)
+    peer.send(b"hello")
+    while not received:
+        reactor.run_once(5.0)
+    assert not gone
+    peer.close()
+    while not gone:
+        reactor.run_once(5.0)
+    reactor.forget(bound)
+    bound.close()
+    bound.close()
+
+
+def test_a_source_may_be_forgotten_and_closed_in_its_own_call(tmp_path: Path, sockets: SocketContext) -> None:
+    """A session that breaks the rules is closed from where it is read."""
+    endpoint = f"ipc://{tmp_path}/s"
+    reactor = Reactor()
+    bound, peer = sockets.channel_bound(endpoint), sockets.channel_to(endpoint)
+    calls: list[int] = []
+
+    def close() -> None:
+        calls.append(1)
+        reactor.forget(bound)
+        bound.close()
+
+    reactor.on_readable(bound, close)
+    reactor.on_disconnect(bound, close)
+    peer.send(b"a")
+    while not calls:
+        reactor.run_once(5.0)
+    reactor.run_once(0.0)
+    assert calls == [1]

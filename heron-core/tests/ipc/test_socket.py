@@ -1,0 +1,90 @@
+"""The four kinds of sockets: what they keep, what they drop, and what they say when they cannot be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import HeronError
+from heron.ipc.socket import Hub, SocketContext
+from heron.testing.pytest_plugin import Eventually
+
+
+@pytest.fixture
+def sockets() -> Iterator[SocketContext]:
+    context = SocketContext(max_frame_bytes=1000)
+    yield context
+    context.close()
+
+
+def received(hub: Hub, eventually: Eventually) -> tuple[bytes, bytes]:
+    found: list[tuple[bytes, bytes]] = []
+
+    def look() -> bool:
+        message = hub.receive()
+        if message is not None:
+            found.append(message)
+        return bool(found)
+
+    eventually(look)
+    return found[0]
+
+
+def test_a_hub_answers_whom_it_heard(tmp_path: Path, sockets: SocketContext, eventually: Eventually) -> None:
+    """Identities are the clients' own where they give one."""
+    hub = sockets.hub(f"ipc://{tmp_path}/hub")
+    client = sockets.client_of(f"ipc://{tmp_path}/hub", b"me")
+    client.send(b"question")
+    identity, frame = received(hub, eventually)
+    assert (identity, frame) == (b"me", b"question")
+    assert hub.send(identity, b"answer")
+    assert client.wait(10)
+    assert client.receive() == b"answer"
+    assert client.receive() is None
+
+
+def test_a_hub_says_when_a_peer_is_not_there(tmp_path: Path, sockets: SocketContext) -> None:
+    """ZeroMQ would drop the message silently."""
+    assert not sockets.hub(f"ipc://{tmp_path}/hub").send(b"nobody", b"frame")
+
+
+def test_a_client_waits_for_its_hub_only_if_it_is_eager(
+    tmp_path: Path, sockets: SocketContext, eventually: Eventually
+) -> None:
+    """A hello that is repeated anyway must not pile up while nobody hears it; a question must wait."""
+    endpoint = f"ipc://{tmp_path}/hub"
+    modest, eager = sockets.client_of(endpoint, b"modest", eager=False), sockets.client_of(endpoint, b"eager")
+    modest.send(b"dropped")
+    eager.send(b"kept")
+    hub = sockets.hub(endpoint)
+    assert received(hub, eventually) == (b"eager", b"kept")
+    assert hub.receive() is None
+
+
+def test_an_oversize_frame_ends_its_connection_only(
+    tmp_path: Path, sockets: SocketContext, eventually: Eventually
+) -> None:
+    """The receiver cuts it off before it takes memory; others go on."""
+    endpoint = f"ipc://{tmp_path}/hub"
+    hub = sockets.hub(endpoint)
+    bad, good = sockets.client_of(endpoint, b"bad"), sockets.client_of(endpoint, b"good")
+    bad.send(b"x" * 1001)
+    good.send(b"fine")
+    assert received(hub, eventually) == (b"good", b"fine")
+    assert hub.receive() is None
+
+
+def test_a_push_drops_and_counts_without_a_receiver(tmp_path: Path, sockets: SocketContext) -> None:
+    """Metrics may be lost, memory may not grow: 1,000 records wait, further ones are counted."""
+    push = sockets.push_to(f"ipc://{tmp_path}/nobody")
+    for _ in range(1200):
+        push.send(b"record")
+    assert push.dropped == 200
+
+
+def test_a_socket_that_cannot_be_opened_names_its_place(tmp_path: Path, sockets: SocketContext) -> None:
+    """The usual cause is a directory that is gone."""
+    with pytest.raises(HeronError, match="is its directory there and writable"):
+        sockets.hub(f"ipc://{tmp_path}/missing/hub")

@@ -1,0 +1,55 @@
+"""Every tuple arrives once, and at the task that its key belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+WORDS_A_LINE = 10
+
+
+def expected_counts(words: int) -> Counter[str]:
+    """The counts of the topology ``counting``, by arithmetic instead of a stream."""
+    counts: Counter[str] = Counter()
+    for number in range(1000):
+        times = len(range(number, words // WORDS_A_LINE, 1000))
+        counts.update({f"w{(number * 7 + place * 131) % 1009}": 0 for place in range(WORDS_A_LINE)})
+        for place in range(WORDS_A_LINE):
+            counts[f"w{(number * 7 + place * 131) % 1009}"] += times
+    return counts
+
+
+@pytest.mark.parametrize("words", [1_000_000, pytest.param(5_000_000, marks=pytest.mark.soak)])
+def test_counts_over_three_containers_are_exact(sandbox: Sandbox, words: int) -> None:
+    """Two spouts, three splitters and four counters: nothing is lost, doubled or counted by two tasks."""
+    run = sandbox.start("counting.py", args=("--words", str(words)))
+    report = run.finished()
+    counted: Counter[str] = Counter()
+    for rows in run.results("count").values():
+        counts = {str(word): int(str(count)) for word, count in rows}
+        assert not counts.keys() & counted.keys(), "a word was counted by two tasks"
+        counted.update(counts)
+    assert counted == expected_counts(words)
+    figures = {name: (each.parallelism, each.emitted, each.executed, each.failed) for name, each in report.components.items()}
+    lines = words // WORDS_A_LINE
+    assert figures == {"lines": (2, lines, 0, 0), "split": (3, words, lines, 0), "count": (4, 0, words, 0)}
+
+
+def test_the_report_has_the_documented_fields_and_no_others(sandbox: Sandbox) -> None:
+    """Programs read it; times are of the run, in seconds, and the id is that of the logs."""
+    run = sandbox.start("counting.py", args=("--words", "1000", "--stmgrs", "1"))
+    run.finished()
+    report = json.loads((run.folder / "report.json").read_bytes())
+    assert list(report) == ["topology", "id", "state", "elapsed_s", "first_tuple_s", "components"]
+    assert list(report["components"]) == ["lines", "split", "count"]
+    for each in report["components"].values():
+        assert list(each) == ["parallelism", "emitted", "executed", "acked", "failed"]
+    assert report["topology"] == "counting"
+    assert (sandbox.home / ".heron" / "logs" / report["id"]).is_dir()
+    assert 0 < report["first_tuple_s"] <= report["elapsed_s"] < 90

@@ -1,0 +1,53 @@
+"""What the documents show runs, and what they name is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(path for pattern in ("*.md", "docs/**/*.md") for path in ROOT.glob(pattern))
+BASES = (ROOT, ROOT / "heron-core" / "src" / "heron", ROOT / "heron-core" / "src")
+TREES = ("heron-core", "plugins", "tests", "examples", "docs")
+
+PATH = re.compile(r"`((?:[\w-]+/)*[\w.-]+\.(?:py|pyi|md|proto|toml|yaml|txt)|(?:[\w-]+/)+)`")
+PLACEHOLDER = re.compile(r"NAME|FAMILY|PACKAGE|RUN|^hello\.py$")
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def missing_paths(document: Path) -> list[str]:
+    named = PATH.findall(document.read_text(encoding="utf-8"))
+    return [name for name in named if not PLACEHOLDER.search(name) and not is_there(name)]
+
+
+def is_there(name: str) -> bool:
+    if "/" in name:
+        return any((base / name).exists() for base in BASES)
+    return (ROOT / name).exists() or any(next((ROOT / tree).rglob(name), None) for tree in TREES)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    """ARCHITECTURE.md promises the file for each arrow; files are renamed more often than it is read."""
+    assert missing_paths(document) == []
+
+
+def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
+    """It is the first thing that anybody copies."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = CODE.findall(readme)
+    assert len([line for line in code.splitlines() if line]) <= 20
+    (tmp_path / "hello.py").write_text(code, encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("heron")), "run", "hello.py", "--timeout", "60"]
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    printed = sorted(line for line in ran.stdout.splitlines() if line)
+    assert printed == [line.strip() for line in readme.splitlines() if line.startswith("    count/")]
