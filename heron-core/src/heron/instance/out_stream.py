@@ -126,22 +126,26 @@ class OutStream:
             tuple_max_bytes=origin.tuple_max_bytes,
             rejected=self._reject,
         ):
-            self._adapt(len(part), len(payload))
-            segments.append(
-                segment(
-                    tasks,
-                    payload,
-                    kind=SegmentKind.TUPLES,
-                    encoding=Encoding.PICKLE,
-                    stream=self.number,
-                    plan_version=origin.plan_version,
-                    source_task=origin.task_id,
-                    incarnation=origin.incarnation,
-                    rows=len(part),
-                )
-            )
+            self.adapt(len(part), len(payload))
+            segments.append(self.tuples_segment(tasks, payload, len(part)))
 
-    def _adapt(self, rows: int, payload_bytes: int) -> None:
+    def tuples_segment(self, tasks: Sequence[int], payload: bytes, rows: int, options: bytes = b"") -> bytes:
+        """A segment of rows of this stream."""
+        origin = self.origin
+        return segment(
+            tasks,
+            payload,
+            kind=SegmentKind.TUPLES,
+            encoding=Encoding.PICKLE,
+            stream=self.number,
+            plan_version=origin.plan_version,
+            source_task=origin.task_id,
+            incarnation=origin.incarnation,
+            rows=rows,
+            options=options,
+        )
+
+    def adapt(self, rows: int, payload_bytes: int) -> None:
         """Sets how many rows make a batch of the wanted size, from what the last ones took."""
         destinations = max(1, min(_LIMIT_FACTOR, len(self.tasks_of_last)))
         fitting = self.origin.batch_bytes * rows // max(1, payload_bytes)

@@ -65,6 +65,10 @@ class SegmentKind(enum.IntEnum):
 
     TUPLES = 1
     MARKER = 2
+    ROOTS = 3  # emitting task -> its stream manager: roots and the XOR of their copies' keys
+    ACK = 4  # consumer -> the stream manager of the roots' task
+    FAIL = 5  # the same way
+    SETTLED = 6  # that stream manager -> the roots' task: complete, failed, expired or lost
 
 
 class Encoding(enum.IntEnum):
@@ -83,6 +87,9 @@ class OptionTag(enum.IntEnum):
     KEYS = 2  # u64 per row
     EVENT_TIMES = 3  # i64 microseconds since the epoch per row
     BATCH_KEY = 4  # u64
+    ROOT_BASE = 5  # u64: the root of row number 0 of the batch; row n has root base + n
+    ROW_NUMBERS = 6  # u64 per row: its number in the batch, where that is not its place in the segment
+    ROOT_ROWS = 7  # u64 per entry of ROOTS: the row it belongs to, where that is not one root a row in order
 
 
 class Marker(enum.IntEnum):

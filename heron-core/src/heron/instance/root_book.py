@@ -1,0 +1,108 @@
+"""The roots that a task has in flight: which id the author gave each, and since when. Pure.
+
+Counters are dense, so a flush is one entry. They begin at a random place: a stale ack of an earlier life of the task
+then meets no root of this one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_right
+from collections.abc import Callable
+
+from heron.ipc.tracking import COUNTER_BITS
+
+__all__ = ["RootBook"]
+
+
+_SETTLED = object()
+
+
+class _Page:
+    """The roots of one flush."""
+
+    __slots__ = ("base", "ids", "left", "since_s")
+
+    def __init__(self, base: int, ids: list[object], since_s: float) -> None:
+        self.base = base
+        self.ids = ids
+        self.left = len(ids)
+        self.since_s = since_s
+
+    def take(self, counters: range | list[int]) -> list[object]:
+        """The ids of these roots of the page that are not settled yet; they are now."""
+        if isinstance(counters, range):
+            start, end = counters[0] - self.base, counters[-1] - self.base + 1
+            taken = self.ids[start:end]
+            if self.left == len(self.ids) == len(taken):
+                self.left = 0
+                return taken
+            self.ids[start:end] = [_SETTLED] * (end - start)
+        else:
+            taken = []
+            for counter in counters:
+                taken.append(self.ids[counter - self.base])
+                self.ids[counter - self.base] = _SETTLED
+        fresh = [tup_id for tup_id in taken if tup_id is not _SETTLED]
+        self.left -= len(fresh)
+        return fresh
+
+
+class RootBook:
+    """Roots in flight by counter."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._next = secrets.randbits(COUNTER_BITS - 2)
+        self._pages: list[_Page] = []
+        self._bases: list[int] = []
+        self.in_flight = 0
+
+    def open(self, ids: list[object]) -> int:
+        """Roots for these ids, one each; returns the counter of the first."""
+        base = self._next
+        self._next += len(ids)
+        self.in_flight += len(ids)
+        self._pages.append(_Page(base, ids, self._clock()))
+        self._bases.append(base)
+        return base
+
+    def settle(self, counters: range | list[int]) -> list[tuple[list[object], float]]:
+        """``(ids, in flight since)`` of these roots, in this order, a pair a flush; unknown ones are left out."""
+        found: list[tuple[list[object], float]] = []
+        at = 0
+        while at < len(counters):
+            page = self._page_of(counters[at])
+            if page is None:
+                at += 1
+                continue
+            start = at
+            end_of_page = page.base + len(page.ids)
+            if isinstance(counters, range):
+                at = min(len(counters), at + end_of_page - counters[at])
+            else:
+                while at < len(counters) and page.base <= counters[at] < end_of_page:
+                    at += 1
+            ids = page.take(counters[start:at])
+            self.in_flight -= len(ids)
+            found.append((ids, page.since_s))
+        self._forget_settled()
+        return found
+
+    def settle_all(self) -> list[object]:
+        """The ids of all roots in flight: what knew more of them is gone."""
+        ids = [tup_id for page in self._pages for tup_id in page.ids if tup_id is not _SETTLED]
+        self._pages.clear()
+        self._bases.clear()
+        self.in_flight = 0
+        return ids
+
+    def _page_of(self, counter: int) -> _Page | None:
+        position = bisect_right(self._bases, counter) - 1
+        page = self._pages[position] if position >= 0 else None
+        return page if page is not None and counter < page.base + len(page.ids) else None
+
+    def _forget_settled(self) -> None:
+        if any(page.left <= 0 for page in self._pages):
+            self._pages = [page for page in self._pages if page.left > 0]
+            self._bases = [page.base for page in self._pages]
