@@ -47,6 +47,11 @@ _PHASES = {
     Phase.GIVEN_UP: pb.PROCESS_PHASE_GIVEN_UP,
 }
 
+# The metrics manager is started when the topology manager is there, or after this time: a start is all processor time,
+# and until then records wait in their senders' sockets.
+_LAST_TO_START = "metricsmgr"
+_LAST_STARTS_S = 0.5
+
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +79,7 @@ class Executor:
         self._children = Children()
         self._supervisor = Supervisor(self._processes, RestartPolicy.of(host.settings))
         self._shutdown: Shutdown | None = None
+        self._last_started = False
         self.exit_code: int | None = None
         spec, reactor = host.spec, host.reactor
         run_dir = host.workspace.run_dir
@@ -103,8 +109,10 @@ class Executor:
         """
         spec = self._host.spec
         self._locations.watch(self._host.statemgr, spec.topology)
-        for name in self._processes:
-            self._start(name)
+        for name, process in self._processes.items():
+            if process.role != _LAST_TO_START:
+                self._start(name)
+        self._host.reactor.after(_LAST_STARTS_S, self._start_last)
         self._telemetry.events.note("container-started", f"container-{spec.container_id}", attempt=str(spec.attempt))
         self._host.hooks.notify(
             "heron_container_started", topology=spec.topology, container_id=spec.container_id, attempt=spec.attempt
@@ -149,6 +157,12 @@ class Executor:
         self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
         self._report(state)
 
+    def _start_last(self) -> None:
+        for name, process in self._processes.items():
+            if process.role == _LAST_TO_START and not self._last_started:
+                self._last_started = True
+                self._start(name)
+
     def _died(self, end: ChildEnd) -> None:
         spec = self._host.spec
         again = self._supervisor.died(end.name, end.code, end.reason, monotonic_s())
@@ -175,6 +189,7 @@ class Executor:
         spec = self._host.spec
         hello = pb.ExecutorHello(container_id=spec.container_id, attempt=spec.attempt, pid=os.getpid())
         self._tmanager.send(Envelope(executor_hello=hello))
+        self._start_last()
         for state in self._supervisor.states():
             if state.phase is not Phase.WAITING or state.reason:
                 self._report(state)

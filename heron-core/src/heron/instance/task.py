@@ -55,6 +55,7 @@ class Task:
         self.package = UserPackage(Path(spec.package_dir))
         self.phase = pb.TASK_PHASE_UNSPECIFIED
         self._events: list[Event] = []
+        self._final_events: list[Event] = []  # a short run may end before the metrics path has carried them
         self._next_publish_s = monotonic_s() + settings.metrics_export_s
         self._last_report: pb.TaskReport | None = None
 
@@ -115,9 +116,9 @@ class Task:
     def note_first_tuple(self) -> None:
         """A bolt has executed its first tuple."""
         task_id = self.spec.task_id
-        self._events.append(
-            Event(f"first-{task_id}-{self.spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
-        )
+        first = Event(f"first-{task_id}-{self.spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
+        self._events.append(first)
+        self._final_events.append(first)
         self._next_publish_s = 0.0
 
     def publish_if_due(self, emitter: Emitter, now_s: float) -> None:
@@ -134,6 +135,8 @@ class Task:
         metrics.append(Metric(IN_QUEUE_BYTES, gauge, "bytes", self.gateway.data_in.queued_bytes()))
         metrics.append(Metric(OUT_QUEUE_BYTES, gauge, "bytes", self.gateway.data_out.queued_bytes))
         metrics.extend(process_metrics())
+        if final:
+            self._events[:0] = [event for event in self._final_events if event not in self._events]
         events, self._events = (*self._events, *self.errors.take_events()), []
         process = f"{spec.component}-{spec.task_id}"
         source = Source(spec.topology, spec.container_id, process, spec.incarnation, spec.component, spec.task_id)

@@ -25,6 +25,7 @@ class SocketContext:
     def __init__(self, *, max_frame_bytes: int = -1) -> None:
         self._context = zmq.Context()
         self._max_frame_bytes = max_frame_bytes
+        self._held: list[zmq.Socket[bytes]] = []  # the library holds them weakly, and complains of a forgotten one
 
     def channel_bound(self, endpoint: str) -> Channel:
         """A channel that waits for its one peer at `endpoint`."""
@@ -76,6 +77,7 @@ class SocketContext:
 
     def _open(self, kind: int) -> zmq.Socket[bytes]:
         socket = self._context.socket(kind)
+        self._held = [*(each for each in self._held if not each.closed), socket]
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.SNDHWM, 0)
         socket.setsockopt(zmq.RCVHWM, 0)

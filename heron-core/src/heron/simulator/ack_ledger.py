@@ -6,9 +6,11 @@ is under way or held by a bolt counts one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from heron.clock import Clock
 
@@ -100,17 +102,15 @@ class AckLedger:
 
     def expire(self) -> bool:
         """Fails what has waited longer than the timeout; whether there was anything."""
-        latest_s = self._clock.monotonic_s() - self._timeout_s
-        late = [root for root in self._roots if root.since_s <= latest_s] if self.next_expiry_in_s() <= 0 else []
+        now_s = self._clock.monotonic_s()
+        late = list(takewhile(lambda root: self._expires_in_s(root, now_s) <= 0, self._roots))
         self.fail_roots(late)
         return bool(late)
 
     def next_expiry_in_s(self) -> float:
         """Seconds until the oldest root expires."""
         oldest = next(iter(self._roots), None)
-        if oldest is None:
-            return float("inf")
-        return oldest.since_s + self._timeout_s - self._clock.monotonic_s()
+        return math.inf if oldest is None else self._expires_in_s(oldest, self._clock.monotonic_s())
 
     def in_flight(self, task_id: int) -> int:
         """The open roots of a spout task."""
@@ -123,6 +123,9 @@ class AckLedger:
     def take_outcomes(self, task_id: int) -> list[Outcome]:
         """What is news for a spout task."""
         return self._outcomes.pop(task_id, [])
+
+    def _expires_in_s(self, root: Root, now_s: float) -> float:
+        return root.since_s + self._timeout_s - now_s
 
     def _end(self, root: Root, *, complete: bool) -> None:
         if root.live:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Protocol
 
 from heron.api.capture import TopologySource
 from heron.api.custom_grouping import ICustomGrouping
-from heron.api.definition import InputDefinition
+from heron.api.definition import InputDefinition, TopologyDefinition
 from heron.errors import UsageError
 from heron.kernel.user_code import load_class
+from heron.planner.verify import verify
 
-__all__ = ["AuthorCode", "LiveCode"]
+__all__ = ["AuthorCode", "LiveCode", "definition_and_code"]
 
 
 class AuthorCode(Protocol):
@@ -54,3 +56,24 @@ class LiveCode:
             )
             raise UsageError(msg)
         return found
+
+
+def definition_and_code(
+    source: TopologyDefinition | TopologySource, code: AuthorCode | None
+) -> tuple[TopologyDefinition, AuthorCode]:
+    """The verified definition, and where its classes are.
+
+    Raises:
+        TopologyError: when the topology does not verify.
+        UsageError: when a definition comes without code.
+    """
+    if isinstance(source, TopologyDefinition):
+        if code is None:
+            msg = f"topology {source.name!r}: a definition has no code; give the builder or the Topology class instead"
+            raise UsageError(msg)
+        verify(source)
+        return source, code
+    definition = source.definition()
+    # The classes are in this process already, so their module may have a name that no import could write.
+    verify(replace(definition, components=tuple(replace(each, entry="author:Code") for each in definition.components)))
+    return definition, code or LiveCode(source)

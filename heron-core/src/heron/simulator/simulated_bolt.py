@@ -32,7 +32,9 @@ class SimulatedBolt(SimulatedTask):
         super().__init__(world, plan)
         ledger = world.ledger
         self._emitter = (
-            TrackedBoltEmitter(self.origin(), self.outbox, ledger) if ledger else BoltEmitter(self.origin(), self.outbox)
+            TrackedBoltEmitter(self.origin(), self.outbox, ledger)
+            if ledger
+            else BoltEmitter(self.origin(), self.outbox)
         )
         self._component = Bolt()
         self._sources = TupleSources(world.index)

@@ -26,7 +26,9 @@ class SimulatedSpout(SimulatedTask):
         super().__init__(world, plan)
         ledger = world.ledger
         self._emitter = (
-            TrackedSpoutEmitter(self.origin(), self.outbox, ledger) if ledger else SpoutEmitter(self.origin(), self.outbox)
+            TrackedSpoutEmitter(self.origin(), self.outbox, ledger)
+            if ledger
+            else SpoutEmitter(self.origin(), self.outbox)
         )
         self._component = Spout()
         self._calls = calls

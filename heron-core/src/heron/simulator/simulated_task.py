@@ -104,14 +104,16 @@ class SimulatedTask(ABC):
         Raises:
             TopologyFailedError: when `finish` failed, or user code while `topology.on.error` says stop.
         """
-        executed = self.metrics.executed_total(), self.emitted()
+        before = self.emitted()
         self._queued.drain(self._queued_failed)
-        worked = self.work()
-        return worked or (self.metrics.executed_total(), self.emitted()) != executed
+        return self.work() or self.emitted() != before
 
     def close(self) -> None:
         """Closes the component and its hooks."""
-        for doing, action in (("close", self.component.close), *(("clean_up", h.clean_up) for h in self._context.hooks)):
+        for doing, action in (
+            ("close", self.component.close),
+            *(("clean_up", h.clean_up) for h in self._context.hooks),
+        ):
             try:
                 action()
             except Exception as error:
@@ -153,9 +155,7 @@ class SimulatedTask(ABC):
 
     def counts(self) -> ComponentCounts:
         """What this task did so far."""
-        return ComponentCounts(
-            self.emitted(), self.metrics.executed_total(), self.metrics.acked, self.metrics.failed
-        )
+        return ComponentCounts(self.emitted(), self.metrics.executed_total(), self.metrics.acked, self.metrics.failed)
 
     def failures(self) -> list[str]:
         """Each distinct failure of user code so far, one line each."""

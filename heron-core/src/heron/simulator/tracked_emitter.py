@@ -1,4 +1,4 @@
-"""The collectors of a simulation with at-least-once delivery: each emit is sent at once, under the roots it stems from."""
+"""The collectors of a simulation with at-least-once delivery: each emit leaves at once, under its roots."""
 
 from __future__ import annotations
 

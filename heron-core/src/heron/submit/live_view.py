@@ -28,14 +28,14 @@ class LiveView:
         self._same_screen = sys.stdout.isatty()
         self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
         self._drawn_at_s = -_PERIOD_S
+        self._status: TopologyStatus | None = None
         self._live.start()
 
     def show(self, status: TopologyStatus) -> None:
         """Redraws, a few times a second."""
-        if self._clock.monotonic_s() - self._drawn_at_s < _PERIOD_S:
-            return
-        self._drawn_at_s = self._clock.monotonic_s()
-        self._live.update(status_table(status, self._clock.wall_s()), refresh=True)
+        self._status = status
+        if self._clock.monotonic_s() - self._drawn_at_s >= _PERIOD_S:
+            self._draw(status)
 
     def lines(self, texts: Sequence[str]) -> None:
         """Prints above the table, or into the file that stdout is."""
@@ -50,7 +50,13 @@ class LiveView:
 
     def close(self) -> None:
         """Leaves the last table on the screen."""
+        if self._status:
+            self._draw(self._status)
         self._live.stop()
+
+    def _draw(self, status: TopologyStatus) -> None:
+        self._drawn_at_s = self._clock.monotonic_s()
+        self._live.update(status_table(status, self._clock.wall_s()), refresh=True)
 
 
 def status_table(status: TopologyStatus, wall_s: float) -> Group:

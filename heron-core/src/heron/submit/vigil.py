@@ -70,6 +70,8 @@ class Vigil:
             if report := self._watcher.report():
                 self._take(report)  # its counts include what was counted on the way out
             self._say(outcome.reason if outcome.state == "failed" else "")
+            if self._status:
+                self._view.show(replace(self._status, state=outcome.state))
             return replace(outcome, status=self._status)
         finally:
             self._watcher.close()

@@ -161,9 +161,9 @@ class Service:
 
     def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         change = envelope.change_state
-        instructions = self._leader.state_asked(change.state)
+        self._carry_out(self._leader.state_asked(change.state))  # done is what is written, not what is planned
         self._containers.answer(identity, Envelope(done=pb.Done(request_id=change.request_id)))
-        return instructions
+        return []
 
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.executor_of(identity)

@@ -1,0 +1,87 @@
+"""What a bench has found: rows of figures, and ratios that can be compared between machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+__all__ = ["Findings", "Pace", "Row", "median_row", "write_findings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long and how often is measured; `settings` are engine settings, as ``heron run --set`` takes them."""
+
+    warm_up_s: float = 1.5
+    window_s: float = 4.0
+    pairs: int = 5
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure: the median of `runs` runs; `spread` is the distance of the extremes over the median."""
+
+    bench: str
+    path: str
+    mode: str
+    subject: str
+    value: float
+    unit: str
+    runs: int
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Rows in the order in which they were measured, and ratios by name."""
+
+    rows: list[Row] = field(default_factory=list)
+    ratios: dict[str, float] = field(default_factory=dict)
+
+    def add(self, other: Findings) -> None:
+        """Takes in another bench's."""
+        self.rows.extend(other.rows)
+        self.ratios.update(other.ratios)
+
+
+def median_row(bench: str, subject: str, unit: str, values: Sequence[float]) -> Row:
+    """A row of the tuple path, at most once."""
+    middle = statistics.median(values)
+    spread = (max(values) - min(values)) / middle if middle else 0.0
+    return Row(bench, "tuple", "atmost", subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
+
+
+def write_findings(findings: Findings, path: Path, pace: Pace) -> None:
+    """Writes them as JSON, with what the machine is and how it was measured."""
+    document = {
+        "machine": _machine(),
+        "pace": asdict(pace),
+        "rows": [asdict(row) for row in findings.rows],
+        "ratios": {name: round(value, 3) for name, value in findings.ratios.items()},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _machine() -> dict[str, object]:
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,61 @@
+"""BackPressure: a bolt that is many times slower than its spout, then as quick as it can be. Nothing may be lost."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_record import TICK_S, options, repeated
+from const_spout import NullBolt
+from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+BLOCK = 1_000
+EXPECTED = {"count": BLOCK}
+RECOVERY_FILE = "recovered"
+PAUSE_S = 0.01
+PER_PAUSE = 100  # tuples between two pauses: at most 10,000 a second
+
+
+class TextSpout(Spout):
+    """Emits texts of a hundred bytes."""
+
+    outputs = ("text",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.texts = repeated([f"{number:0100}" for number in range(BLOCK)], config, context)
+
+    def next_tuple(self) -> None:
+        for text in self.texts:
+            self.emit([text])
+            return
+        self.end()
+
+
+class SlowBolt(NullBolt):
+    """Rests after every hundredth tuple, until it has recovered."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.recovery = Path(config["folder"]) / RECOVERY_FILE
+
+    def process(self, tup: Tuple) -> None:
+        self.count += 1
+        if self.count % PER_PAUSE == 0 and not self.recovery.exists():
+            time.sleep(PAUSE_S)
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments)
+    builder = TopologyBuilder("BackPressure")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    spout = builder.add_spout("spout", TextSpout)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
+    builder.add_bolt("last", SlowBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

@@ -1,0 +1,81 @@
+"""What the components of a bench write down for the bench, and how it tells them to end. Shared by these topologies.
+
+The cost of it must not be measured: spouts look once per block of tuples, bolts once per tick.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser, Namespace
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+from heron.api import TopologyContext
+
+__all__ = ["TICK_S", "CountLog", "Latencies", "options", "repeated"]
+
+T = TypeVar("T")
+
+TICK_S = 0.1
+STOP_FILE = "stop"
+
+
+def options(arguments: Sequence[str], **defaults: int) -> Namespace:
+    """The options of a bench topology: `--folder`, `--rounds`, and a number for each of `defaults`."""
+    parser = ArgumentParser()
+    parser.add_argument("--folder", required=True, help="where the records go, and the file that says stop")
+    parser.add_argument("--rounds", type=int, default=0, help="blocks after which a spout ends; 0: at the stop file")
+    for name, value in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    return parser.parse_args(arguments)
+
+
+class CountLog:
+    """How many tuples a task has had, and when: lines of ``monotonic seconds, count``."""
+
+    def __init__(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self._stem = Path(config["folder"]) / f"{context.get_component_id()}-{context.get_task_index()}"
+        self._next_s = 0.0
+
+    def note(self, count: int) -> None:
+        """Writes a line, but not more often than once per tick."""
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + TICK_S / 2
+            with self._stem.with_suffix(".log").open("a", encoding="utf-8") as file:
+                file.write(f"{now_s} {count}\n")
+
+    def conclude(self, result: object) -> None:
+        """Writes the last word of a task: what it counted, or how often it sent its block."""
+        self._stem.with_suffix(".json").write_text(json.dumps(result), encoding="utf-8")
+
+
+class Latencies:
+    """When each tuple was due and how long it took to arrive, in order of arrival."""
+
+    def __init__(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self._file = Path(config["folder"]) / f"{context.get_component_id()}-{context.get_task_index()}.latency"
+        self.pairs = array("d")
+
+    def conclude(self) -> None:
+        """Writes them."""
+        with self._file.open("wb") as file:
+            self.pairs.tofile(file)
+
+
+def repeated(block: Sequence[T], config: Mapping[str, Any], context: TopologyContext) -> Iterator[T]:
+    """The items of the block again and again, until the bench says stop or the rounds are over."""
+    return chain.from_iterable(_blocks(block, config, CountLog(config, context)))
+
+
+def _blocks(block: Sequence[T], config: Mapping[str, Any], log: CountLog) -> Iterator[Sequence[T]]:
+    stop, rounds, done = Path(config["folder"]) / STOP_FILE, config["rounds"], 0
+    while done < rounds if rounds else not stop.exists():
+        log.note(done * len(block))
+        yield block
+        done += 1
+    log.conclude(done)

@@ -1,0 +1,52 @@
+"""The constant spout and the bolts behind it that do next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench_record import CountLog, repeated
+from heron.api import Bolt, Spout, TopologyContext, Tuple
+
+BLOCK = 5_000
+
+
+class ConstSpout(Spout):
+    """Emits the same string for ever."""
+
+    outputs = ("text",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.texts = repeated(["some data"] * BLOCK, config, context)
+
+    def next_tuple(self) -> None:
+        for text in self.texts:
+            self.emit([text])
+            return
+        self.end()
+
+
+class IdBolt(Bolt):
+    """Emits what it gets."""
+
+    outputs = ("text",)
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+
+class NullBolt(Bolt):
+    """Counts the tuples and forgets them."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.log = CountLog(config, context)
+        self.count = 0
+
+    def process(self, tup: Tuple) -> None:
+        self.count += 1
+
+    def process_tick(self, tup: Tuple) -> None:
+        self.log.note(self.count)
+
+    def finish(self) -> None:
+        self.log.conclude({"count": self.count})

@@ -1,0 +1,26 @@
+"""ConstSpoutNullBolt: a spout that emits one constant, a bolt that throws it away. What one hop costs at least."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from bench_record import TICK_S, options
+from const_spout import BLOCK, ConstSpout, NullBolt
+from heron.api import Grouping, TopologyBuilder, api_constants
+
+EXPECTED = {"count": BLOCK}
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments)
+    builder = TopologyBuilder("ConstSpoutNullBolt")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    spout = builder.add_spout("spout", ConstSpout)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
+    builder.add_bolt("last", NullBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

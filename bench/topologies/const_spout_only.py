@@ -1,0 +1,22 @@
+"""ConstSpoutOnly: a spout whose tuples nobody takes. What an emit costs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from bench_record import options
+from const_spout import ConstSpout
+from heron.api import TopologyBuilder
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments)
+    builder = TopologyBuilder("ConstSpoutOnly")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    builder.add_spout("last", ConstSpout)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

@@ -1,0 +1,44 @@
+"""FourFields: rows of four fields (str, int, float, str) to four tasks, by the first field."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench_record import TICK_S, options, repeated
+from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
+from simplified_word_count import EXPECTED, word_block
+from word_bolts import CountBolt
+
+__all__ = ["EXPECTED", "RowSpout", "topology"]
+
+
+class RowSpout(Spout):
+    """Emits one row per word."""
+
+    outputs = ("word", "number", "share", "tag")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        rows = [(word, number, number / 7, f"tag{number % 10}") for number, word in enumerate(word_block())]
+        self.rows = repeated(rows, config, context)
+
+    def next_tuple(self) -> None:
+        for row in self.rows:
+            self.emit(row)
+            return
+        self.end()
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments)
+    builder = TopologyBuilder("FourFields")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    rows = builder.add_spout("rows", RowSpout)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
+    builder.add_bolt("last", CountBolt, par=4, inputs={rows: Grouping.fields("word")}, config=every)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

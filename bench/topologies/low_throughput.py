@@ -1,0 +1,79 @@
+"""LowThroughput: tuples at a given rate, each timed from the moment it was due until the bolt has it.
+
+A tuple that is emitted late because an earlier one held up the spout counts with its whole delay: it was due.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_record import STOP_FILE, TICK_S, CountLog, Latencies, options
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+LOOK_EVERY_S = 0.05
+
+
+class PacedSpout(Spout):
+    """Emits when a tuple is due."""
+
+    outputs = ("due_s",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.stop = Path(config["folder"]) / STOP_FILE
+        self.log = CountLog(config, context)
+        self.period_s = 1 / config["rate"]
+        self.start_s = self.look_s = time.monotonic()
+        self.sent = 0
+
+    def next_tuple(self) -> None:
+        due_s = self.start_s + self.sent * self.period_s
+        now_s = time.monotonic()
+        if now_s >= due_s:
+            self.emit([due_s])
+            self.sent += 1
+        if now_s >= self.look_s:
+            self.look_s = now_s + LOOK_EVERY_S
+            if self.stop.exists():
+                self.log.conclude(self.sent)
+                self.end()
+
+
+class LatencyBolt(Bolt):
+    """Notes how late each tuple is."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.log = CountLog(config, context)
+        self.latencies = Latencies(config, context)
+        self.note = self.latencies.pairs.extend
+
+    def process(self, tup: Tuple) -> None:
+        due_s = tup.values[0]
+        self.note((due_s, time.monotonic() - due_s))
+
+    def process_tick(self, tup: Tuple) -> None:
+        self.log.note(len(self.latencies.pairs) // 2)
+
+    def finish(self) -> None:
+        self.latencies.conclude()
+        self.log.conclude({"count": len(self.latencies.pairs) // 2})
+
+
+EXPECTED = {"count": 1}  # per tuple that the spout says it has sent
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments, rate=1_000)
+    builder = TopologyBuilder("LowThroughput")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds, "rate": chosen.rate})
+    spout = builder.add_spout("spout", PacedSpout)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
+    builder.add_bolt("last", LatencyBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

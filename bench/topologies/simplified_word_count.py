@@ -1,0 +1,54 @@
+"""SimplifiedWordCount: words of a list of 5,000, counted by key. One spout, one bolt."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench_record import TICK_S, options, repeated
+from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
+from word_bolts import CountBolt
+
+DISTINCT = 5_000
+
+
+def word_block() -> list[str]:
+    """Every word once, in a random order that is always the same."""
+    words = [f"word{number}" for number in range(DISTINCT)]
+    random.Random(1).shuffle(words)
+    return words
+
+
+EXPECTED = dict(Counter(word_block()))
+
+
+class WordSpout(Spout):
+    """Emits the words of the list again and again."""
+
+    outputs = ("word",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.words = repeated(word_block(), config, context)
+
+    def next_tuple(self) -> None:
+        for word in self.words:
+            self.emit([word])
+            return
+        self.end()
+
+
+def topology(arguments: Sequence[str]) -> TopologyBuilder:
+    chosen = options(arguments, spouts=1, bolts=1)
+    builder = TopologyBuilder("SimplifiedWordCount")
+    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    words = builder.add_spout("words", WordSpout, par=chosen.spouts)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
+    builder.add_bolt("last", CountBolt, par=chosen.bolts, inputs={words: Grouping.fields("word")}, config=every)
+    return builder
+
+
+if __name__ == "__main__":
+    topology(sys.argv[1:]).build_and_submit()

@@ -1,0 +1,131 @@
+"""One run of a bench topology on real processes, with a home, a state and logs of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from bench.processes import ProcessUse, processes_of
+from bench.records import BenchError, Records
+
+__all__ = ["TOPOLOGIES", "Trial"]
+
+T = TypeVar("T")
+
+TOPOLOGIES = Path(__file__).resolve().parent / "topologies"
+STOP_FILE = "stop"
+
+_TIMEOUT_S = 120
+_END_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.02
+
+
+class Trial:
+    """A context manager: the run begins at its start, and is gone at its end whatever happened."""
+
+    def __init__(self, topology: str, *arguments: str, settings: tuple[str, ...] = ()) -> None:
+        self._topology = topology
+        self._arguments = arguments
+        self._settings = settings
+        self._pause = threading.Event()
+
+    def __enter__(self) -> Trial:
+        self._folder = Path(tempfile.mkdtemp(prefix="hb-"))
+        records = self._folder / "records"
+        records.mkdir()
+        self.records = Records(records)
+        self._output = self._folder / "output"
+        command = [
+            *(str(Path(sys.executable).with_name("heron")), "run", str(TOPOLOGIES / f"{self._topology}.py")),
+            *("--timeout", str(_TIMEOUT_S), "--report", str(self._folder / "report.json")),
+            *(part for each in self._settings for part in ("--set", each)),
+            *("--", "--folder", str(records), *self._arguments),
+        ]
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                env={**os.environ, "HOME": str(self._folder)},
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def processes(self) -> list[ProcessUse]:
+        """What the run's processes have used so far."""
+        return processes_of(self._process.pid)
+
+    def wait(self, seconds: float) -> None:
+        """Lets the run go on for so long.
+
+        Raises:
+            BenchError: when it ends meanwhile.
+        """
+        self.wait_until(time.monotonic().__add__(seconds).__le__, seconds + 1)
+
+    def wait_until(self, holds: Callable[[float], bool], within_s: float) -> float:
+        """Waits until ``holds(monotonic seconds)``, and returns the time.
+
+        Raises:
+            BenchError: when the run ends before, or that takes longer than allowed.
+        """
+        deadline_s = time.monotonic() + within_s
+        while not holds(now_s := time.monotonic()):
+            if self._process.poll() is not None:
+                raise BenchError(self._failure("ended too early"))
+            if now_s > deadline_s:
+                raise BenchError(self._failure(f"did not get there within {within_s:g} s"))
+            self._pause.wait(_LOOK_EVERY_S)
+        return now_s
+
+    def wait_for_note(self, component: str, tasks: int, after_s: float) -> None:
+        """Waits until every task of a component has noted a count after that time."""
+        self.wait_until(lambda _: self.records.last_note_s(component, tasks) >= after_s, _END_WITHIN_S)
+
+    def say(self, name: str) -> None:
+        """Makes a file that components look for."""
+        (self.records.folder / name).touch()
+
+    def end(self) -> dict[str, Any]:
+        """Tells the spouts to stop, waits for the end of the run, and returns its report.
+
+        Raises:
+            BenchError: when it does not finish.
+        """
+        self.say(STOP_FILE)
+        try:
+            code = self._process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            raise BenchError(self._failure(f"did not end within {_END_WITHIN_S:g} s")) from None
+        if code != 0:
+            raise BenchError(self._failure(f"ended with exit code {code}"))
+        report: dict[str, Any] = json.loads((self._folder / "report.json").read_text(encoding="utf-8"))
+        return report
+
+    def _failure(self, what: str) -> str:
+        last = self._output.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+        return f"{self._topology}: {what}; its last words: {last or 'none'}"

@@ -1,0 +1,76 @@
+"""Throughput and use of processor time over a window, while a topology runs on real processes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from time import monotonic
+
+from bench.findings import Pace
+from bench.job import LAST, Job
+from bench.processes import ProcessUse
+from bench.trial import Trial
+
+__all__ = ["Measured", "measure_heron"]
+
+_START_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`per_s` tuples a second at the last bolt; processor seconds per million of these, by role of the process.
+
+    `resident_bytes` are the largest at the end of the window; `checked` is how many tuples were counted and compared.
+    """
+
+    per_s: float
+    cpu_s: dict[str, float]
+    engine_roles: frozenset[str]
+    resident_bytes: dict[str, int]
+    checked: int
+
+    @property
+    def engine_share(self) -> float:
+        """Processor time of all but the instances, as a part of the whole."""
+        return sum(self.cpu_s[role] for role in self.engine_roles) / sum(self.cpu_s.values())
+
+
+def measure_heron(job: Job, pace: Pace) -> Measured:
+    """Runs the job, and measures it after the warm-up; its counts are checked at the end.
+
+    Raises:
+        BenchError: when it does not run to its end, or counts wrongly.
+    """
+    tasks = job.last_tasks()
+    with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
+        trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+        trial.wait(pace.warm_up_s)
+        start_s, before = monotonic(), trial.processes()
+        trial.wait(pace.window_s)
+        end_s, after = monotonic(), trial.processes()
+        trial.wait_for_note(LAST, tasks, end_s)
+        tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
+        last = trial.end()["components"][LAST]
+        checked = job.check(trial.records, last["executed"] or last["emitted"])
+    return Measured(
+        tuples / (end_s - start_s),
+        _used_per_million(before, after, tuples),
+        frozenset(each.role for each in after if not each.instance),
+        _resident(after),
+        checked,
+    )
+
+
+def _used_per_million(before: list[ProcessUse], after: list[ProcessUse], tuples: float) -> dict[str, float]:
+    earlier = {each.pid: each.cpu_s for each in before}
+    used: defaultdict[str, float] = defaultdict(float)
+    for each in after:
+        used[each.role] += each.cpu_s - earlier.get(each.pid, 0.0)
+    return {role: seconds / (tuples / 1e6) for role, seconds in used.items()}
+
+
+def _resident(uses: list[ProcessUse]) -> dict[str, int]:
+    largest: dict[str, int] = {}
+    for each in uses:
+        largest[each.role] = max(each.resident_bytes, largest.get(each.role, 0))
+    return largest

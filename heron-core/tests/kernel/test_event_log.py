@@ -1,0 +1,52 @@
+"""Events of a process: ids, causes, and how many are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.errors import StateError
+from heron.kernel.event_log import EventLog
+from heron.kernel.tmanager_location import TManagerLocation, decode_location, encode_location
+from heron.spi.metricsink import Source
+from heron.testing.fake_clock import FakeClock
+
+SOURCE = Source("wc", 2, "executor", 65536)
+
+
+def test_an_event_names_what_last_happened_to_its_subject(fake_clock: FakeClock) -> None:
+    """So that a story can be read backwards: started again, because it died, after it had started."""
+    log = EventLog(SOURCE, fake_clock)
+    started = log.note("process-started", "word-1", restarts="0")
+    log.note("process-started", "count-2")
+    died = log.note("process-died", "word-1")
+    assert (started.cause, died.cause) == ("", started.id)
+    assert started.attributes == {"restarts": "0"}
+    assert started.at_s == fake_clock.wall_s()
+
+
+def test_ids_differ_among_processes_and_incarnations(fake_clock: FakeClock) -> None:
+    """One log is made of many: the id alone must say whose it is."""
+    ids = {
+        EventLog(Source("wc", container, "executor", incarnation), fake_clock).note("x", "y").id
+        for container in (0, 1)
+        for incarnation in (65536, 131072)
+    }
+    assert len(ids) == 4
+
+
+def test_events_are_taken_once_and_only_the_newest_are_kept(fake_clock: FakeClock) -> None:
+    """While nobody takes them, memory stays bounded."""
+    log = EventLog(SOURCE, fake_clock)
+    for number in range(1200):
+        log.note(f"event-{number}", "x")
+    taken = log.take()
+    assert (len(taken), taken[-1].name) == (1000, "event-1199")
+    assert log.take() == ()
+
+
+def test_a_location_survives_its_node_and_a_garbled_one_is_named() -> None:
+    """Executors and commands read it from the state manager."""
+    location = TManagerLocation("ipc:///run/c0/t1", "wc-1", 7, "here")
+    assert decode_location(encode_location(location)) == location
+    with pytest.raises(StateError, match="location of 2 bytes cannot be read"):
+        decode_location(b"{}")

@@ -1,0 +1,96 @@
+"""What waits for one task: watermarks, credit, and the releases it keeps back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron.stmgr.outlet import HeldRelease, Outlet
+
+
+@dataclass(eq=False)
+class Room:
+    """A producer that counts what it is given back."""
+
+    released: int = 0
+
+    def release(self, size_bytes: int) -> None:
+        self.released += size_bytes
+
+
+def outlet_of(high_bytes: int = 100, low_bytes: int = 40) -> Outlet:
+    return Outlet(7, high_bytes=high_bytes, low_bytes=low_bytes)
+
+
+def test_nothing_goes_without_a_session() -> None:
+    """A task that is not there yet, or restarting, loses nothing: its segments wait."""
+    outlet = outlet_of()
+    outlet.put(b"x" * 10)
+    assert outlet.ready() is None
+    outlet.open(1000)
+    assert outlet.ready() == b"x" * 10
+    outlet.close()
+    assert outlet.ready() is None
+    assert outlet.queued_bytes == 10
+
+
+def test_credit_limits_what_goes_and_a_new_session_starts_afresh() -> None:
+    """What was under way to a dead session is lost and must not count against the next."""
+    outlet = outlet_of()
+    for size in (60, 60):
+        outlet.put(b"x" * size)
+    outlet.open(100)
+    outlet.pop(60)
+    assert outlet.ready() is None
+    outlet.close()
+    outlet.open(100)
+    assert outlet.ready() is not None
+
+
+def test_congestion_has_two_watermarks() -> None:
+    """One alone would switch back pressure with every segment."""
+    outlet = outlet_of(high_bytes=100, low_bytes=40)
+    outlet.open(10_000)
+    states = []
+    for size in (*[10] * 10, 1):
+        outlet.put(b"x" * size)
+        states.append((outlet.queued_bytes, outlet.congested))
+    assert states[9:] == [(100, False), (101, True)]
+    states = []
+    while outlet.queue:
+        outlet.pop(len(outlet.queue[0]))
+        states.append((outlet.queued_bytes, outlet.congested))
+    assert states[5:7] == [(41, True), (31, False)]
+    assert not any(congested for _, congested in states[6:])
+
+
+def test_held_releases_come_back_once_when_it_is_over() -> None:
+    """They are given back all together and exactly once."""
+    outlet, room = outlet_of(), Room()
+    outlet.open(10_000)
+    outlet.put(b"x" * 101)
+    outlet.hold(HeldRelease(room, 5))
+    outlet.hold(HeldRelease(room, 6))
+    assert outlet.unheld() == []
+    outlet.pop(101)
+    assert [release.size_bytes for release in outlet.unheld()] == [5, 6]
+    assert outlet.unheld() == []
+
+
+def test_a_gone_producer_is_forgotten_alone() -> None:
+    """A restarted instance must not be credited with what its former life sent."""
+    outlet, gone, there = outlet_of(), Room(), Room()
+    outlet.hold(HeldRelease(gone, 5))
+    outlet.hold(HeldRelease(there, 6))
+    outlet.forget(gone)
+    assert [release.producer for release in outlet.unheld()] == [there]
+
+
+def test_credit_is_spent_for_what_is_sent() -> None:
+    """A segment that is sent with fewer destinations is shorter: its receiver can only release that much."""
+    outlet = outlet_of()
+    outlet.open(100)
+    outlet.put(b"x" * 80)
+    outlet.pop(72)
+    assert outlet.window is not None
+    assert outlet.window.sent_bytes == 72
+    assert outlet.queued_bytes == 0

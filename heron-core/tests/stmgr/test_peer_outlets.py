@@ -1,0 +1,115 @@
+"""Which segments go to a peer next: one for several tasks goes once, each task keeps its order and its credit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
+from heron.stmgr.outlet import Outlet
+from heron.stmgr.peer_outlets import next_segments
+
+_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+
+def tuples(destinations: Sequence[int], payload: bytes) -> bytes:
+    return segment(
+        destinations,
+        payload,
+        kind=SegmentKind.TUPLES,
+        encoding=Encoding.PICKLE,
+        stream=0,
+        plan_version=1,
+        source_task=1,
+        incarnation=0,
+        rows=1,
+    )
+
+
+def outlets_of(*task_ids: int, window_bytes: int = 1_000_000) -> dict[int, Outlet]:
+    made = {task_id: Outlet(task_id, high_bytes=1_000_000, low_bytes=1000) for task_id in task_ids}
+    for outlet in made.values():
+        outlet.open(window_bytes)
+    return made
+
+
+def put(outlets: dict[int, Outlet], data: bytes) -> None:
+    for task_id in parse_segment(data, 0).destinations:
+        if task_id in outlets:
+            outlets[task_id].put(data)
+
+
+def sent(outlets: dict[int, Outlet], limit_bytes: int = 1_000_000) -> list[tuple[tuple[int, ...], bytes]]:
+    found = []
+    for each in next_segments(outlets.values(), limit_bytes):
+        head = parse_segment(each, 0)
+        found.append((head.destinations, bytes(each[head.payload_start : head.end])))
+    return found
+
+
+def test_a_segment_for_several_tasks_crosses_once() -> None:
+    """And names the peer's tasks only: the sender's own have it already."""
+    outlets = outlets_of(1, 2)
+    put(outlets, tuples([8, 1, 2, 9], b"all"))
+    put(outlets, tuples([2], b"one"))
+    assert sent(outlets) == [((1, 2), b"all"), ((2,), b"one")]
+
+
+def test_a_task_without_credit_gets_its_copy_later() -> None:
+    """Tasks that keep pace do not wait for one that does not."""
+    outlets = outlets_of(1, 2, window_bytes=100)
+    put(outlets, tuples([2], b"x" * 60))
+    put(outlets, tuples([1, 2], b"all"))
+    assert sent(outlets) == [((1,), b"all"), ((2,), b"x" * 60)]
+    assert sent(outlets) == []
+    assert outlets[2].window is not None
+    outlets[2].window.release(outlets[2].window.sent_bytes)
+    assert sent(outlets) == [((2,), b"all")]
+
+
+def test_what_was_spent_is_what_the_receiver_will_release() -> None:
+    """With fewer destinations a segment is shorter; spending its old length would leak the window away."""
+    outlets = outlets_of(1, 2)
+    put(outlets, tuples([7, 8, 9, 1, 2], b"all"))
+    (only,) = next_segments(outlets.values(), 1000)
+    assert len(only) < len(tuples([7, 8, 9, 1, 2], b"all"))
+    assert {outlet.window.sent_bytes for outlet in outlets.values() if outlet.window} == {len(only)}
+
+
+def test_a_large_segment_goes_alone_and_the_rest_stays_for_the_next() -> None:
+    """Joined frames stay near the size that pays; no size is refused."""
+    outlets = outlets_of(1, 2)
+    put(outlets, tuples([1], b"x" * 500))
+    put(outlets, tuples([2], b"y" * 500))
+    assert sent(outlets, limit_bytes=100) == [((1,), b"x" * 500)]
+    assert sent(outlets, limit_bytes=100) == [((2,), b"y" * 500)]
+
+
+@_PROPERTY
+@given(
+    parts=st.lists(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), max_size=30),
+    limit=st.integers(1, 400),
+    window=st.integers(1, 400),
+    data=st.data(),
+)
+def test_each_task_gets_everything_once_and_in_order(
+    parts: list[list[int]], limit: int, window: int, data: st.DataObject
+) -> None:
+    """Whatever joins, limits and credits come: per task nothing is lost, doubled or overtaken."""
+    outlets = outlets_of(1, 2, 3, window_bytes=window)
+    for number, each in enumerate(parts):
+        put(outlets, tuples(each, str(number).encode()))
+    got: dict[int, list[int]] = {1: [], 2: [], 3: []}
+    while any(outlet.queue for outlet in outlets.values()):
+        for destinations, payload in sent(outlets, limit):
+            for task_id in destinations:
+                got[task_id].append(int(payload))
+        released = data.draw(st.sets(st.sampled_from([1, 2, 3]), min_size=1))
+        for task_id in released:
+            credit = outlets[task_id].window
+            assert credit is not None
+            credit.release(credit.sent_bytes)
+    for task_id, numbers in got.items():
+        assert numbers == [number for number, each in enumerate(parts) if task_id in each]

@@ -1,0 +1,212 @@
+"""Where segments go, and when their room is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from heron.errors import RemoteProtocolError
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    Encoding,
+    FrameKind,
+    Marker,
+    SegmentKind,
+    frame_header,
+    marker_segment,
+    parse_segment,
+    segment,
+)
+from heron.stmgr.router import Router
+
+
+@dataclass(eq=False)
+class Room:
+    """A producer that counts what it is given back."""
+
+    released: int = 0
+
+    def release(self, size_bytes: int) -> None:
+        self.released += size_bytes
+
+
+@dataclass
+class Peer:
+    """A peer's producers, one per task."""
+
+    rooms: dict[int, Room] = field(default_factory=dict)
+    received: dict[int, int] = field(default_factory=dict)
+
+    def receive(self, task_id: int, size_bytes: int) -> Room:
+        self.received[task_id] = self.received.get(task_id, 0) + size_bytes
+        return self.rooms.setdefault(task_id, Room())
+
+
+def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
+    return segment(
+        destinations,
+        payload,
+        kind=SegmentKind.TUPLES,
+        encoding=Encoding.PICKLE,
+        stream=0,
+        plan_version=1,
+        source_task=1,
+        incarnation=0,
+        rows=1,
+    )
+
+
+def end(destinations: Sequence[int], source_task: int = 1) -> bytes:
+    return marker_segment(destinations, Marker.END, 0, plan_version=1, source_task=source_task, incarnation=0)
+
+
+def frame_of(*segments: bytes) -> bytes:
+    return b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+
+
+def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100) -> Router:
+    router = Router(high_bytes=high_bytes, low_bytes=low_bytes)
+    router.set_tasks(task_ids)
+    return router
+
+
+def take_all(router: Router, task_id: int) -> list[bytes]:
+    outlet = router.outlets[task_id]
+    if outlet.window is None:
+        outlet.open(1_000_000)
+    taken = []
+    while (head := outlet.ready()) is not None:
+        taken.append(bytes(outlet.pop(len(head))))
+        assert outlet.window is not None
+        outlet.window.release(outlet.window.sent_bytes)
+    router.release_held()
+    return taken
+
+
+def test_segments_reach_their_tasks_in_order() -> None:
+    """Whatever a frame mixes, each task gets its own in the order of sending."""
+    router, room = router_of(1, 2, 3), Room()
+    first, both, last = tuples([1], b"a"), tuples([2, 1], b"b"), tuples([2], b"c" * 100)
+    router.route(frame_of(first, both, last), room)
+    assert router.touched == {1, 2}
+    assert take_all(router, 1) == [first, both]
+    assert take_all(router, 2) == [both, last]
+    assert take_all(router, 3) == []
+
+
+def test_room_is_given_back_at_once_below_the_watermark() -> None:
+    """The room is what the frame took on the wire behind its header: what the instance counts."""
+    router, room = router_of(1, 2), Room()
+    frame = frame_of(tuples([1]), tuples([2]))
+    router.route(frame, room)
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+
+
+def test_room_is_kept_back_while_any_of_the_tasks_is_congested() -> None:
+    """A frame for two full tasks waits for both, in whichever order they drain."""
+    for order in ((1, 2), (2, 1)):
+        router, room = router_of(1, 2, 3), Room()
+        frame = frame_of(tuples([1], b"x" * 300), tuples([2], b"y" * 300), tuples([3]))
+        router.route(frame, room)
+        assert router.culprits() == {1, 2}
+        assert room.released == 0
+        take_all(router, order[0])
+        assert room.released == 0
+        take_all(router, order[1])
+        assert room.released == len(frame) - FRAME_HEADER_BYTES
+        router.release_held()
+        assert room.released == len(frame) - FRAME_HEADER_BYTES
+
+
+def test_a_peers_room_is_kept_back_per_task() -> None:
+    """Credit per link would deadlock: a full task must not hold up another's data (design D6)."""
+    router, peer = router_of(1, 2), Peer()
+    full, free = tuples([1], b"x" * 300), tuples([1, 2])
+    router.route_from_peer(frame_of(full, free), peer)
+    assert peer.received == {1: len(full) + len(free), 2: len(free)}
+    assert peer.rooms[1].released == 0
+    assert peer.rooms[2].released == len(free)
+    take_all(router, 1)
+    assert peer.rooms[1].released == peer.received[1]
+
+
+def test_an_unknown_task_is_counted_and_its_room_given_back() -> None:
+    """Data for a task that is gone may neither vanish silently nor hold up its sender."""
+    router, room, peer = router_of(1), Room(), Peer()
+    frame = frame_of(tuples([1, 99]), tuples([98]))
+    router.route(frame, room)
+    router.route_from_peer(frame, peer)
+    assert router.unroutable_segments == 4
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    assert peer.rooms[98].released == peer.received[98]
+
+
+def test_a_gone_producer_gets_nothing_back() -> None:
+    """Its successor has a window of its own."""
+    router, room = router_of(1), Room()
+    router.route(frame_of(tuples([1], b"x" * 300)), room)
+    router.forget(room)
+    take_all(router, 1)
+    assert room.released == 0
+
+
+def test_tasks_that_leave_the_plan_free_their_producers() -> None:
+    """What waited for them is counted, and nobody waits for their congestion to end."""
+    router, room = router_of(1, 2), Room()
+    frame = frame_of(tuples([1], b"x" * 300), tuples([2], b"x" * 300))
+    router.route(frame, room)
+    (gone,) = router.set_tasks([2, 3])
+    assert gone.task_id == 1
+    assert router.unroutable_segments == 1
+    assert room.released == 0
+    take_all(router, 2)
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    assert set(router.outlets) == {2, 3}
+
+
+def test_a_new_plan_keeps_what_waits_for_those_who_stay() -> None:
+    """A plan change loses nothing."""
+    router, room = router_of(1), Room()
+    router.route(frame_of(tuples([1])), room)
+    assert router.set_tasks([1, 2]) == ()
+    assert len(take_all(router, 1)) == 1
+
+
+def test_end_markers_are_sent_again_behind_what_waits() -> None:
+    """A restarted task must hear that its upstream ended, but not before the data that still waits."""
+    router, room = router_of(1, 2), Room()
+    router.route(frame_of(tuples([1], b"a"), end([1, 2], source_task=5)), room)
+    router.route_from_peer(frame_of(end([1], source_task=6), end([1], source_task=6)), Peer())
+    assert len(take_all(router, 1)) == 4
+    waiting = tuples([1], b"b")
+    router.route(frame_of(waiting), room)
+    router.resend_end_markers(1)
+    again = take_all(router, 1)
+    assert again[0] == waiting
+    assert [parse_segment(each, 0).source_task for each in again[1:]] == [5, 6]
+
+
+def test_other_markers_are_not_kept() -> None:
+    """Only an end stays true for ever."""
+    router = router_of(1)
+    other = marker_segment([1], Marker.WATERMARK, 9, plan_version=1, source_task=5, incarnation=0)
+    router.route(frame_of(other), Room())
+    assert router.end_markers.of(1) == ()
+
+
+def test_a_garbled_frame_is_refused_behind_what_was_whole() -> None:
+    """The session ends; what came whole before the garbage was routed."""
+    router = router_of(1)
+    with pytest.raises(RemoteProtocolError):
+        router.route(frame_of(tuples([1]), b"garbage"), Room())
+    assert len(take_all(router, 1)) == 1
+
+
+def test_a_small_segment_does_not_pin_its_frame() -> None:
+    """Segments that wait for a slow task must not keep the whole frames alive that brought them."""
+    router = router_of(1, 2)
+    router.route(frame_of(tuples([1], b"small"), tuples([2], b"x" * 1000)), Room())
+    assert isinstance(router.outlets[1].queue[0], bytes)
+    assert isinstance(router.outlets[2].queue[0], memoryview)

@@ -1,0 +1,45 @@
+"""What a stream manager remembers of its instances, and shows as metrics."""
+
+from __future__ import annotations
+
+from heron.ipc import control_pb2 as pb
+from heron.stmgr.counters import Counters
+from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.router import Router
+from heron.stmgr.task_reports import TaskReports
+from heron.stmgr.telemetry import metrics_of, pressure_event
+
+
+def test_an_end_stays_whatever_comes_later() -> None:
+    """A task that has ended is told so when it comes back, and must not count as running again."""
+    reports = TaskReports()
+    reports.note(pb.TaskReport(task_id=1, phase=pb.TASK_PHASE_RUNNING))
+    assert not reports.ended(1)
+    reports.note(pb.TaskReport(task_id=1, phase=pb.TASK_PHASE_ENDED))
+    reports.note(pb.TaskReport(task_id=1, phase=pb.TASK_PHASE_RUNNING))
+    reports.note(pb.TaskReport(task_id=2, phase=pb.TASK_PHASE_FAILED, error="no"))
+    assert reports.ended(1)
+    assert [(each.task_id, each.phase) for each in reports.all()] == [
+        (1, pb.TASK_PHASE_ENDED),
+        (2, pb.TASK_PHASE_FAILED),
+    ]
+
+
+def test_every_counter_is_a_metric_with_a_unit() -> None:
+    """What is dropped, refused or lost must be visible under its own name."""
+    router, counters, culprits = Router(high_bytes=10, low_bytes=5), Counters(refused_frames=3), Culprits()
+    router.set_tasks([4])
+    culprits.update(frozenset({4}), 1.0)
+    metrics = {metric.name: metric for metric in metrics_of(router, counters, culprits, 3.0)}
+    assert (metrics["refused-frames"].value, metrics["refused-frames"].unit) == (3, "frames")
+    assert metrics["bytes-to-peers"].unit == "bytes"
+    assert metrics["outlet-bytes"].labels == {"task": "4"}
+    assert metrics["backpressure-s"].value == 2.0
+    assert "unroutable-segments" in metrics
+
+
+def test_a_pressure_event_names_the_culprit() -> None:
+    """People read who was slow, and for how long."""
+    event = pressure_event(2, 7, PressureChanged(5, False, 1.25), 99.0)
+    assert (event.id, event.name, event.subject) == ("stmgr-2-7", "backpressure-ended", "task-5")
+    assert event.attributes == {"duration_s": "1.250"}

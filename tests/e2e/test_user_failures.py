@@ -1,0 +1,70 @@
+"""Code of the author that goes wrong while it runs: counted, shown once, and survived where it can be (D12, D13)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+TOPOLOGIES = Path(__file__).parent / "topologies"
+NUMBERS = 90
+TIMES = 3
+
+
+def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
+    """Each mistake is made three times; all good tuples arrive, and the author reads what to do next."""
+    run = sandbox.start("mishaps.py", "--set", "heron.tuple.max.bytes=4096")
+    report = run.finished()
+
+    rows = [row for rows in run.results("record").values() for row in rows]
+    assert [row[-1] for row in rows] == [number for number in range(NUMBERS) if not lost(number)]
+    figures = {name: (each.emitted, each.executed, each.failed) for name, each in report.components.items()}
+    assert figures["numbers"] == (NUMBERS, 0, 0)
+    assert figures["mishap"][1:] == (NUMBERS, 7 * TIMES)
+    assert figures["record"][1:] == (len(rows), 0)
+
+    for said in (
+        "process with (0,) raised ZeroDivisionError: division by zero",
+        "emit of 1 values, the stream declares 2 fields (key, number)",
+        "emit to unknown stream 'defalt' (nearest: 'default')",
+        "emit of a int, not a list of values",
+        "cannot be pickled",
+        "exceeds heron.tuple.max.bytes, 4096 bytes",
+        "['a list']",
+        "next_tuple raised ConnectionError: the source is away",
+    ):
+        lines = [line for line in run.stderr.splitlines() if said in line and line.startswith("heron: error:")]
+        assert len(lines) == 1, f"{said!r} is shown {len(lines)} times\n{run.spoken}"
+        component = "numbers" if "next_tuple" in said else "mishap"
+        assert f"topology 'mishaps', component '{component}', task " in lines[0]
+        assert "mishaps.py, line " in lines[0]
+
+
+def lost(number: int) -> bool:
+    """Whether the good tuple of a number is never emitted, because its process raised before."""
+    return number // 10 < TIMES and number % 10 in (0, 1, 2, 3, 6)
+
+
+@pytest.mark.parametrize("where", ["constructor", "initialize", "finish", "process"])
+def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: str) -> None:
+    """Exit code 1 and one line with all that the author has to know; `process` only where `topology.on.error` says so."""
+    run = sandbox.run("broken.py", args=("--where", where))
+    assert run.process.returncode == 1, run.spoken
+    assert run.report().state == "failed"
+    source = (TOPOLOGIES / "broken.py").read_text(encoding="utf-8").splitlines()
+    number = 1 + next(index for index, line in enumerate(source) if "raise LookupError" in line)
+    called = "the constructor" if where == "constructor" else where
+    for text in (
+        "topology 'broken', component 'prices', task ",
+        f"{called} ",
+        "raised LookupError: the table of prices is missing",
+        f"broken.py, line {number}",
+    ):
+        assert text in run.stderr, run.spoken
+    errors = [line for line in run.stderr.splitlines() if line.startswith("heron: error:")]
+    assert len(errors) == 1, run.spoken
+    assert "Traceback" in run.stdout

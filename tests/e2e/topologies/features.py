@@ -1,0 +1,137 @@
+"""Ticks, a tumbling and a sliding window, several streams, emits of a thread of one's own, and results of `finish`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from recording import RecordBolt, arguments, write_result
+
+from heron.api import (
+    Bolt,
+    Grouping,
+    SlidingWindowBolt,
+    Spout,
+    Stream,
+    TopologyBuilder,
+    TopologyContext,
+    TumblingWindowBolt,
+    Tuple,
+    WindowContext,
+    api_constants,
+)
+
+NUMBERS = 300
+
+
+class ThreadSpout(Spout):
+    """A thread of its own emits, on two streams; it goes on when the tick bolt has ticked twice."""
+
+    outputs = ("number", Stream(fields=["number", "square"], name="squares"))
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Starts the thread."""
+        collector = context.threadsafe_collector()
+
+        def produce() -> None:
+            pause = threading.Event()
+            for number in range(NUMBERS):
+                collector.emit([number])
+                collector.emit([number, number**2], stream="squares")
+                pause.wait(0.004)  # so that the numbers fall into several windows
+            collector.end()
+
+        threading.Thread(target=produce, daemon=True).start()
+
+    def next_tuple(self) -> None:
+        """Nothing to do: the thread emits."""
+
+
+class TickBolt(Bolt):
+    """Counts ticks and tuples, and tells them at the end on two streams."""
+
+    outputs = ("count", Stream(fields=["ticks"], name="ticks"))
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at zero."""
+        self.count = self.ticks = 0
+
+    def process(self, tup: Tuple) -> None:
+        """Counts."""
+        assert tup.stream == "default"
+        assert not self.is_tick(tup)
+        self.count += 1
+
+    def process_tick(self, tup: Tuple) -> None:
+        """Counts."""
+        assert self.is_tick(tup)
+        self.ticks += 1
+
+    def finish(self) -> None:
+        """Emits both counts: they have to reach the recorder behind."""
+        self.emit([self.count])
+        self.emit([self.ticks], stream="ticks")
+
+
+class Windows:
+    """What both window bolts do with a window."""
+
+    windows: list[Any]
+
+    def keep(self, info: WindowContext, tuples: list[Tuple]) -> None:
+        """Keeps its span and numbers."""
+        self.windows.append([info.end - info.start, [tup.values[0] for tup in tuples]])
+
+
+class TumblingBolt(TumblingWindowBolt, Windows):
+    """Keeps its windows."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins with nothing."""
+        super().initialize(config, context)
+        self.out, self.context, self.windows = config["out"], context, []
+
+    def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
+        """Keeps one."""
+        self.keep(window_info, tuples)
+
+    def finish(self) -> None:
+        """The last window, then all of them."""
+        super().finish()
+        write_result(self.out, self.context, self.windows)
+
+
+class SlidingBolt(SlidingWindowBolt, Windows):
+    """Keeps its windows."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins with nothing."""
+        super().initialize(config, context)
+        self.out, self.context, self.windows = config["out"], context, []
+
+    def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
+        """Keeps one."""
+        self.keep(window_info, tuples)
+
+    def finish(self) -> None:
+        """The last window, then all of them."""
+        super().finish()
+        write_result(self.out, self.context, self.windows)
+
+
+if __name__ == "__main__":
+    options = arguments()
+    builder = TopologyBuilder("features")
+    builder.set_config({"out": options.out})
+    spout = builder.add_spout("numbers", ThreadSpout, par=1)
+    every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1}
+    ticks = builder.add_bolt("ticks", TickBolt, par=1, inputs={spout: Grouping.ALL}, config=every)
+    both = {ticks["default"]: Grouping.SHUFFLE, ticks["ticks"]: Grouping.SHUFFLE}
+    builder.add_bolt("record", RecordBolt, par=1, inputs=both)
+    builder.add_bolt("squares", RecordBolt, par=1, inputs={spout["squares"]: Grouping.SHUFFLE})
+    tumbling = {TumblingWindowBolt.WINDOW_DURATION_SECS: 0.25}
+    builder.add_bolt("tumbling", TumblingBolt, par=1, inputs={spout: Grouping.ALL}, config=tumbling)
+    sliding = {SlidingWindowBolt.WINDOW_DURATION_SECS: 0.5, SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS: 0.25}
+    builder.add_bolt("sliding", SlidingBolt, par=1, inputs={spout: Grouping.ALL}, config=sliding)
+    builder.build_and_submit()
