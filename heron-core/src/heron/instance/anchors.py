@@ -75,4 +75,4 @@ class Anchors:
                 if (batch := tup.id if tup.id is not None else current).__class__ is InBatch and tup._index >= 0
             ]
             if places:
-                self.irregular[row] = places  # type: ignore[assignment]  # the class was compared above
+                self.irregular[row] = places

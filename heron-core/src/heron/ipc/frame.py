@@ -17,6 +17,7 @@ from heron.errors import RemoteProtocolError
 __all__ = [
     "FRAME_HEADER_BYTES",
     "SEGMENT_HEADER_BYTES",
+    "SEGMENT_KIND_AT",
     "WIRE_VERSION",
     "Encoding",
     "FrameKind",
@@ -49,6 +50,9 @@ _COUNT_AT = 24
 
 FRAME_HEADER_BYTES = _FRAME.size
 SEGMENT_HEADER_BYTES = _SEGMENT.size
+
+SEGMENT_KIND_AT = 4
+"""The byte of a segment that says what it holds."""
 
 
 class FrameKind(enum.IntEnum):

@@ -19,3 +19,5 @@ class Counters:
     bytes_to_peers: int = 0
     lost_frames: int = 0
     refused_frames: int = 0
+    ack_bytes: int = 0
+    lost_acks: int = 0

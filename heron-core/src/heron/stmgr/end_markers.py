@@ -6,12 +6,11 @@ Doubled markers do no harm: whoever aligns them counts source tasks, not markers
 
 from __future__ import annotations
 
-from heron.ipc.frame import Marker, SegmentKind, parse_segment
+from heron.ipc.frame import SEGMENT_KIND_AT, Marker, SegmentKind, parse_segment
 from heron.stmgr.outlet import Segment
 
 __all__ = ["EndMarkers"]
 
-_KIND_AT = 4  # the byte of a segment that says what it is (heron.ipc.frame)
 _MARKER = int(SegmentKind.MARKER)
 
 
@@ -25,7 +24,7 @@ class EndMarkers:
 
     def notice(self, data: bytes, start: int, segment: Segment, destinations: tuple[int, ...]) -> None:
         """Remembers the segment at `start` of a frame if it is an END marker."""
-        if data[start + _KIND_AT] != _MARKER:
+        if data[start + SEGMENT_KIND_AT] != _MARKER:
             return
         head = parse_segment(data, start)
         if head.stream == Marker.END:

@@ -60,15 +60,23 @@ class InstanceLink:
                 outlet.window.release(parse_credit(frame)[1])
                 router.touched.add(self.task_id)
             return None
-        if kind != FrameKind.DATA:
+        if kind not in (FrameKind.DATA, FrameKind.ACK):
             msg = f"frame of kind {kind} from an instance"
             raise RemoteProtocolError(msg)
         counters.lost_frames += self._incoming.accept(session, sequence)
+        if kind == FrameKind.ACK:
+            counters.ack_bytes += len(frame)
+            router.route_acks(frame)
+            return None
         self._grant.receive(len(frame) - FRAME_HEADER_BYTES)
         counters.frames_from_instances += 1
         counters.bytes_from_instances += len(frame)
         router.route(frame, self)
         return None
+
+    def send_acks(self, segments: list[bytes]) -> None:
+        """Tells the task what became of its roots; needs no credit."""
+        self.channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *segments)))
 
     def pump(self, outlet: Outlet) -> int:
         """Sends what credit lets through; returns how many bytes."""

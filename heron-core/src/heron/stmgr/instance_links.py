@@ -28,10 +28,17 @@ _log = logging.getLogger(__name__)
 class InstanceLinks:
     """All local instances of a stream manager."""
 
-    def __init__(self, host: LinkHost, reports: TaskReports, on_report: Callable[[pb.TaskReport], None]) -> None:
+    def __init__(
+        self,
+        host: LinkHost,
+        reports: TaskReports,
+        on_report: Callable[[pb.TaskReport], None],
+        on_lost: Callable[[int], None],
+    ) -> None:
         self._host = host
         self._reports = reports
         self._on_report = on_report
+        self._on_lost = on_lost
         self._links: dict[int, InstanceLink] = {}
         self._sessions = itertools.count(1)
         self._plan: Envelope | None = None
@@ -59,6 +66,12 @@ class InstanceLinks:
         if outlet is not None:
             self._host.counters.bytes_to_instances += link.pump(outlet)
         return True
+
+    def send_acks(self, task_id: int, segments: list[bytes]) -> None:
+        """Tells a local task what became of its roots; one that is gone needs not know."""
+        link = self._links.get(task_id)
+        if link is not None:
+            link.send_acks(segments)
 
     def send_credits(self) -> None:
         """Tells every instance what was released in this round."""
@@ -158,6 +171,7 @@ class InstanceLinks:
             if outlet is not None:
                 outlet.close()
             _log.info("session of task %d is over", link.task_id)
+            self._on_lost(link.task_id)
         self._host.router.forget(link)
         self._host.reactor.forget(link.channel)
         link.channel.close()

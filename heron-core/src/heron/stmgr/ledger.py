@@ -64,7 +64,7 @@ class _Segment:
 
     def drop(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Takes live places out; those that were live, each once."""
-        gone = np.unique(places[self.live[places]])
+        gone: NDArray[np.int64] = np.unique(places[self.live[places]])
         self.live[gone] = False
         self.live_count -= len(gone)
         return gone
@@ -192,4 +192,4 @@ def _parts(base: int, count: int) -> list[tuple[int, int, int, int]]:
 
 
 def _numbers(roots: Counters) -> list[int]:
-    return np.unique(roots >> _SHIFT).tolist() if len(roots) else []  # type: ignore[no-any-return]
+    return np.unique(roots >> _SHIFT).tolist() if len(roots) else []

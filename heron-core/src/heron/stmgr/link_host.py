@@ -9,6 +9,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.router import Router
 
@@ -31,6 +32,7 @@ class LinkHost:
     sockets: SocketContext
     router: Router
     counters: Counters
+    acks: AckRoutes
 
     @property
     def run_dir(self) -> Path:

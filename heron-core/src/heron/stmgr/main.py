@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from heron.clock import monotonic_s
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.log import configure
@@ -12,6 +13,7 @@ from heron.kernel.process import run_role
 from heron.kernel.role_spec import StmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.signals import Signals
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.router import Router
@@ -30,8 +32,9 @@ def main(signals: Signals) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     reactor = Reactor()
     sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
-    router = Router(high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
-    StreamManager(LinkHost(spec, settings, reactor, sockets, router, Counters()))
+    acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
+    router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
+    StreamManager(LinkHost(spec, settings, reactor, sockets, router, Counters(), acks))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

@@ -54,8 +54,12 @@ class PeerInbound:
         Raises:
             RemoteProtocolError: when it breaks the rules; the session must end.
         """
-        _, session, sequence = parse_frame_header(frame)
+        kind, session, sequence = parse_frame_header(frame)
         counters.lost_frames += self._lane.accept(session, sequence)
+        if kind == FrameKind.ACK:
+            counters.ack_bytes += len(frame)
+            router.route_acks(frame)
+            return
         counters.frames_from_peers += 1
         counters.bytes_from_peers += len(frame) - FRAME_HEADER_BYTES
         router.route_from_peer(frame, self)

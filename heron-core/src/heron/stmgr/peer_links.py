@@ -63,6 +63,19 @@ class PeerLinks:
         for peer in peers:
             self._host.counters.bytes_to_peers += peer.pump(self._host.router)
 
+    def send_acks(self, task_id: int, segments: list[bytes]) -> bool:
+        """Sends what is about roots of a peer's task; False when no peer has it at the moment."""
+        peer = self._peer_of_task.get(task_id)
+        if peer is None:
+            return False
+        peer.send_acks(segments)
+        return True
+
+    def tell_loss(self, task_id: int) -> None:
+        """Tells every peer that an incarnation of a local task is gone."""
+        for peer in self._outbound.values():
+            peer.send_control(Envelope(loss=pb.Loss(task_id=task_id)))
+
     def send_credits(self) -> None:
         """Tells every peer what was released in this round."""
         for inbound in self._inbound.values():
@@ -121,14 +134,18 @@ class PeerLinks:
 
     def _handle(self, identity: bytes, frame: bytes) -> None:
         kind, _, _ = parse_frame_header(frame)
-        if kind == FrameKind.DATA:
+        if kind in (FrameKind.DATA, FrameKind.ACK):
             inbound = self._inbound.get(identity)
             if inbound is None:
                 self._host.counters.refused_frames += 1  # of a session that is over: dropped until a new hello
                 return
             inbound.handle(frame, self._host.router, self._host.counters)
         elif kind == FrameKind.CONTROL:
-            self._greet(identity, parse_control(frame))
+            envelope = parse_control(frame)
+            if body_of(envelope) == "loss":
+                self._host.acks.lost(f"task {envelope.loss.task_id}")
+            else:
+                self._greet(identity, envelope)
         else:
             msg = f"frame of kind {kind} from a peer"
             raise RemoteProtocolError(msg)

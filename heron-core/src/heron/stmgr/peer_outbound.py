@@ -65,6 +65,14 @@ class PeerOutbound:
         elif kind == FrameKind.CONTROL:
             self._welcome(parse_control(frame), router)
 
+    def send_acks(self, segments: list[bytes]) -> None:
+        """Sends what is about roots of the peer's tasks; needs no credit, and waits for no welcome."""
+        self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *segments)))
+
+    def send_control(self, envelope: Envelope) -> None:
+        """Sends a control message."""
+        self.channel.send(control_frame(envelope, self._lane.session))
+
     def pump(self, router: Router) -> int:
         """Sends what credit lets through; returns how many bytes."""
         sent_bytes = 0

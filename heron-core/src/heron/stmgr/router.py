@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from heron.ipc.frame import FRAME_HEADER_BYTES, segment_routes
+from heron.errors import RemoteProtocolError
+from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, SegmentKind, segment_routes
 from heron.stmgr.end_markers import EndMarkers
 from heron.stmgr.outlet import HeldRelease, Outlet, Releasable, Segment
 
-__all__ = ["PeerProducers", "Router"]
+__all__ = ["AckSink", "PeerProducers", "Router"]
+
+_FIRST_OF_ACKS = int(SegmentKind.ROOTS)
 
 
 class PeerProducers(Protocol):
@@ -20,10 +23,19 @@ class PeerProducers(Protocol):
         ...
 
 
+class AckSink(Protocol):
+    """Where the segments about roots go: to a local ledger, or to the stream manager that has it."""
+
+    def take(self, data: bytes, start: int, end: int, task_id: int) -> None:
+        """Takes the segment at `start`, about roots of `task_id`."""
+        ...
+
+
 class Router:
     """Puts segments into outlets and decides when the room they take is released to their producers."""
 
-    def __init__(self, *, high_bytes: int, low_bytes: int) -> None:
+    def __init__(self, acks: AckSink, *, high_bytes: int, low_bytes: int) -> None:
+        self._acks = acks
         self._high_bytes = high_bytes
         self._low_bytes = low_bytes
         self._holding: set[int] = set()
@@ -52,6 +64,9 @@ class Router:
         """
         full: list[Outlet] = []
         for start, end, destinations in segment_routes(data):
+            if data[start + SEGMENT_KIND_AT] >= _FIRST_OF_ACKS:
+                self._acks.take(data, start, end, destinations[0])
+                continue
             segment = _cut(data, start, end)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
@@ -73,6 +88,18 @@ class Router:
                 full = [outlet] if outlet is not None and outlet.congested else []
                 self._settle(HeldRelease(producers.receive(task_id, end - start), end - start, full))
             self.end_markers.notice(data, start, segment, destinations)
+
+    def route_acks(self, data: bytes) -> None:
+        """Hands on an ack frame of an instance or a peer.
+
+        Raises:
+            RemoteProtocolError: when a segment does not fit into the frame, or is of another kind.
+        """
+        for start, end, destinations in segment_routes(data):
+            if data[start + SEGMENT_KIND_AT] < _FIRST_OF_ACKS or not destinations:
+                msg = f"segment of kind {data[start + SEGMENT_KIND_AT]} in an ack frame"
+                raise RemoteProtocolError(msg)
+            self._acks.take(data, start, end, destinations[0])
 
     def resend_end_markers(self, task_id: int) -> None:
         """Puts the END markers for a task behind what waits for it: its session is new."""

@@ -26,6 +26,8 @@ from heron.stmgr.telemetry import metrics_of, pressure_event
 
 __all__ = ["StreamManager"]
 
+_EXPIRY_EVERY_S = 0.1  # a timeout is late by so much at most
+
 _log = logging.getLogger(__name__)
 
 
@@ -35,11 +37,12 @@ class StreamManager:
     def __init__(self, host: LinkHost) -> None:
         self._host = host
         self._plan_version = 0
+        self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._reports = TaskReports()
-        self._instances = InstanceLinks(host, self._reports, self._forward_report)
+        self._instances = InstanceLinks(host, self._reports, self._forward_report, self._task_lost)
         self._peers = PeerLinks(host)
         spec, reactor = host.spec, host.reactor
         self._metrics = host.sockets.push_to(metricsmgr_endpoint(host.run_dir, spec.container_id))
@@ -53,6 +56,7 @@ class StreamManager:
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
         reactor.every(host.settings.metrics_export_s, self._publish)
+        reactor.every(_EXPIRY_EVERY_S, host.acks.expire)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -64,9 +68,17 @@ class StreamManager:
         router.release_held()
         self._instances.send_credits()
         self._peers.send_credits()
+        self._send_acks()
         congested = router.culprits()
         if congested != self._culprits.present():
             self._report_pressure(congested)
+
+    def _send_acks(self) -> None:
+        for task_id, segments in self._host.acks.take_elsewhere().items():
+            if not self._peers.send_acks(task_id, segments):
+                self._host.counters.lost_acks += len(segments)  # its stream manager is gone, and its roots with it
+        for task_id, segments in self._host.acks.take_settled().items():
+            self._instances.send_acks(task_id, segments)
 
     def _report_pressure(self, congested: frozenset[int]) -> None:
         for change in self._culprits.update(congested, monotonic_s()):
@@ -115,10 +127,24 @@ class StreamManager:
             return
         index = PlanIndex(decode_physical_plan(envelope.plan.document, "plan from the topology manager"))
         self._plan_version = envelope.plan.version
+        self._lose_what_left(index)
+        self._host.acks.set_plan(index.plan)
         self._host.router.set_tasks(index.tasks)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", self._plan_version, len(index.tasks))
+
+    def _lose_what_left(self, index: PlanIndex) -> None:
+        """Stream managers that were in the plan before and are not now took parts of trees with them."""
+        stmgrs = {container_id: each.incarnation for container_id, each in index.containers.items()}
+        left = [cid for cid, incarnation in self._stmgrs.items() if stmgrs.get(cid) != incarnation]
+        self._stmgrs = stmgrs
+        for container_id in left:
+            self._host.acks.lost(f"stream manager {container_id}")
+
+    def _task_lost(self, task_id: int) -> None:
+        self._host.acks.local_task_lost(task_id)
+        self._peers.tell_loss(task_id)
 
     def _forward_report(self, report: pb.TaskReport) -> None:
         self._tmanager.send(Envelope(task_report=report))
