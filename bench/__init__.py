@@ -1,1 +1,1 @@
-"""Benchmarks of the engine on this machine: ``python -m bench [NAME...] [--quick]``, or ``./dev bench -- [NAME...]``."""
+"""Benchmarks of the engine on this machine: ``./dev bench -- [NAME...]``, or ``python -m bench``."""

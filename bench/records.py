@@ -62,7 +62,8 @@ class Records:
 
     def last_words(self, component: str) -> list[object]:
         """What the tasks of a component concluded."""
-        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self.folder.glob(f"{component}-*.json"))]
+        files = sorted(self.folder.glob(f"{component}-*.json"))
+        return [json.loads(path.read_text(encoding="utf-8")) for path in files]
 
     def latencies(self, component: str) -> list[tuple[float, float]]:
         """``(due, late)`` of every tuple that came, in seconds."""

@@ -23,7 +23,7 @@ __all__ = ["TOPOLOGIES", "Trial"]
 
 T = TypeVar("T")
 
-TOPOLOGIES = Path(__file__).resolve().parent / "topologies"
+TOPOLOGIES = Path(__file__).resolve().parent / "topology-files"
 STOP_FILE = "stop"
 
 _TIMEOUT_S = 120
@@ -79,13 +79,14 @@ class Trial:
         """What the run's processes have used so far."""
         return processes_of(self._process.pid)
 
-    def wait(self, seconds: float) -> None:
-        """Lets the run go on for so long.
+    def wait(self, seconds: float) -> float:
+        """Lets the run go on for so long, and returns the time.
 
         Raises:
             BenchError: when it ends meanwhile.
         """
-        self.wait_until(time.monotonic().__add__(seconds).__le__, seconds + 1)
+        until_s = time.monotonic() + seconds
+        return self.wait_until(lambda now_s: now_s >= until_s, seconds + 1)
 
     def wait_until(self, holds: Callable[[float], bool], within_s: float) -> float:
         """Waits until ``holds(monotonic seconds)``, and returns the time.

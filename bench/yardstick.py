@@ -8,18 +8,20 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from time import process_time
 
 from bench.findings import Pace
 from bench.job import LAST, Job
 from bench.records import BenchError
-from heron.api import Bolt, Spout, Tuple
+from heron.api import Bolt, Spout, TopologyBuilder, Tuple
 from heron.instance.user_component import specialise
 from heron.simulator.null_engine import run_null_engine
 
 __all__ = ["measure_null", "measure_user_code"]
 
 _WARM_UP_S = 0.5
+_SPOUT_CALLS = 500_000
 
 
 def measure_null(job: Job, pace: Pace) -> float:
@@ -62,8 +64,49 @@ def _count(component: object) -> int:
 
 
 def _user_code(job: Job, _seconds: float) -> float:
-    """Each component of a chain in turn, on what the one before has emitted; emits go nowhere while it is timed."""
-    raise NotImplementedError
+    """Each component of a chain in turn, on what the one before has emitted; its own emits go nowhere, at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        values: list[Sequence[object]] = []
+        used_s = 0.0
+        for component in job.definition().components:
+            nowhere: deque[object] = deque(maxlen=0)
+            used_s += _timed(_calls(job.builder(folder), component.name, values, nowhere.append))
+            if component.name != LAST:
+                emitted: list[Sequence[object]] = []
+                _timed(_calls(job.builder(folder), component.name, values, emitted.append))
+                values = emitted
+        return used_s / (len(values) / 1e6)
+
+
+def _calls(
+    topology: TopologyBuilder, name: str, values: list[Sequence[object]], emit: Callable[..., None]
+) -> Callable[[], None]:
+    """A loop over one component: a spout until it has emitted enough, a bolt once per tuple of these values."""
+    component = run_null_engine(topology, calls=1).components[name][0]
+    specialise(component, {"emit": emit})
+    if isinstance(component, Bolt):
+        source = Tuple.source("before", "default", 1)
+        tuples = [source(None, tuple(each)) for each in values]
+        return lambda: _process_all(component, tuples)
+    return lambda: _call_often(component)
+
+
+def _process_all(bolt: Bolt, tuples: list[Tuple]) -> None:
+    process = bolt.process
+    for each in tuples:
+        process(each)
+
+
+def _call_often(spout: Spout) -> None:
+    next_tuple = spout.next_tuple
+    for _ in repeat(None, _SPOUT_CALLS):
+        next_tuple()
+
+
+def _timed(action: Callable[[], None]) -> float:
+    start_s = process_time()
+    action()
+    return process_time() - start_s
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -35,6 +34,7 @@ class Count(Bolt):
     outputs = ["count"]
     def initialize(self, config, context):
         self.count = 0
+        open(config["mark"], "w").close()
         if config["broken"]:
             raise ValueError("no database here")
     def process(self, tup):
@@ -43,7 +43,7 @@ class Count(Bolt):
         print("counted", self.count)
 
 class Words(Topology):
-    config = {"lines": LINES, "broken": BROKEN}
+    config = {"lines": LINES, "broken": BROKEN, "mark": "MARK"}
     lines = Lines.spec(par=1)
     count = Count.spec(par=1, inputs={lines: Grouping.SHUFFLE})
 """
@@ -76,7 +76,11 @@ def heron(place: Path, environ: Mapping[str, str]) -> Iterator[Heron]:
 
     def start(lines: int, *options: str, broken: bool = False) -> subprocess.Popen[str]:
         file = place / "words.py"
-        file.write_text(textwrap.dedent(TOPOLOGY).replace("LINES", str(lines)).replace("BROKEN", str(broken)))
+        values = {"LINES": str(lines), "BROKEN": str(broken), "MARK": str(place / "mark")}
+        text = TOPOLOGY
+        for name, value in values.items():
+            text = text.replace(name, value)
+        file.write_text(text, encoding="utf-8")
         command = [str(Path(sys.executable).with_name("heron")), "run", str(file), *options]
         started.append(
             subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -112,8 +116,8 @@ def processes_of(place: Path) -> list[str]:
 
 
 def running(place: Path) -> bool:
-    """Whether an instance of the bolt has been started."""
-    return any((place / "home" / ".heron" / "logs").glob("*/count-*.out"))
+    """Whether the bolt has been initialised."""
+    return (place / "mark").exists()
 
 
 def test_a_finished_topology_reports_exact_counts_and_leaves_nothing(heron: Heron, place: Path) -> None:
@@ -219,7 +223,7 @@ def test_a_simulation_counts_the_same_in_one_process(heron: Heron, place: Path) 
 def test_a_simulation_ends_by_ctrl_c_anywhere(heron: Heron, place: Path, eventually: Eventually) -> None:
     """The author's code runs in the command's own process, and must not hold it."""
     command = heron(ENDLESS, "--simulate", "--report", str(place / "report.json"))
-    eventually(lambda: any(place.glob("__pycache__/*")), LIMIT_S, "the file is loaded")
+    eventually(lambda: running(place), LIMIT_S, "the bolt runs")
     command.send_signal(signal.SIGINT)
     command.communicate(timeout=LIMIT_S)
     assert command.returncode == 130

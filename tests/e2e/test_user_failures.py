@@ -28,13 +28,13 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
     assert figures["record"][1:] == (len(rows), 0)
 
     for said in (
-        "process with (0,) raised ZeroDivisionError: division by zero",
+        "values=(0,)) raised ZeroDivisionError: division by zero",
         "emit of 1 values, the stream declares 2 fields (key, number)",
         "emit to unknown stream 'defalt' (nearest: 'default')",
         "emit of a int, not a list of values",
         "cannot be pickled",
         "exceeds heron.tuple.max.bytes, 4096 bytes",
-        "['a list']",
+        "is of type list, which cannot be grouped by",
         "next_tuple raised ConnectionError: the source is away",
     ):
         lines = [line for line in run.stderr.splitlines() if said in line and line.startswith("heron: error:")]

@@ -1,4 +1,4 @@
-"""Every grouping at once: two spouts, and a bolt of three tasks for each, in two containers."""
+"""Every grouping at once: two spouts with a stream for each, and a bolt of three tasks, in two containers."""
 
 from __future__ import annotations
 
@@ -20,34 +20,6 @@ class Number:
     value: int
 
 
-class NumberSpout(Spout):
-    """Emits numbers with a key; on a second stream, each to a task of its own choice."""
-
-    outputs = ("key", "number", Stream(fields=["number"], name="direct"))
-
-    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Tasks share the numbers."""
-        self.numbers = iter(range(context.get_task_index(), NUMBERS, context.get_parallelism()))
-        self.tasks = context.get_component_tasks("direct")
-
-    def next_tuple(self) -> None:
-        """Emits one number on both streams."""
-        for number in self.numbers:
-            self.emit([f"key{number % 17}", Number(number)])
-            self.emit([number], stream="direct", direct_task=self.tasks[number % len(self.tasks)])
-            return
-        self.end()
-
-
-class NumberBolt(RecordBolt):
-    """Keeps numbers as JSON can have them."""
-
-    def process(self, tup: Tuple) -> None:
-        """Keeps one."""
-        values = [each.value if isinstance(each, Number) else each for each in tup.values]
-        self.rows.append([tup.component, tup.stream, tup.task, *values])
-
-
 class Multiples(ICustomGrouping):
     """Sends multiples of `of` to the first two tasks, and nothing else."""
 
@@ -63,21 +35,53 @@ class Multiples(ICustomGrouping):
         return self.tasks if values[1].value % self.of == 0 else []
 
 
+GROUPINGS = {
+    "shuffle": Grouping.SHUFFLE,
+    "all": Grouping.ALL,
+    "lowest": Grouping.LOWEST,
+    "fields": Grouping.fields("key"),
+    "partial": Grouping.PARTIAL_KEY("key"),
+    "local": Grouping.LOCAL_OR_SHUFFLE,
+    "by_class": Grouping.custom(Multiples, {"of": 5}),
+    "by_object": Grouping.custom(Multiples(7)),
+    "direct": Grouping.DIRECT,
+}
+
+
+class NumberSpout(Spout):
+    """Emits numbers with a key on every stream."""
+
+    outputs = tuple(Stream(fields=["key", "number"], name=name) for name in GROUPINGS)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Tasks share the numbers."""
+        self.numbers = iter(range(context.get_task_index(), NUMBERS, context.get_parallelism()))
+        self.tasks = context.get_component_tasks("record")
+
+    def next_tuple(self) -> None:
+        """Emits one number; on the stream "direct", to the task of its own choice."""
+        for number in self.numbers:
+            for name in GROUPINGS:
+                task = self.tasks[number % len(self.tasks)] if name == "direct" else None
+                self.emit([f"key{number % 17}", Number(number)], stream=name, direct_task=task)
+            return
+        self.end()
+
+
+class NumberBolt(RecordBolt):
+    """Keeps numbers as JSON can have them."""
+
+    def process(self, tup: Tuple) -> None:
+        """Keeps one."""
+        values = [each.value if isinstance(each, Number) else each for each in tup.values]
+        self.rows.append([tup.component, tup.stream, tup.task, *values])
+
+
 if __name__ == "__main__":
     options = arguments()
     builder = TopologyBuilder("groupings")
     builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out})
     numbers = builder.add_spout("numbers", NumberSpout, par=2)
-    for name, grouping in {
-        "shuffle": Grouping.SHUFFLE,
-        "all": Grouping.ALL,
-        "lowest": Grouping.LOWEST,
-        "fields": Grouping.fields("key"),
-        "partial": Grouping.PARTIAL_KEY("key"),
-        "local": Grouping.LOCAL_OR_SHUFFLE,
-        "by_class": Grouping.custom(Multiples, {"of": 5}),
-        "by_object": Grouping.custom(Multiples(7)),
-    }.items():
-        builder.add_bolt(name, NumberBolt, par=3, inputs={numbers: grouping})
-    builder.add_bolt("direct", NumberBolt, par=3, inputs={numbers["direct"]: Grouping.DIRECT})
+    inputs = {numbers[name]: grouping for name, grouping in GROUPINGS.items()}
+    builder.add_bolt("record", NumberBolt, par=3, inputs=inputs)
     builder.build_and_submit()

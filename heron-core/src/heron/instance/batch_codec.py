@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 
-from heron.errors import SerializationError
+from heron.errors import LimitExceededError, SerializationError
 
 __all__ = ["decode_columns", "encode_rows"]
 
@@ -80,8 +80,8 @@ def _unpicklable(row: object, arity: int, error: Exception) -> SerializationErro
     )
 
 
-def _too_large(size_bytes: int, limit_bytes: int) -> SerializationError:
-    return SerializationError(
+def _too_large(size_bytes: int, limit_bytes: int) -> LimitExceededError:
+    return LimitExceededError(
         f"tuple of {size_bytes} bytes exceeds heron.tuple.max.bytes, {limit_bytes} bytes; "
         "emit a reference to the data, or raise the limit in the profile's engine section"
     )

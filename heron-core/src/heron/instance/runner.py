@@ -40,6 +40,7 @@ class Runner(ABC):
         self.emitter = emitter
         self._signals = signals
         self._class = component_class
+        task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self.ended = False
 

@@ -32,13 +32,21 @@ class UserErrors:
         self._numbers = itertools.count(1)
         self._seen: dict[tuple[str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
+        self._home = "an unknown line"
         self.count = 0
         self.last = ""
+
+    def locate(self, component: type) -> None:
+        """Names the author's class as the place of failures without a line: a tuple is encoded after its emit."""
+        codes = [code for each in vars(component).values() if (code := getattr(each, "__code__", None)) is not None]
+        if codes:
+            first = min(codes, key=lambda code: code.co_firstlineno)
+            self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None) -> str:
         """Counts the failure, shows it if it is new, and returns its one-line description."""
         self.count += 1
-        place = _place(error.__traceback__)
+        place = _place(error.__traceback__) or self._home
         shown = f" with {_shortened(record)}" if record is not None else ""
         line = f"{self._who}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
         self.last = line
@@ -60,10 +68,13 @@ class UserErrors:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """File and line of the innermost frame that is the author's; else of one that is at least not the engine's."""
+    """File and line of the innermost frame that is the author's; else of one that is at least not the engine's.
+
+    Empty when there is neither.
+    """
     frames = traceback.extract_tb(trace)
     if not frames:
-        return "an unknown line"
+        return ""
     foreign = [frame for frame in frames if not frame.filename.startswith((_ENGINE, "<"))]
     authors = [frame for frame in foreign if not frame.filename.startswith(_LIBRARIES)]
     frame = (authors or foreign or frames)[-1]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.reactor import Reactor
@@ -25,8 +26,9 @@ from heron.spi.metricsink import MetricsSink, Source
 
 __all__ = ["collect", "open_sinks"]
 
-_FINISH_S = 1.5  # of the two seconds that its executor gives it
-_QUIET_S = 0.05  # what was sent to it before SIGTERM has arrived by then
+_FINISH_S = 1.3  # of the two seconds that its executor gives it
+_QUIET_S = 0.05  # what was sent to it before SIGTERM has arrived when nothing has come for so long
+_DRAIN_S = 0.3
 _LINGER_S = 0.2
 
 _log = logging.getLogger(__name__)
@@ -60,6 +62,17 @@ def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> M
     return manager
 
 
+def _drain(manager: MetricsManager, reactor: Reactor) -> None:
+    """Takes what is still on its way."""
+    end_s = monotonic_s() + _DRAIN_S
+    quiet_s = monotonic_s() + _QUIET_S
+    while monotonic_s() < min(quiet_s, end_s):
+        before = manager.arrived
+        reactor.run_once(_QUIET_S)
+        if manager.arrived > before:
+            quiet_s = monotonic_s() + _QUIET_S
+
+
 def main(signals: Signals) -> int:
     """Collects until SIGTERM."""
     spec = read_spec(Path(sys.argv[1]), MetricsmgrSpec)
@@ -76,8 +89,7 @@ def main(signals: Signals) -> int:
     if not signals.stop_requested:
         reactor.run()
     reactor.forget(signals.fileno())
-    while manager.took_in(lambda: reactor.run_once(_QUIET_S)):
-        pass
+    _drain(manager, reactor)
     manager.close(_FINISH_S)
     sockets.close(linger_s=_LINGER_S)
     return 0

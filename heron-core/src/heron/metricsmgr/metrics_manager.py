@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from heron.clock import monotonic_s, wall_s
 from heron.errors import RemoteProtocolError
@@ -50,11 +50,10 @@ class MetricsManager:
         record = MetricsRecord(self._source, wall_s(), metrics)
         self._pass_on(record, Envelope(metrics_publish=publish_message(record)))
 
-    def took_in(self, wait: Callable[[], None]) -> bool:
-        """Whether anything came during `wait`."""
-        before = self._taken + self._garbled
-        wait()
-        return self._taken + self._garbled > before
+    @property
+    def arrived(self) -> int:
+        """How many frames have come."""
+        return self._taken + self._garbled
 
     def close(self, timeout_s: float) -> None:
         """Lets the sinks finish within `timeout_s` in all, after a last record."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,7 +23,7 @@ class AuthorCode(Protocol):
         ...
 
     def custom_grouping(self, consumer: str, subscription: InputDefinition) -> ICustomGrouping:
-        """The author's grouping object for a subscription, one per emitting task."""
+        """The author's grouping object for a subscription."""
         ...
 
 
@@ -46,8 +45,7 @@ class LiveCode:
         """
         grouping = subscription.grouping
         if grouping.entry is None:
-            # On processes each emitting task has an object of its own.
-            return copy.deepcopy(self._source.live_grouping(consumer, subscription.component, subscription.stream))
+            return self._source.live_grouping(consumer, subscription.component, subscription.stream)
         found: object = load_class(grouping.entry)(**grouping.arguments)
         if not isinstance(found, ICustomGrouping):
             msg = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -164,6 +165,8 @@ class SimulatedTask(ABC):
 
     def _load(self) -> None:
         self._class = self.world.code.component_class(self.definition.entry)
+        self.errors.locate(self._class)
+        self.errors.locate(self._class)
 
     def _initialise(self) -> None:
         component = self.component
@@ -184,6 +187,8 @@ class SimulatedTask(ABC):
     def _custom(self, stream: str) -> Callable[[str, InputDefinition], ICustomGrouping]:
         def custom(consumer: str, subscription: InputDefinition) -> ICustomGrouping:
             grouping = self.world.code.custom_grouping(consumer, subscription)
+            if subscription.grouping.entry is None:
+                grouping = copy.deepcopy(grouping)  # on processes each emitting task has an object of its own
             grouping.prepare(self._context, self.plan.component, stream, self.world.index.tasks_of(consumer))
             return grouping
 

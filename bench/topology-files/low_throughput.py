@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_record import STOP_FILE, TICK_S, CountLog, Latencies, options
+
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 LOOK_EVERY_S = 0.05
@@ -24,7 +25,7 @@ class PacedSpout(Spout):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.stop = Path(config["folder"]) / STOP_FILE
-        self.log = CountLog(config, context)
+        self.record = CountLog(config, context)
         self.period_s = 1 / config["rate"]
         self.start_s = self.look_s = time.monotonic()
         self.sent = 0
@@ -38,7 +39,7 @@ class PacedSpout(Spout):
         if now_s >= self.look_s:
             self.look_s = now_s + LOOK_EVERY_S
             if self.stop.exists():
-                self.log.conclude(self.sent)
+                self.record.conclude(self.sent)
                 self.end()
 
 
@@ -46,7 +47,7 @@ class LatencyBolt(Bolt):
     """Notes how late each tuple is."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.log = CountLog(config, context)
+        self.record = CountLog(config, context)
         self.latencies = Latencies(config, context)
         self.note = self.latencies.pairs.extend
 
@@ -55,11 +56,11 @@ class LatencyBolt(Bolt):
         self.note((due_s, time.monotonic() - due_s))
 
     def process_tick(self, tup: Tuple) -> None:
-        self.log.note(len(self.latencies.pairs) // 2)
+        self.record.note(len(self.latencies.pairs) // 2)
 
     def finish(self) -> None:
         self.latencies.conclude()
-        self.log.conclude({"count": len(self.latencies.pairs) // 2})
+        self.record.conclude({"count": len(self.latencies.pairs) // 2})
 
 
 EXPECTED = {"count": 1}  # per tuple that the spout says it has sent
@@ -69,9 +70,9 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments, rate=1_000)
     builder = TopologyBuilder("LowThroughput")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds, "rate": chosen.rate})
-    spout = builder.add_spout("spout", PacedSpout)
+    spout = builder.add_spout("spout", PacedSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", LatencyBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", LatencyBolt, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
     return builder
 
 

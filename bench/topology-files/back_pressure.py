@@ -10,6 +10,7 @@ from typing import Any
 
 from bench_record import TICK_S, options, repeated
 from const_spout import NullBolt
+
 from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 BLOCK = 1_000
@@ -51,9 +52,9 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("BackPressure")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    spout = builder.add_spout("spout", TextSpout)
+    spout = builder.add_spout("spout", TextSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", SlowBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", SlowBolt, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
     return builder
 
 

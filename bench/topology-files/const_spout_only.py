@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bench_record import options
 from const_spout import ConstSpout
+
 from heron.api import TopologyBuilder
 
 
@@ -14,7 +15,7 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("ConstSpoutOnly")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    builder.add_spout("last", ConstSpout)
+    builder.add_spout("last", ConstSpout, par=1)
     return builder
 
 

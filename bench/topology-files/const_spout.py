@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench_record import CountLog, repeated
+
 from heron.api import Bolt, Spout, TopologyContext, Tuple
 
 BLOCK = 5_000
@@ -39,14 +40,14 @@ class NullBolt(Bolt):
     """Counts the tuples and forgets them."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.log = CountLog(config, context)
+        self.record = CountLog(config, context)
         self.count = 0
 
     def process(self, tup: Tuple) -> None:
         self.count += 1
 
     def process_tick(self, tup: Tuple) -> None:
-        self.log.note(self.count)
+        self.record.note(self.count)
 
     def finish(self) -> None:
-        self.log.conclude({"count": self.count})
+        self.record.conclude({"count": self.count})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench_record import CountLog
+
 from heron.api import Bolt, TopologyContext, Tuple
 
 
@@ -13,7 +14,7 @@ class CountBolt(Bolt):
     """Counts words. The fields grouping brings every occurrence of a word to the same task."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.log = CountLog(config, context)
+        self.record = CountLog(config, context)
         self.counts: dict[str, int] = {}
 
     def process(self, tup: Tuple) -> None:
@@ -21,7 +22,7 @@ class CountBolt(Bolt):
         self.counts[word] = self.counts.get(word, 0) + 1
 
     def process_tick(self, tup: Tuple) -> None:
-        self.log.note(sum(self.counts.values()))
+        self.record.note(sum(self.counts.values()))
 
     def finish(self) -> None:
-        self.log.conclude(self.counts)
+        self.record.conclude(self.counts)

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench_record import TICK_S, options, repeated
-from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 from word_bolts import CountBolt
+
+from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 
 DISTINCT = 5_000
 

@@ -1,4 +1,4 @@
-"""ConstSpoutNullBolt: a spout that emits one constant, a bolt that throws it away. What one hop costs at least."""
+"""AllGrouping: every tuple goes to every task of the bolt."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Sequence
 
 from bench_record import TICK_S, options
 from const_spout import BLOCK, ConstSpout, NullBolt
+
 from heron.api import Grouping, TopologyBuilder, api_constants
 
-EXPECTED = {"count": BLOCK}
+TASKS = 4
+EXPECTED = {"count": BLOCK * TASKS}
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
-    builder = TopologyBuilder("ConstSpoutNullBolt")
+    builder = TopologyBuilder("AllGrouping")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    spout = builder.add_spout("spout", ConstSpout)
+    spout = builder.add_spout("spout", ConstSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", NullBolt, inputs={spout: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", NullBolt, par=TASKS, inputs={spout: Grouping.ALL}, config=every)
     return builder
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bench_record import TICK_S, options
 from const_spout import BLOCK, ConstSpout, IdBolt, NullBolt
+
 from heron.api import Grouping, TopologyBuilder, api_constants
 
 EXPECTED = {"count": BLOCK}
@@ -16,10 +17,10 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("ConstSpoutIdBoltNullBolt")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    spout = builder.add_spout("spout", ConstSpout)
-    bolt = builder.add_bolt("id", IdBolt, inputs={spout: Grouping.SHUFFLE})
+    spout = builder.add_spout("spout", ConstSpout, par=1)
+    bolt = builder.add_bolt("id", IdBolt, par=1, inputs={spout: Grouping.SHUFFLE})
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", NullBolt, inputs={bolt: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", NullBolt, par=1, inputs={bolt: Grouping.SHUFFLE}, config=every)
     return builder
 
 

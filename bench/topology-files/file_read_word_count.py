@@ -9,8 +9,9 @@ from pydoc_data import topics
 from typing import Any
 
 from bench_record import TICK_S, options, repeated
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 from word_bolts import CountBolt
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 
 def lines_of_text() -> list[str]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench_record import TICK_S, options, repeated
-from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 from simplified_word_count import EXPECTED, word_block
 from word_bolts import CountBolt
+
+from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 
 __all__ = ["EXPECTED", "RowSpout", "topology"]
 
@@ -34,7 +35,7 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("FourFields")
     builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    rows = builder.add_spout("rows", RowSpout)
+    rows = builder.add_spout("rows", RowSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
     builder.add_bolt("last", CountBolt, par=4, inputs={rows: Grouping.fields("word")}, config=every)
     return builder

@@ -1,0 +1,56 @@
+"""A bolt that is far too slow: whether memory stays flat, and how soon all is quick again when the bolt is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.job import LAST, Job
+from bench.processes import ProcessUse
+from bench.trial import Trial
+
+__all__ = ["BackPressure"]
+
+_START_WITHIN_S = 60.0
+_RECOVERY_FILE = "recovered"
+_RECOVERY_S = 2.0
+
+
+@dataclass(frozen=True)
+class BackPressure(Bench):
+    """At most 10,000 tuples a second are wanted of a spout that makes millions; then as many as there are."""
+
+    name: str
+
+    def run(self, pace: Pace) -> Findings:
+        """`Bench.run`: slow for twice the window, quick for one."""
+        job = Job("back_pressure")
+        with Trial(job.topology, settings=pace.settings) as trial:
+            trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            slow_s = trial.wait(pace.warm_up_s)
+            before = _largest(trial.processes())
+            end_s = trial.wait(2 * pace.window_s)
+            after = _largest(trial.processes())
+            trial.say(_RECOVERY_FILE)
+            quick_s = trial.wait(_RECOVERY_S)
+            done_s = trial.wait(pace.window_s)
+            trial.wait_for_note(LAST, 1, done_s)
+            counts = [trial.records.total_at(LAST, at_s) for at_s in (slow_s, end_s, quick_s, done_s)]
+            checked = job.check(trial.records, trial.end()["components"][LAST]["executed"])
+        figures = {
+            ("slow bolt", "tuples/s"): (counts[1] - counts[0]) / (end_s - slow_s),
+            ("2 s after it recovered", "tuples/s"): (counts[3] - counts[2]) / (done_s - quick_s),
+            ("counted and checked", "tuples"): float(checked),
+        }
+        for role, size in after.items():
+            figures[f"{role} at the end of the slow time", "MiB resident"] = size
+            figures[f"{role} growth in the slow time", "MiB resident"] = size - before[role]
+        findings = Findings()
+        findings.rows.extend(median_row(self.name, what, unit, [each]) for (what, unit), each in figures.items())
+        return findings
+
+
+def _largest(uses: list[ProcessUse]) -> dict[str, float]:
+    """The instances and the stream manager: where tuples could pile up."""
+    return {each.role: each.resident_bytes / 2**20 for each in uses if each.instance or each.role == "stream manager"}

@@ -1,0 +1,58 @@
+"""How long tuples take from the moment they are due at the spout until the bolt has them, at a given rate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import ceil
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.job import LAST, Job
+from bench.records import BenchError
+from bench.trial import Trial
+
+__all__ = ["Latency", "percentile"]
+
+_START_WITHIN_S = 60.0
+_PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True)
+class Latency(Bench):
+    """Each tuple is timed, from when it was due and not from when it was emitted: a held-up spout hides nothing."""
+
+    name: str
+    rate: int
+
+    def run(self, pace: Pace) -> Findings:
+        """`Bench.run`."""
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for _ in range(max(1, pace.pairs // 2)):
+            late_ms = sorted(self._late_ms(pace))
+            for each in _PERCENTILES:
+                found[f"p{each:g}"].append(percentile(late_ms, each))
+            found["largest"].append(late_ms[-1])
+        findings = Findings()
+        findings.rows.extend(median_row(self.name, name, "ms", values) for name, values in found.items())
+        return findings
+
+    def _late_ms(self, pace: Pace) -> list[float]:
+        job = Job("low_throughput", ("--rate", str(self.rate)))
+        with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
+            trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            start_s = trial.wait(pace.warm_up_s)
+            end_s = trial.wait(pace.window_s)
+            trial.wait_for_note(LAST, 1, end_s)
+            last = trial.end()["components"][LAST]
+            job.check(trial.records, last["executed"])
+            late_ms = [late_s * 1e3 for due_s, late_s in trial.records.latencies(LAST) if start_s <= due_s < end_s]
+        if len(late_ms) < 0.9 * self.rate * pace.window_s:
+            msg = f"{self.name}: {len(late_ms)} tuples were due in {pace.window_s:g} s, at {self.rate}/s"
+            raise BenchError(msg)
+        return late_ms
+
+
+def percentile(ordered: list[float], per_cent: float) -> float:
+    """The smallest value that so many per cent of the values do not exceed."""
+    return ordered[max(0, ceil(len(ordered) * per_cent / 100) - 1)]

@@ -1,0 +1,46 @@
+"""Resident memory of each kind of process while a topology has next to nothing to do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.job import LAST
+from bench.trial import Trial
+
+__all__ = ["Memory"]
+
+_START_WITHIN_S = 60.0
+_SETTLE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Memory(Bench):
+    """One spout, one bolt, ten tuples a second."""
+
+    name: str
+
+    def run(self, pace: Pace) -> Findings:
+        """`Bench.run`."""
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for _ in range(max(1, pace.pairs // 2)):
+            for role, size in _largest(pace).items():
+                found[role].append(size / 2**20)
+        findings = Findings()
+        findings.rows.extend(median_row(self.name, role, "MiB resident", sizes) for role, sizes in found.items())
+        return findings
+
+
+def _largest(pace: Pace) -> dict[str, int]:
+    """Bytes of the largest process of each role."""
+    largest: defaultdict[str, int] = defaultdict(int)
+    with Trial("low_throughput", "--rate", "10", settings=pace.settings) as trial:
+        trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+        trial.wait(_SETTLE_S)
+        for each in trial.processes():
+            role = "idle instance" if each.instance else each.role
+            largest[role] = max(largest[role], each.resident_bytes)
+        trial.end()
+    return largest
