@@ -16,7 +16,7 @@ from heron.ipc.control_pb2 import Envelope
 from heron.ipc.wakeup import Wakeup
 from heron.planner.physical_plan import PhysicalPlan
 
-__all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "SessionOpened", "Sleeper"]
+__all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "RootsSettled", "SessionOpened", "Sleeper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,14 @@ class ReportSeen:
     phase: int
 
 
-Command = PlanReceived | SessionOpened | ReportSeen
+@dataclass(frozen=True, slots=True)
+class RootsSettled:
+    """What became of roots of this task: a frame of SETTLED segments."""
+
+    frame: bytes
+
+
+Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled
 
 
 class Sleeper:
@@ -129,13 +136,14 @@ class DataIn:
 class DataOut:
     """Segments and control messages on their way to the stream manager, in order."""
 
-    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "items", "sleeper")
+    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "acks", "items", "sleeper")
 
     def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
         self._wakeup = wakeup
         self._limit_bytes = limit_bytes
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
+        self.acks: deque[Sequence[bytes]] = deque()
         self._put_bytes = 0  # written by the task thread alone
         self._sent_bytes = 0  # written by the gateway alone
 
@@ -149,6 +157,11 @@ class DataOut:
         size_bytes = sum(map(len, segments))
         self._put_bytes += size_bytes
         self.items.append((segments, size_bytes))
+        self._wakeup.wake()
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        """Task thread: appends acks and fails, which data does not hold up."""
+        self.acks.append(segments)
         self._wakeup.wake()
 
     def put_control(self, envelope: Envelope) -> None:

@@ -26,7 +26,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heron.api.definition import DEFAULT_STREAM
+from heron.instance.anchors import UNANCHORED
 from heron.instance.out_stream import OutStream
+from heron.instance.tracked_stream import AnchoredStream, RootStream
 
 __all__ = ["BOLT_SIGNATURE", "SPOUT_SIGNATURE", "make_add", "make_emit"]
 
@@ -39,10 +41,21 @@ _GUARD = """\
 """
 
 
+_ANCHOR_LINES = (
+    "if anchors is None:",
+    "    parents_append(UNANCHORED)",
+    "elif len(anchors) == 1:",
+    "    (a,) = anchors",
+    "    parents_append(a)",
+    "else:",
+    "    parents_append(tuple(anchors))",
+)
+
+
 def make_add(stream: OutStream, overflow: Callable[[], None], *, ids: list[object] | None) -> Callable[..., None]:
-    """``add(values, tup_id)``: appends one row to the stream's log, after checking it."""
+    """``add(values, tup_id, anchors)``: appends one row to the stream's log, after checking it."""
     names = _names(stream, overflow, ids)
-    return _made("def add(values, tup_id=None):\n" + _body(stream, ids is not None), "add", names)
+    return _made("def add(values, tup_id=None, anchors=None):\n" + _body(stream, ids is not None), "add", names)
 
 
 def make_emit(
@@ -82,7 +95,11 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     lines += [f"picks{number}_append(p{number})" for number, _ in enumerate(routes.keyed)]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
     lines += [f"direct{number}_append(direct[0])" for number, _ in enumerate(routes.direct_picks)]
-    if with_ids:
+    if isinstance(stream, RootStream):
+        lines.append("ids_append(tup_id)")
+    elif isinstance(stream, AnchoredStream):
+        lines += _ANCHOR_LINES
+    elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     lines += ["if len(rows) >= limit[0]:", "    overflow()"]
     return "".join(f"    {line}\n" for line in lines)
@@ -104,7 +121,11 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
         names |= {f"choose{number}": choose, f"chosen{number}_append": picks.append}
     for number, direct_picks in enumerate(routes.direct_picks):
         names[f"direct{number}_append"] = direct_picks.append
-    if ids is not None:
+    if isinstance(stream, RootStream):
+        names["ids_append"] = stream.ids.append
+    elif isinstance(stream, AnchoredStream):
+        names |= {"parents_append": stream.anchors.parents.append, "UNANCHORED": UNANCHORED}
+    elif ids is not None:
         names["ids_append"] = ids.append
     return names
 

@@ -110,7 +110,14 @@ class Emitter:
         raise NotImplementedError
 
     def add(
-        self, values: Sequence[object], tup_id: object, stream: str, direct_task: int | None, need_task_ids: bool
+        self,
+        values: Sequence[object],
+        stream: str,
+        direct_task: int | None,
+        need_task_ids: bool,
+        *,
+        tup_id: object = None,
+        anchors: Sequence[Tuple] | None = None,
     ) -> list[int] | None:
         """Appends a row to any stream; the receiving tasks when asked for.
 
@@ -126,7 +133,7 @@ class Emitter:
         self._check_direct(target, direct_task)
         target.direct[0] = () if direct_task is None else (direct_task,)
         try:
-            self._adders[stream](values, tup_id)
+            self._adders[stream](values, tup_id, anchors)
         finally:
             target.direct[0] = ()
         for hook in self.hooks:
@@ -176,7 +183,7 @@ class SpoutEmitter(Emitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits."""
-        return self.add(values, tup_id, stream, direct_task, need_task_ids)
+        return self.add(values, stream, direct_task, need_task_ids, tup_id=tup_id)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
@@ -206,7 +213,9 @@ class BoltEmitter(Emitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits."""
-        return self.add(values, None, stream, direct_task, need_task_ids)
+        return self.add(
+            values, stream, direct_task, need_task_ids, anchors=None if anchors is None else tuple(anchors)
+        )
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""

@@ -39,14 +39,16 @@ class InBatch:
         self._children: U64 | None = None
         self._settled: bytearray | None = None
 
-    def is_plain(self) -> bool:
-        """Whether it is one range of roots with nothing emitted under it and nothing settled: the quick way."""
-        return (
-            self.root_base is not None and self._numbers is None and self._children is None and self._settled is None
-        )
+    def is_range(self) -> bool:
+        """Whether it is one range of roots with nothing emitted under it, so that an ack of all is one record."""
+        return self.root_base is not None and self._numbers is None and self._children is None
+
+    def untouched(self) -> bool:
+        """Whether none of its tuples is settled."""
+        return self._settled is None
 
     def settle_all(self) -> None:
-        """Every tuple is settled; after `is_plain` was asked."""
+        """Every tuple is settled; after `untouched` was asked."""
         self._settled = bytearray(b"\1") * self.rows
 
     def settle(self, places: list[int]) -> list[int]:

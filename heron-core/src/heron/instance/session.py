@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.errors import RemoteProtocolError
-from heron.instance.data_queue import DataIn, DataOut
+from heron.instance.data_queue import DataIn, DataOut, RootsSettled
 from heron.ipc.credit import CreditWindow
 from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_credit, parse_frame_header
@@ -44,11 +44,14 @@ class Session:
         if kind == FrameKind.CREDIT:
             self._window.release(parse_credit(frame)[1])
             return None
-        if kind != FrameKind.DATA:
+        if kind not in (FrameKind.DATA, FrameKind.ACK):
             msg = f"frame of kind {kind} from the stream manager"
             raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
-        data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
+        if kind == FrameKind.ACK:
+            data_in.put(RootsSettled(frame))  # stands outside the credit of data
+        else:
+            data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None
 
     def send_credit(self, channel: Channel, data_in: DataIn) -> None:
@@ -62,6 +65,9 @@ class Session:
 
     def pump(self, channel: Channel, data_out: DataOut) -> None:
         """Sends what credit lets through, in order; control messages need none."""
+        while data_out.acks:
+            acks = data_out.acks.popleft()
+            channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *acks)))
         items = data_out.items
         while items:
             item = items[0]

@@ -157,10 +157,18 @@ class RootStream(_TrackedStream):
 class AnchoredStream(_TrackedStream):
     """A bolt's stream: its rows hang on received tuples, or on nothing."""
 
-    __slots__ = ("anchors",)
+    __slots__ = ("anchors", "in_work")
 
-    def __init__(self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin) -> None:
+    def __init__(
+        self,
+        number: int,
+        definition: StreamDefinition,
+        routes: StreamRoutes,
+        origin: StreamOrigin,
+        in_work: list[InBatch | None],
+    ) -> None:
         super().__init__(number, definition, routes, origin)
+        self.in_work = in_work  # the batch whose tuples are given to `process` now: one place, looked at by all streams
         self.anchors = Anchors()
 
     def flush(self) -> list[bytes]:
@@ -168,6 +176,7 @@ class AnchoredStream(_TrackedStream):
 
         The batches that rows hang on learn the keys of the copies here: their acks must wait for it.
         """
+        self.anchors.resolve(self.in_work[0])
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
             return super().flush()

@@ -41,13 +41,19 @@ class TuplePool:
         missing = count - len(self.tuples)
         if missing > 0:
             make = self._class
-            self.tuples.extend([make() for _ in range(missing)])
+            have = len(self.tuples)
+            self.tuples.extend([make(None, (), place) for place in range(have, have + missing)])
         return self.tuples
 
-    def recycle(self, count: int) -> None:
-        """Replaces those of the first `count` that somebody else still holds; the caller must hold none itself."""
+    def recycle(self, count: int, batch: object = None) -> None:
+        """Replaces those of the first `count` that somebody else still holds; the caller must hold none itself.
+
+        What somebody holds is given `batch` as its id, so that its ack finds its batch later.
+        """
         tuples = self.tuples
         if not self._reusable:
+            for tup in tuples:
+                tup.id = batch
             tuples.clear()
             return
         counts = list(map(sys.getrefcount, islice(tuples, count)))
@@ -56,4 +62,5 @@ class TuplePool:
         make = self._class
         for position, references in enumerate(counts):
             if references != _UNSHARED:
-                tuples[position] = make()
+                tuples[position].id = batch
+                tuples[position] = make(None, (), position)
