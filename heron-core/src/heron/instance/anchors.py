@@ -1,15 +1,13 @@
 """What the rows of an output stream hang on: gathered per emit, resolved per batch. Pure.
 
-An emit appends its anchor as it is (`parents`). While the batch that it stems from is still in work, `resolve` turns the
-anchors of the rows since into places of that batch, so that its tuples can be used again before the rows are flushed.
+An emit appends its anchor as it is (`parents`). While the batch that it stems from is still in work, `resolve` turns
+the anchors of the rows since into places of that batch, so that its tuples can be used again before the rows are
+flushed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from heron.api.tuple import Tuple
 from heron.instance.in_batch import InBatch
@@ -19,8 +17,6 @@ __all__ = ["UNANCHORED", "Anchors", "Rooted"]
 UNANCHORED = Tuple()
 """Stands for no anchor; its place, -1, is no place."""
 
-Places = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Rooted:
@@ -28,18 +24,18 @@ class Rooted:
 
     start: int
     batch: InBatch
-    places: Places
+    places: list[int]
 
 
 class Anchors:
     """The anchors of a stream's unflushed rows."""
 
-    __slots__ = ("_resolved", "irregular", "parents", "regular")
+    __slots__ = ("_irregular", "_regular", "_resolved", "parents")
 
     def __init__(self) -> None:
         self.parents: list[Tuple | tuple[Tuple, ...]] = []
-        self.regular: list[Rooted] = []
-        self.irregular: dict[int, list[tuple[InBatch, int]]] = {}
+        self._regular: list[Rooted] = []
+        self._irregular: dict[int, list[tuple[InBatch, int]]] = {}
         self._resolved = 0
 
     def resolve(self, current: InBatch | None) -> None:
@@ -51,28 +47,27 @@ class Anchors:
         self._resolved += len(parents)
         try:
             places = [parent._index for parent in parents if parent.id is None]  # type: ignore[union-attr]
-        except AttributeError:  # an emit with several anchors
+        except AttributeError:  # an emit with several anchors, or with an empty list of them
             places = []
-        if len(places) == len(parents):
-            if current is not None and max(places) >= 0:
-                self.regular.append(Rooted(start, current, np.array(places, dtype=np.int64)))
-        else:
+        if len(places) != len(parents):
             self._resolve_slowly(start, current)
+        elif current is not None and max(places) >= 0:
+            self._regular.append(Rooted(start, current, places))
         parents.clear()
 
     def take(self) -> tuple[list[Rooted], dict[int, list[tuple[InBatch, int]]]]:
-        """What was resolved since the last flush."""
-        taken = self.regular, self.irregular
-        self.regular, self.irregular, self._resolved = [], {}, 0
+        """What was resolved since the last flush: rows of one anchor in work, and all others."""
+        taken = self._regular, self._irregular
+        self._regular, self._irregular, self._resolved = [], {}, 0
         return taken
 
     def _resolve_slowly(self, start: int, current: InBatch | None) -> None:
         for row, parent in enumerate(self.parents, start):
             tuples = (parent,) if isinstance(parent, Tuple) else parent
-            places = [
-                (batch, tup._index)
-                for tup in dict.fromkeys(tuples)
-                if (batch := tup.id if tup.id is not None else current).__class__ is InBatch and tup._index >= 0
-            ]
+            places = []
+            for tup in dict.fromkeys(tuples):
+                batch = current if tup.id is None else tup.id
+                if isinstance(batch, InBatch) and tup._index >= 0:
+                    places.append((batch, tup._index))
             if places:
-                self.irregular[row] = places
+                self._irregular[row] = places

@@ -14,8 +14,13 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_codec import decode_columns
+from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
+from heron.instance.finish_roots import FinishRoots
+from heron.instance.in_batch import InBatch, tracked_batch
 from heron.instance.marker_aligner import EndAligner
+from heron.instance.out_stream import OutStream
 from heron.instance.runner import ComponentStoppedError, Runner
 from heron.instance.task import Task
 from heron.instance.tuple_source import TupleSource, TupleSources
@@ -56,6 +61,9 @@ class BoltRunner(Runner):
         tick_s = task.config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         self._tick_s = float(tick_s) if isinstance(tick_s, int | float) else math.inf
         self._next_tick_s = monotonic_s() + self._tick_s
+        self._tracker = BoltTracker(task.gateway.data_out) if task.tracks_acks else None
+        self._afterwards = FinishRoots(self._bolt_emitter, task, self.user_failed)
+        self._pool: list[Tuple] = []
         self._slice = _FIRST_SLICE
         self._last_flush_s = 0.0
         self._executed_any = False
@@ -83,15 +91,26 @@ class BoltRunner(Runner):
         if not self.ended and self._aligner.complete():
             self._finish()
 
+    def handle(self, command: Command) -> None:
+        """`Runner.handle`."""
+        if isinstance(command, RootsSettled):
+            self._afterwards.take(command.frame)
+        elif isinstance(command, SessionOpened):
+            self._afterwards.lose_all()
+        super().handle(command)
+
     def specialise(self) -> None:
         """`Runner.specialise`."""
+        if self._afterwards.begun:
+            return  # its emits are roots now
         emitter = self._bolt_emitter
         fast = None if self.debug else emitter.specialised()
         specialise(self._component, {"emit": fast, "ack": emitter.acked.append, "fail": emitter.failed.append})
 
     def apply_routes(self) -> None:
         """`Runner.apply_routes`."""
-        super().apply_routes()
+        make = OutStream if self._tracker is None else self._afterwards.make_stream(self._tracker.in_work)
+        self.emitter.set_streams(self.task.out_streams(self.emitter.origin, make))
         self._sources.set_plan(self.task.index)
         self._aligner.set_upstream(self.task.index.upstream_tasks(self.task.spec.component))
 
@@ -122,11 +141,17 @@ class BoltRunner(Runner):
             msg = f"segment of task {head.source_task} has encoding {head.encoding}, this side reads {Encoding.PICKLE}"
             raise RemoteProtocolError(msg)
         source = self._sources.of(head.source_task, head.stream)
-        columns = decode_columns(frame[head.payload_start : head.end], head.rows)
+        batch = tracked_batch(head, self.task.spec.task_id) if self._tracker is not None else None
+        try:
+            columns = decode_columns(frame[head.payload_start : head.end], head.rows)
+        except SerializationError:
+            if batch is not None and self._tracker is not None:
+                self._tracker.fail_whole(batch)
+            raise
         if self.ended or not head.rows:
             return  # a doubled batch of a task that was restarted; this bolt has finished
         start_s = monotonic_s()
-        self._process_rows(source, columns, head.rows)
+        self._process_rows(source, columns, head.rows, batch)
         metrics = self.task.metrics
         metrics.execute_latency.add((monotonic_s() - start_s) / head.rows, head.rows)
         metrics.executed[source.key] = metrics.executed.get(source.key, 0) + head.rows
@@ -134,11 +159,17 @@ class BoltRunner(Runner):
             self._executed_any = True
             self.task.note_first_tuple()
 
-    def _process_rows(self, source: TupleSource, columns: list[Sequence[object]], rows: int) -> None:
+    def _process_rows(
+        self, source: TupleSource, columns: list[Sequence[object]], rows: int, batch: InBatch | None
+    ) -> None:
         """Slice by slice, so that ticks, flushes and metrics are in time however slow `process` is."""
         values = zip(*columns, strict=True) if columns else repeat((), rows)
-        pairs = zip(source.pool.take(rows), values, strict=False)
+        self._pool = source.pool.take(rows)
+        if self._tracker is not None:
+            self._tracker.in_work[0] = batch
+        pairs = zip(self._pool, values, strict=False)
         done = 0
+        self._last_flush_s = max(self._last_flush_s, monotonic_s())  # what this batch emits waits from here on
         while done < rows:
             size = min(self._slice, rows - done)
             start_s = monotonic_s()
@@ -150,7 +181,12 @@ class BoltRunner(Runner):
                 self._between_slices(start_s + took_s)
         del pairs  # a zip holds on to the last pair that it gave
         self._settle_acks()  # before recycling: what waits there is held
-        source.pool.recycle(rows)
+        if self._tracker is not None:
+            self._bolt_emitter.resolve_anchors(batch)
+            self._tracker.in_work[0] = None
+            if self._tracker.waiting >= self.task.settings.batch_rows:
+                self._flush(monotonic_s())
+        source.pool.recycle(rows, batch)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
         process = self._component.process
@@ -164,7 +200,7 @@ class BoltRunner(Runner):
                     process(tup)
                 return
             except Exception as error:
-                self.task.metrics.failed += 1
+                self._bolt_emitter.failed.append(tup)
                 self.user_failed("process", error, "this tuple is failed, the task goes on", tup)
 
     def _between_slices(self, now_s: float) -> None:
@@ -177,7 +213,7 @@ class BoltRunner(Runner):
         """Flushes when there is nothing more to read, at some distance from the flush before; else waits."""
         data_in = self.task.gateway.data_in
         now_s = monotonic_s()
-        if self.emitter.pending_rows():
+        if self.emitter.pending_rows() or (self._tracker is not None and self._tracker.waiting):
             since_s = now_s - self._last_flush_s
             if since_s >= _FLUSH_EVERY_S:
                 self._flush(now_s)
@@ -187,7 +223,11 @@ class BoltRunner(Runner):
             data_in.wait(min(_WAIT_S, max(0.0, self._next_tick_s - now_s)))
 
     def _flush(self, now_s: float) -> None:
+        """Sends what was emitted, and right behind it the acks that depend on it."""
+        self._settle_acks()
         self.emitter.flush()
+        if self._tracker is not None:
+            self._tracker.flush()
         self._last_flush_s = now_s
 
     def _tick_if_due(self) -> None:
@@ -201,19 +241,30 @@ class BoltRunner(Runner):
         self._next_tick_s = monotonic_s() + self._tick_s
 
     def _finish(self) -> None:
+        """Calls `finish`, once; the task ends when the trees of what that emitted are complete."""
+        if not self._afterwards.begun:
+            self._flush(monotonic_s())
+            self._afterwards.begun = self._tracker is not None
+            self._call_finish()
+            self._flush(monotonic_s())
+        if self._afterwards.complete():
+            self.end()
+
+    def _call_finish(self) -> None:
+        self._afterwards.prepare(self._component, self.apply_routes)
         try:
             self._component.finish()
         except Exception as error:
             # What finish would have emitted is the result of the run: an end without it would be a silent loss.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
-        self._settle_acks()
-        self.end()
 
     def _settle_acks(self) -> None:
         emitter, metrics = self._bolt_emitter, self.task.metrics
         metrics.acked += len(emitter.acked)
         metrics.failed += len(emitter.failed)
+        if self._tracker is not None:
+            self._tracker.settle(emitter.acked, emitter.failed, self._pool)
         emitter.acked.clear()
         emitter.failed.clear()
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-
 from heron.api.tuple import Tuple
+from heron.instance.arrays import arrays
 from heron.instance.in_batch import InBatch
-from heron.ipc.edge_key import U64
-from heron.ipc.tracking import ack_range, acks, fails
+from heron.ipc.tracking import ack_range
 
 __all__ = ["AckOut", "BoltTracker"]
 
@@ -66,20 +64,16 @@ class BoltTracker:
         """Sends what is settled; right after what was emitted."""
         self.waiting = 0
         segments: list[bytes] = []
-        roots: list[U64] = []
-        xors: list[U64] = []
+        others: list[tuple[InBatch, list[int] | None]] = []
         for batch, places in self._acked:
             if places is None and batch.root_base is not None and batch.is_range():
                 segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
-                continue
-            of_batch = batch.pairs(None if places is None else np.array(places, dtype=np.int64))
-            roots.append(of_batch[0])
-            xors.append(of_batch[1])
-        if roots:
-            segments.extend(acks(np.concatenate(roots), np.concatenate(xors)))
+            else:
+                others.append((batch, places))
+        if others:
+            segments += arrays().ack_segments(others)
         if self._failed:
-            failed = [batch.pairs(np.array(places, dtype=np.int64))[0] for batch, places in self._failed]
-            segments.extend(fails(np.concatenate(failed)))
+            segments += arrays().fail_segments(self._failed)
         self._acked.clear()
         self._failed.clear()
         if segments:

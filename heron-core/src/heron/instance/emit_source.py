@@ -92,7 +92,7 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     for number, _ in enumerate(routes.choosers):
         lines.append(f"c{number} = choose{number}(({unpacked}))")
     lines.append(f"rows_append({row})")
-    lines += [f"picks{number}_append(p{number})" for number, _ in enumerate(routes.keyed)]
+    lines += [f"picks{number}_append(p{number})" for number, edge in enumerate(routes.keyed) if edge.picks is not None]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
     lines += [f"direct{number}_append(direct[0])" for number, _ in enumerate(routes.direct_picks)]
     if isinstance(stream, RootStream):
@@ -116,7 +116,9 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
         "overflow": overflow,
     }
     for number, edge in enumerate(routes.keyed):
-        names |= {f"memo{number}": edge.memo, f"picks{number}_append": edge.picks.append}
+        names[f"memo{number}"] = edge.memo
+        if edge.picks is not None:
+            names[f"picks{number}_append"] = edge.picks.append
     for number, (choose, picks) in enumerate(routes.choosers):
         names |= {f"choose{number}": choose, f"chosen{number}_append": picks.append}
     for number, direct_picks in enumerate(routes.direct_picks):

@@ -14,7 +14,9 @@ from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, known, nearest
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.tracked_stream import AnchoredStream
 from heron.ipc.frame import Marker, marker_segment
 
 __all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter"]
@@ -213,13 +215,17 @@ class BoltEmitter(Emitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits."""
-        return self.add(
-            values, stream, direct_task, need_task_ids, anchors=None if anchors is None else tuple(anchors)
-        )
+        return self.add(values, stream, direct_task, need_task_ids, anchors=None if anchors is None else tuple(anchors))
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
         return self.emit(*arguments)  # type: ignore[arg-type]  # as the generated signature has them
+
+    def resolve_anchors(self, batch: InBatch | None) -> None:
+        """The tuples of this batch will be used again: what hangs on them must no longer need them."""
+        for stream in self.streams.values():
+            if isinstance(stream, AnchoredStream):
+                stream.anchors.resolve(batch)
 
     def ack(self, tup: Tuple) -> None:
         """This tuple is done with."""

@@ -25,11 +25,14 @@ Chooser = Callable[[tuple[object, ...]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class KeyedEdge:
-    """A subscription whose rows are placed at the emit: by key `memo` of the fields at `positions`."""
+    """A subscription whose rows are placed at the emit: by key `memo` of the fields at `positions`.
+
+    Without `picks` there is one task only, and the key is looked up for its check alone.
+    """
 
     positions: tuple[int, ...]
     memo: object
-    picks: list[object]
+    picks: list[object] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
+from heron.api.config import setting
+from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
+from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import SpoutEmitter
+from heron.instance.out_stream import StreamOrigin, StreamRoutes
+from heron.instance.root_book import RootBook
+from heron.instance.root_settler import RootSettler
 from heron.instance.runner import Runner
 from heron.instance.task import Task
+from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import specialise
 from heron.kernel.signals import Signals
 
@@ -19,6 +28,7 @@ _LONGEST_WAIT_S = 0.004  # between two calls of a next_tuple that has nothing
 _RESTING_WAIT_S = 0.25  # paused or ended: commands wake it anyway, metrics go on
 _FIRST_BACKOFF_S = 0.1
 _LAST_BACKOFF_S = 10.0
+_DEFAULT_PENDING = 60_000  # more gains nothing (measured)
 
 
 class SpoutRunner(Runner):
@@ -29,7 +39,12 @@ class SpoutRunner(Runner):
         super().__init__(task, self._spout_emitter, signals, component_class)
         self._component = Spout()
         # Only an author who overrides `ack` is told: at most once, a tuple is done with when it is emitted.
-        self._ids: list[object] | None = [] if component_class.ack is not Spout.ack else None  # type: ignore[attr-defined]
+        told = component_class.ack is not Spout.ack  # type: ignore[attr-defined]
+        self._ids: list[object] | None = [] if told and not task.tracks_acks else None
+        self._book = RootBook(monotonic_s)
+        self._settler = RootSettler(self._book, task.metrics, self._told_in_vain)
+        self._most_pending = _most_pending(task) if task.tracks_acks else math.inf
+        self._quiet = False
         self._wait_s = _SHORTEST_WAIT_S
         self._backoff_s = _FIRST_BACKOFF_S
         self._last_flush_s = 0.0
@@ -47,14 +62,29 @@ class SpoutRunner(Runner):
             data_in.wait(_RESTING_WAIT_S)
         elif not data_out.has_room():
             data_out.wait_for_room(_RESTING_WAIT_S)
+        elif self._room() <= 0:
+            self.emitter.flush()
+            data_in.wait(_RESTING_WAIT_S)
         else:
             self._emit_for_a_while()
-            if self._spout_emitter.ending:
+            if self._spout_emitter.ending and self._done():
                 self.end()
+
+    def handle(self, command: Command) -> None:
+        """`Runner.handle`."""
+        if isinstance(command, RootsSettled):
+            self._settler.take(command.frame)
+        elif isinstance(command, SessionOpened):
+            self._settler.lose_all()
+        super().handle(command)
 
     def apply_routes(self) -> None:
         """`Runner.apply_routes`."""
-        self.emitter.set_streams(self.task.out_streams(self.emitter.origin), ids=self._ids)
+        origin = self.emitter.origin
+        if self.task.tracks_acks:
+            self.emitter.set_streams(self.task.out_streams(origin, self._root_stream))
+        else:
+            self.emitter.set_streams(self.task.out_streams(origin), ids=self._ids)
 
     def specialise(self) -> None:
         """`Runner.specialise`."""
@@ -69,8 +99,28 @@ class SpoutRunner(Runner):
         except Exception as error:
             self.user_failed(doing, error, "the task goes on")
 
+    def _root_stream(
+        self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> RootStream:
+        return RootStream(number, definition, routes, origin, self._book)
+
+    def _room(self) -> float:
+        """How many roots may be added: less than one means that acks must come first."""
+        return self._most_pending - self._book.in_flight - self.emitter.pending_rows()
+
+    def _done(self) -> bool:
+        """After `end`: at most once at once, else when no tree is in flight and a call since has emitted nothing."""
+        if not self.task.tracks_acks:
+            return True
+        return self._quiet and not self._book.in_flight and not self.emitter.pending_rows()
+
+    def _told_in_vain(self, doing: str, error: Exception, tup_id: object) -> None:
+        self.user_failed(doing, error, "the task goes on", tup_id)
+
     def _construct(self) -> None:
         self._component = self._class(delegate=self._spout_emitter)
+        self._settler.on_ack = self._component.ack if self._class.ack is not Spout.ack else None  # type: ignore[attr-defined]
+        self._settler.on_fail = self._component.fail if self._class.fail is not Spout.fail else None  # type: ignore[attr-defined]
         target = self.task.queued_target
         target.emit, target.end = self._component.emit, self._component.end
 
@@ -88,35 +138,41 @@ class SpoutRunner(Runner):
             self._back_off()
             return
         self._backoff_s = _FIRST_BACKOFF_S
-        if self._emitted() != before:
+        self._quiet = self._emitted() == before
+        if not self._quiet:
             self._wait_s = _SHORTEST_WAIT_S
         self._flush_paced()
 
     def _call_next_tuple(self, deadline_s: float) -> None:
-        """Until a call emits nothing, or the time is up; asks both after every call, as any call may block."""
+        """Until a call emits nothing, a batch is full, too much is pending or the time is up.
+
+        All of it is asked after every call, as any call may block.
+        """
         next_tuple = self._component.next_tuple
         clock = monotonic_s
         size = self._size()
         rows = size()
+        most = rows + self._room()
         while True:
             next_tuple()
             now_rows = size()
-            if now_rows == rows or clock() >= deadline_s:
+            if now_rows <= rows or now_rows >= most or clock() >= deadline_s:
                 return
             rows = now_rows
 
     def _flush_paced(self) -> None:
-        """Flushes when the spout has nothing more or the linger is over, at least the shortest wait after the last."""
+        """Flushes when the spout has nothing more, at some distance from the flush before, or the linger is over."""
         now_s = monotonic_s()
         since_s = now_s - self._last_flush_s
-        if not self.emitter.pending_rows():
-            self.task.gateway.data_in.wait(self._wait_s)
-            self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
-        elif since_s >= min(_SHORTEST_WAIT_S, self.task.settings.linger_s):
+        pending = self.emitter.pending_rows()
+        if pending and since_s >= (_SHORTEST_WAIT_S if self._quiet else self.task.settings.linger_s):
             self.emitter.flush()
             self._last_flush_s = now_s
-        else:
+        elif self._quiet and pending:
             self.task.gateway.data_in.wait(_SHORTEST_WAIT_S - since_s)
+        elif self._quiet:
+            self.task.gateway.data_in.wait(self._wait_s)
+            self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
 
     def _ack_immediately(self) -> None:
         if not self._ids:
@@ -141,3 +197,8 @@ class SpoutRunner(Runner):
         """What tells cheaply whether a call has emitted: the length of the only log, or the sum over all."""
         streams = tuple(self.emitter.streams.values())
         return streams[0].rows.__len__ if len(streams) == 1 else self._emitted
+
+
+def _most_pending(task: Task) -> int:
+    value = setting(task.config, TOPOLOGY_MAX_SPOUT_PENDING)
+    return value if isinstance(value, int) else _DEFAULT_PENDING

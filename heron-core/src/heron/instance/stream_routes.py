@@ -74,6 +74,10 @@ def _add(
             memo_class = KeyMemo if grouping.kind is GroupingKind.FIELDS else PartialKeyMemo
             groups = key_groups_of(index.plan.topology)
             memo = memo_class(tasks, groups, single=len(positions) == 1)
+            if len(tasks) == 1:
+                found.whole.append(tasks[0])  # the look-up is only the check of the key's type
+                found.keyed.append(KeyedEdge(positions, memo, None))
+                return
             splitter = KeySplitter(memo)
             found.splitters.append(splitter)
             found.keyed.append(KeyedEdge(positions, memo, splitter.picks))  # type: ignore[arg-type]

@@ -9,13 +9,14 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from heron.api.config import merged_config
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.config import merged_config, setting
 from heron.api.custom_grouping import ICustomGrouping
-from heron.api.definition import ComponentDefinition, InputDefinition
+from heron.api.definition import ComponentDefinition, InputDefinition, StreamDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.gateway import Gateway
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -32,7 +33,9 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 
-__all__ = ["Task"]
+__all__ = ["StreamMaker", "Task"]
+
+StreamMaker = Callable[[int, StreamDefinition, StreamRoutes, StreamOrigin], OutStream]
 
 _log = logging.getLogger(__name__)
 
@@ -76,12 +79,16 @@ class Task:
             self._reject,
         )
 
-    def out_streams(self, origin: StreamOrigin) -> list[OutStream]:
+    @property
+    def tracks_acks(self) -> bool:
+        """Whether delivery is at least once."""
+        mode = setting(self.index.plan.topology.config, TOPOLOGY_RELIABILITY_MODE)
+        return mode == TopologyReliabilityMode.ATLEAST_ONCE
+
+    def out_streams(self, origin: StreamOrigin, make: StreamMaker = OutStream) -> list[OutStream]:
         """The task's output streams with their routes under the present plan."""
         return [
-            OutStream(
-                number, stream, routes_of(self.index, self.spec.task_id, stream, self._custom(stream.name)), origin
-            )
+            make(number, stream, routes_of(self.index, self.spec.task_id, stream, self._custom(stream.name)), origin)
             for number, stream in enumerate(self.definition.outputs)
         ]
 

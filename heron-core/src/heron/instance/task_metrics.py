@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from heron.api.metrics import IMetric
 from heron.clock import monotonic_s
 from heron.errors import UsageError
-from heron.ipc.metric_names import ACK_COUNT, EMIT_COUNT, EXECUTE_COUNT, EXECUTE_LATENCY, FAIL_COUNT
+from heron.ipc.metric_names import (
+    ACK_COUNT,
+    COMPLETE_LATENCY,
+    EMIT_COUNT,
+    EXECUTE_COUNT,
+    EXECUTE_LATENCY,
+    FAIL_COUNT,
+    FAILED_BY,
+)
 from heron.spi.metricsink import Histogram, Metric, MetricKind
 
 __all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics"]
@@ -63,7 +71,9 @@ class TaskMetrics:
         self.executed: dict[tuple[str, str], int] = {}
         self.acked = 0
         self.failed = 0
+        self.failed_by: dict[str, int] = {}
         self.execute_latency = LatencyHistogram()
+        self.complete_latency = LatencyHistogram()
         self._user: dict[str, _UserMetric] = {}
 
     def register(self, name: str, metric: IMetric, period_s: float) -> None:
@@ -96,6 +106,11 @@ class TaskMetrics:
         metrics.append(Metric(FAIL_COUNT, counter, "tuples", self.failed))
         if self.executed:
             metrics.append(Metric(EXECUTE_LATENCY, MetricKind.HISTOGRAM, "s", self.execute_latency.value()))
+        if self.acked and not self.executed:
+            metrics.append(Metric(COMPLETE_LATENCY, MetricKind.HISTOGRAM, "s", self.complete_latency.value()))
+        metrics += [
+            Metric(FAILED_BY, counter, "tuples", count, {"reason": reason}) for reason, count in self.failed_by.items()
+        ]
         for name, user in self._user.items():
             if final or now_s >= user.due_s:
                 user.read(now_s)

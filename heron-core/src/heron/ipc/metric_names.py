@@ -5,11 +5,13 @@ from __future__ import annotations
 __all__ = [
     "ACK_COUNT",
     "BACKPRESSURE",
+    "COMPLETE_LATENCY",
     "CPU_SECONDS",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
     "EXECUTE_COUNT",
     "EXECUTE_LATENCY",
+    "FAILED_BY",
     "FAIL_COUNT",
     "IN_QUEUE_BYTES",
     "OUTLET_BYTES",
@@ -21,6 +23,8 @@ EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whate
 EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source
 ACK_COUNT = "ack-count"  # counter, tuples; bolt: ack calls; spout: ack() calls it was given
 FAIL_COUNT = "fail-count"  # counter, tuples; bolt: fail calls and exceptions in process; spout: fail() calls
+COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
+FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from heron.ipc.frame import SegmentKind, parse_segment
-from heron.ipc.tracking import Outcome, parse_ack, parse_fail, parse_new_roots, settled
+from heron.ipc.tracking import Outcome
+from heron.ipc.tracking_arrays import parse_ack, parse_fail, parse_new_roots, settled
 from heron.stmgr.ledger import Counters, Ledger
 
 __all__ = ["AckDesk"]
@@ -40,7 +41,10 @@ class AckDesk:
         elif head.kind == SegmentKind.ACK:
             ack = parse_ack(data, head)
             if ledger is not None:
-                done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
+                if ack.roots is None:
+                    done = ledger.update_range(ack.base, ack.xors)
+                else:
+                    done = ledger.update(ack.roots, ack.xors)
                 self._note(task_id, Outcome.COMPLETE, done)
         elif ledger is not None:
             self._note(task_id, Outcome.FAILED, ledger.fail(parse_fail(data, head)))

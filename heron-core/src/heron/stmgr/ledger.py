@@ -1,9 +1,9 @@
 """The ack ledger of one spout task: for each root in flight the XOR of the keys that are still out. Pure.
 
-A root is inserted with the XOR of the keys of its copies. An ack brings the XOR of the acked tuple's key and of all keys
-emitted under it; so when every tuple of the tree is acked, each key has come twice and the XOR is zero, whatever the
-order. Roots are dense counters, so the ledger is arrays in segments: a completed segment is dropped whole, and a stale
-ack finds no segment or a root that is not live. One entry of expiry stands for a whole emitted batch.
+A root is inserted with the XOR of the keys of its copies. An ack brings the XOR of the acked tuple's key and of all
+keys emitted under it; so when every tuple of the tree is acked, each key has come twice and the XOR is zero, whatever
+the order. Roots are dense counters, so the ledger is arrays in segments: a completed segment is dropped whole, and a
+stale ack finds no segment or a root that is not live. One entry of expiry stands for a whole emitted batch.
 
 Every method works on arrays; a batch costs a few microseconds and 20-90 ns a tuple (measured, tuple-path).
 """
@@ -44,7 +44,7 @@ class _Segment:
         if not alive.all():
             places, xors = places[alive], xors[alive]
         np.bitwise_xor.at(self.xors, places, xors)
-        done = places[self.xors[places] == 0]
+        done: NDArray[np.int64] = places[self.xors[places] == 0]
         if len(done) > 1:
             order = np.arange(len(done), dtype=np.int32)
             self.slot[done] = order
@@ -57,7 +57,7 @@ class _Segment:
         """Applies one XOR to each place of a range."""
         part = self.xors[start:end]
         part ^= xors
-        done = np.flatnonzero((part == 0) & self.live[start:end]) + start
+        done: NDArray[np.int64] = np.flatnonzero((part == 0) & self.live[start:end]) + start
         self.live[done] = False
         self.live_count -= len(done)
         return done

@@ -1,0 +1,213 @@
+"""Ack tracking with arrays: batches that are divided, rows that hang on others, acks of single tuples.
+
+The only part of an instance that needs numpy; `heron.instance.arrays` loads it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heron.errors import RemoteProtocolError
+from heron.instance.anchors import Rooted
+from heron.instance.in_batch import InBatch
+from heron.instance.tracked_stream import TrackedStream
+from heron.ipc.edge_key import U64, edge_keys, edge_keys_of_range, row_numbers
+from heron.ipc.frame import OptionTag, option
+from heron.ipc.tracking import COUNTER_BITS
+from heron.ipc.tracking_arrays import acks, fails, new_roots_listed
+
+__all__ = ["ArrayTracking"]
+
+Rows = NDArray[np.int64]
+RootOptions = Callable[[Rows | None], bytes]
+
+
+class ArrayTracking:
+    """`heron.instance.arrays.Arrays`."""
+
+    def root_segments(
+        self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
+    ) -> list[bytes]:
+        """`Arrays.root_segments`."""
+        task_id = stream.origin.task_id
+        root_base = (task_id << COUNTER_BITS) | base
+        if with_id is None:
+            at: Rows = np.arange(len(rows), dtype=np.int64)
+            flush = _flush(stream, rows, lambda lot: _base_options(root_base, lot))
+        else:
+            at = np.array(with_id, dtype=np.int64)
+            roots = row_numbers(len(at)) + np.uint64(root_base)
+            flush = _flush(stream, rows, lambda lot: _listed_options(roots, at, len(rows), lot))
+        xors = flush.totals[at]
+        bad = np.flatnonzero(np.isin(at, np.array(sorted(flush.bad), dtype=np.int64)))
+        xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, right behind, is read
+        failed = fails(bad.astype(np.uint64) + np.uint64(root_base))
+        return [new_roots_listed(task_id, base, xors), *flush.segments, *failed]
+
+    def anchored_segments(
+        self,
+        stream: TrackedStream,
+        rows: list[object],
+        regular: list[Rooted],
+        irregular: dict[int, list[tuple[InBatch, int]]],
+    ) -> list[bytes]:
+        """`Arrays.anchored_segments`."""
+        roots, at = _roots_of(regular, irregular)
+        flush = _flush(stream, rows, lambda lot: _listed_options(roots, at, len(rows), lot))
+        for rooted in regular:
+            places = np.array(rooted.places, dtype=np.int64)
+            hung = places >= 0
+            keys = flush.totals[rooted.start : rooted.start + len(places)]
+            _arrays_of(rooted.batch).add_children(places[hung], keys[hung])
+        for row, parents in irregular.items():
+            for batch, place in parents:
+                _arrays_of(batch).add_children(np.array([place]), flush.totals[row : row + 1])
+        bad = np.array(sorted(flush.bad), dtype=np.int64)
+        return [*flush.segments, *fails(roots[np.isin(at, bad)])]
+
+    def ack_segments(self, acked: list[tuple[InBatch, list[int] | None]]) -> list[bytes]:
+        """`Arrays.ack_segments`."""
+        pairs = [_arrays_of(batch).pairs(_places(places)) for batch, places in acked]
+        return list(acks(np.concatenate([roots for roots, _ in pairs]), np.concatenate([xors for _, xors in pairs])))
+
+    def fail_segments(self, failed: list[tuple[InBatch, list[int]]]) -> list[bytes]:
+        """`Arrays.fail_segments`."""
+        return list(fails(np.concatenate([_arrays_of(batch).pairs(_places(places))[0] for batch, places in failed])))
+
+
+class _BatchArrays:
+    """The roots and keys of a received batch as arrays, and the keys of what was emitted under each of its tuples."""
+
+    __slots__ = ("_children", "_edges", "root_rows", "roots")
+
+    def __init__(self, batch: InBatch) -> None:
+        numbers = None if batch.numbers is None else np.frombuffer(batch.numbers, "<u8")
+        if numbers is None:
+            self._edges = edge_keys_of_range(batch.batch_key, batch.rows, batch.task_id)
+        else:
+            self._edges = edge_keys(batch.batch_key, numbers, batch.task_id)
+        self._children: U64 | None = None
+        self.root_rows: Rows | None = None
+        if batch.root_base is not None:
+            self.roots: U64 = (row_numbers(batch.rows) if numbers is None else numbers) + np.uint64(batch.root_base)
+            return
+        self.roots = np.frombuffer(batch.roots or b"", "<u8")
+        if batch.root_rows is not None:
+            self.root_rows = np.frombuffer(batch.root_rows, "<i8")
+            if len(self.root_rows) and not 0 <= self.root_rows.min() <= self.root_rows.max() < batch.rows:
+                msg = f"a tracked batch of {batch.rows} rows has roots for other rows"
+                raise RemoteProtocolError(msg)
+
+    def add_children(self, places: Rows, keys: U64) -> None:
+        """Copies with these keys were emitted under these tuples."""
+        if self._children is None:
+            self._children = np.zeros(len(self._edges), dtype=np.uint64)
+        np.bitwise_xor.at(self._children, places, keys)
+
+    def pairs(self, places: Rows | None) -> tuple[U64, U64]:
+        """``(roots, xors)`` of these tuples (None: all), as an ack reports them."""
+        xors = self._edges if self._children is None else self._edges ^ self._children
+        if self.root_rows is None:
+            return (self.roots, xors) if places is None else (self.roots[places], xors[places])
+        roots, rows = self.roots, self.root_rows
+        if places is not None:
+            wanted = np.zeros(len(xors), dtype=np.bool_)
+            wanted[places] = True
+            chosen = wanted[rows]
+            roots, rows = roots[chosen], rows[chosen]
+        return roots, xors[rows]
+
+    def roots_of(self, places: Rows) -> tuple[U64, Rows]:
+        """``(roots, which of the places)``: every root of each place."""
+        if self.root_rows is None:
+            return self.roots[places], np.arange(len(places), dtype=np.int64)
+        # root_rows ascend, so the roots of a row stand together
+        first = np.searchsorted(self.root_rows, places, "left")
+        count = np.searchsorted(self.root_rows, places, "right") - first
+        which = np.repeat(np.arange(len(places), dtype=np.int64), count)
+        within = np.arange(len(which), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+        return self.roots[first[which] + within], which
+
+
+@dataclass(slots=True)
+class _Flush:
+    """One flush under way: its segments, the XOR of each row's keys, and the rows that cannot travel."""
+
+    totals: U64
+    segments: list[bytes] = field(default_factory=list)
+    bad: set[int] = field(default_factory=set)
+
+
+def _flush(stream: TrackedStream, rows: list[object], root_options: RootOptions) -> _Flush:
+    """Encodes the rows; `root_options` gives the options that name the roots of a lot of rows (None: of all)."""
+    flush = _Flush(np.zeros(len(rows), dtype=np.uint64))
+    batch_key = secrets.randbits(64)
+    key = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little"))
+    for tasks, numbers in stream.parts(len(rows)):
+        for lot, payload in stream.encoded(rows, numbers, flush.bad):
+            places = None if len(lot) == len(rows) else np.array(lot, dtype=np.int64)
+            options = key + root_options(places)
+            for task_id in tasks:
+                if places is None:
+                    flush.totals ^= edge_keys_of_range(batch_key, len(rows), task_id)
+                else:
+                    flush.totals[places] ^= edge_keys(batch_key, places.astype(np.uint64), task_id)
+            flush.segments.append(stream.tuples_segment(tasks, payload, len(lot), options))
+    return flush
+
+
+def _base_options(root_base: int, lot: Rows | None) -> bytes:
+    options = option(OptionTag.ROOT_BASE, root_base.to_bytes(8, "little"))
+    return options if lot is None else options + option(OptionTag.ROW_NUMBERS, lot.tobytes())
+
+
+def _listed_options(roots: U64, at: Rows, count: int, lot: Rows | None) -> bytes:
+    """The roots of a lot of rows; `at` are the rows of the whole flush that the roots belong to, ascending."""
+    options = b""
+    if lot is not None:
+        options = option(OptionTag.ROW_NUMBERS, lot.tobytes())
+        place_of = np.full(count, -1, dtype=np.int64)
+        place_of[lot] = np.arange(len(lot))
+        places = place_of[at]
+        roots, at, count = roots[places >= 0], places[places >= 0], len(lot)
+    options += option(OptionTag.ROOTS, roots.tobytes())
+    if len(at) == count and bool((at == np.arange(count)).all()):
+        return options
+    return options + option(OptionTag.ROOT_ROWS, at.tobytes())
+
+
+def _roots_of(regular: list[Rooted], irregular: dict[int, list[tuple[InBatch, int]]]) -> tuple[U64, Rows]:
+    """``(roots, rows)``: each root of each row, by ascending row."""
+    roots: list[U64] = [np.empty(0, dtype=np.uint64)]
+    rows: list[Rows] = [np.empty(0, dtype=np.int64)]
+    for rooted in regular:
+        places = np.array(rooted.places, dtype=np.int64)
+        hung = np.flatnonzero(places >= 0)
+        found, which = _arrays_of(rooted.batch).roots_of(places[hung])
+        roots.append(found)
+        rows.append(hung[which] + rooted.start)
+    for row, parents in irregular.items():
+        of_row = np.unique(np.concatenate([_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]))
+        roots.append(of_row)
+        rows.append(np.full(len(of_row), row, dtype=np.int64))
+    all_roots, all_rows = np.concatenate(roots), np.concatenate(rows)
+    if irregular:
+        order = np.argsort(all_rows, kind="stable")
+        return all_roots[order], all_rows[order]
+    return all_roots, all_rows
+
+
+def _arrays_of(batch: InBatch) -> _BatchArrays:
+    if batch.arrays is None:
+        batch.arrays = _BatchArrays(batch)
+    return cast("_BatchArrays", batch.arrays)
+
+
+def _places(places: list[int] | None) -> Rows | None:
+    return None if places is None else np.array(places, dtype=np.int64)
