@@ -161,7 +161,7 @@ def _unit_elsewhere(session: nox.Session) -> None:
         if interpreter:
             packages = ("-c", "constraints.txt", "-b", "constraints.txt", *TEST_TOOLS, *_editables())
             python = _environment(session, f"py{version}", interpreter, packages)
-            _python_pytest(session, python, "heron-core/tests", *_QUICK)
+            _python_pytest(session, python, "heron-core/tests", "tests/wire", *_QUICK)
         elif version != running:
             absent.append(version)
     if absent:

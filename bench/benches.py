@@ -22,7 +22,7 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("FileReadWordCount", "fileread", Job("file_read_word_count")),
     Throughput("FileReadWordCount3", "fileread3", Job("file_read_word_count", ("--containers", "3"))),
     Throughput("AllGrouping", "all", Job("all_grouping")),
-    Throughput("FourFields", "fourfields", Job("four_fields"), null=False, base=("onefield", _WORD_COUNT)),
+    Throughput("FourFields", "fourfields", Job("four_fields"), base=("onefield", _WORD_COUNT)),
     Latency("LowThroughput", 1_000),
     Latency("Latency10k", 10_000),
     Latency("Latency100k", 100_000),

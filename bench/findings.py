@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from bench.machine import machine
 
 __all__ = ["Findings", "Pace", "Row", "median_row", "write_findings"]
 
@@ -60,28 +60,10 @@ def median_row(bench: str, subject: str, unit: str, values: Sequence[float]) -> 
 def write_findings(findings: Findings, path: Path, pace: Pace) -> None:
     """Writes them as JSON, with what the machine is and how it was measured."""
     document = {
-        "machine": _machine(),
+        "machine": machine(),
         "pace": asdict(pace),
         "rows": [asdict(row) for row in findings.rows],
         "ratios": {name: round(value, 3) for name, value in findings.ratios.items()},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-
-
-def _machine() -> dict[str, object]:
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

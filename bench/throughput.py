@@ -49,6 +49,8 @@ class Throughput(Bench):
         if self.null:
             self._add_cost(findings, heron, measure_user_code(self.job, pace))
         findings.rows.append(median_row(self.name, "counted and checked", "tuples", [each.checked for each in heron]))
+        others_cores = [each.other_cores for each in heron]
+        findings.rows.append(median_row(self.name, "other programs meanwhile", "cores", others_cores))
         return findings
 
     def _add_cost(self, findings: Findings, heron: list[Measured], user_s: float) -> None:

@@ -8,6 +8,7 @@ from time import monotonic
 
 from bench.findings import Pace
 from bench.job import LAST, Job
+from bench.machine import OtherPrograms
 from bench.processes import ProcessUse
 from bench.trial import Trial
 
@@ -20,7 +21,8 @@ _START_WITHIN_S = 60.0
 class Measured:
     """`per_s` tuples a second at the last bolt; processor seconds per million of these, by role of the process.
 
-    `resident_bytes` are the largest at the end of the window; `checked` is how many tuples were counted and compared.
+    `resident_bytes` are the largest at the end of the window; `checked` is how many tuples were counted and compared;
+    `other_cores` is what programs that have nothing to do with it used meanwhile.
     """
 
     per_s: float
@@ -28,6 +30,7 @@ class Measured:
     engine_roles: frozenset[str]
     resident_bytes: dict[str, int]
     checked: int
+    other_cores: float
 
     @property
     def engine_share(self) -> float:
@@ -45,28 +48,32 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
     with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
         trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
         trial.wait(pace.warm_up_s)
+        others = OtherPrograms()
         start_s, before = monotonic(), trial.processes()
         trial.wait(pace.window_s)
         end_s, after = monotonic(), trial.processes()
+        used_s = _used(before, after)
+        other_cores = others.cores(sum(used_s.values()))
         trial.wait_for_note(LAST, tasks, end_s)
         tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
         last = trial.end()["components"][LAST]
         checked = job.check(trial.records, last["executed"] or last["emitted"])
     return Measured(
         tuples / (end_s - start_s),
-        _used_per_million(before, after, tuples),
+        {role: seconds / (tuples / 1e6) for role, seconds in used_s.items()},
         frozenset(each.role for each in after if not each.instance),
         _resident(after),
         checked,
+        other_cores,
     )
 
 
-def _used_per_million(before: list[ProcessUse], after: list[ProcessUse], tuples: float) -> dict[str, float]:
+def _used(before: list[ProcessUse], after: list[ProcessUse]) -> dict[str, float]:
     earlier = {each.pid: each.cpu_s for each in before}
     used: defaultdict[str, float] = defaultdict(float)
     for each in after:
         used[each.role] += each.cpu_s - earlier.get(each.pid, 0.0)
-    return {role: seconds / (tuples / 1e6) for role, seconds in used.items()}
+    return used
 
 
 def _resident(uses: list[ProcessUse]) -> dict[str, int]:

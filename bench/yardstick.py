@@ -15,6 +15,7 @@ from bench.findings import Pace
 from bench.job import LAST, Job
 from bench.records import BenchError
 from heron.api import Bolt, Spout, TopologyBuilder, Tuple
+from heron.api.definition import GroupingKind
 from heron.instance.user_component import specialise
 from heron.simulator.null_engine import run_null_engine
 
@@ -69,6 +70,8 @@ def _user_code(job: Job, _seconds: float) -> float:
         values: list[Sequence[object]] = []
         used_s = 0.0
         for component in job.definition().components:
+            if any(each.grouping.kind is GroupingKind.ALL for each in component.inputs):
+                values *= component.parallelism
             nowhere: deque[object] = deque(maxlen=0)
             used_s += _timed(_calls(job.builder(folder), component.name, values, nowhere.append))
             if component.name != LAST:

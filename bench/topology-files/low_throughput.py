@@ -29,17 +29,19 @@ class PacedSpout(Spout):
         self.period_s = 1 / config["rate"]
         self.start_s = self.look_s = time.monotonic()
         self.sent = 0
+        self.ended = False
 
     def next_tuple(self) -> None:
         due_s = self.start_s + self.sent * self.period_s
         now_s = time.monotonic()
-        if now_s >= due_s:
+        if now_s >= due_s and not self.ended:
             self.emit([due_s])
             self.sent += 1
         if now_s >= self.look_s:
             self.look_s = now_s + LOOK_EVERY_S
-            if self.stop.exists():
+            if not self.ended and self.stop.exists():
                 self.record.conclude(self.sent)
+                self.ended = True  # what is left of this round of calls emits no more
                 self.end()
 
 

@@ -134,8 +134,15 @@ class Sandbox:
         """TMPDIR: run directories."""
         return self.root / "tmp"
 
-    def start(self, target: Path | str, *options: str, args: tuple[str, ...] = (), command: str = "run") -> HeronRun:
-        """Starts `heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own.
+    def start(
+        self,
+        target: Path | str,
+        *options: str,
+        args: tuple[str, ...] = (),
+        command: str = "run",
+        wrapper: tuple[str, ...] = (),
+    ) -> HeronRun:
+        """Starts `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own.
 
         A target without a folder is one of the tests' own topologies; those are told where to write by ``--out``.
         """
@@ -146,7 +153,7 @@ class Sandbox:
         path = Path(target)
         if not path.is_absolute():
             path, args = TOPOLOGIES / target, ("--out", str(out), *args)
-        words = [str(HERON), command, str(path), *options]
+        words = [*wrapper, str(HERON), command, str(path), *options]
         if command == "run":
             words += ["--report", str(folder / "report.json")]
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:

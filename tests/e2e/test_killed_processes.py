@@ -27,38 +27,58 @@ def flows(run: HeronRun, what: str) -> None:
     run.until(lambda: progress(run)[0] != pid or progress(run)[1] > seen, f"more tuples after {what}", 30.0)
 
 
-@pytest.mark.parametrize(
-    ("role", "name"),
-    [
-        ("instance", "/count-"),
-        ("instance", "/pass-"),
-        ("instance", "/numbers-"),
-        ("stmgr", "/c1/"),
-        ("stmgr", "/c2/"),
-        ("metricsmgr", "/c1/"),
-        ("tmanager", ""),
-        ("executor", "0"),
-        ("executor", "1"),
-        ("executor", "2"),
-    ],
-)
-def test_a_killed_process_is_replaced_and_the_run_finishes(sandbox: Sandbox, role: str, name: str) -> None:
-    """Whichever it is: at most once some tuples are lost with it, but none of the processes is missed for good."""
-    run = sandbox.start("steady.py")
-    flows(run, "the start")
-    if role == "executor":
-        victim = next(each for each in run.processes(role) if f"{name}." in each.cmdline()[-1].rpartition("/")[2])
-    else:
-        victim = run.processes(role, name)[0]
+def replaced(run: HeronRun, role: str, name: str) -> None:
+    """Kills a process and waits for the one that takes its place, and for tuples."""
+    victim = run.the(role, name)
     command = victim.cmdline()
     victim.kill()
     run.until(
         lambda: any(each.cmdline() == command and each.pid != victim.pid for each in run.processes(role)),
-        f"another {role}",
+        f"another {role} {name}",
         30.0,
     )
     flows(run, f"kill -9 of {role} {name}")
+
+
+PROCESSES = [
+    ("instance", "/pass-2"),
+    ("instance", "/count-"),
+    ("stmgr", "/c1/"),
+    ("metricsmgr", "/c1/"),
+    ("tmanager", "/c0/"),
+    ("stmgr", "/c2/"),
+    ("instance", "/numbers-"),
+]
+
+
+def test_each_process_of_a_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> None:
+    """At most once some tuples are lost with it, or a spout begins anew, but no process is missed for good."""
+    run = sandbox.start("steady.py")
+    flows(run, "the start")
+    for role, name in PROCESSES:
+        replaced(run, role, name)
+    (run.out / "stop").touch()
+    report = run.finished(30.0)
+    assert report.components["count"].executed > 0
+
+
+def test_each_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> None:
+    """The processes of a container go with its executor and come back with the next one."""
+    run = sandbox.start("steady.py")
+    flows(run, "the start")
+    for container in (0, 1, 2):
+        replaced(run, "executor", f"{container}.json")
     (run.out / "stop").touch()
     run.finished(30.0)
-    ((counted,),) = run.results("count").values()
-    assert int(str(counted)) > 0
+
+
+@pytest.mark.parametrize(("role", "name"), [*PROCESSES, *(("executor", f"{number}.json") for number in range(3))])
+@pytest.mark.chaos
+def test_a_process_that_dies_while_the_topology_ends_does_not_keep_it(sandbox: Sandbox, role: str, name: str) -> None:
+    """The end is told again to whoever comes back, in whichever order the two happen."""
+    run = sandbox.start("steady.py")
+    flows(run, "the start")
+    victim = run.the(role, name)
+    (run.out / "stop").touch()
+    victim.kill()
+    run.finished(30.0)

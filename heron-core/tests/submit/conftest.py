@@ -45,6 +45,7 @@ class IdleScheduler(Scheduler):
     refusal: str = ""
     state: SchedulerState = SchedulerState.ABSENT
     reason: str = ""
+    attempts: int = 1
     jobs: list[Job] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
 
@@ -77,7 +78,7 @@ class IdleScheduler(Scheduler):
     def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
         """What the test set."""
         assert topology
-        return self.state, (ContainerStatus(1, False, 1, self.reason),) if self.reason else ()
+        return self.state, (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
 
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """None."""

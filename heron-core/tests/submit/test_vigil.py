@@ -113,6 +113,29 @@ def test_a_job_that_ends_without_a_word_has_failed(scheduler: IdleScheduler, vig
     assert (outcome.state, outcome.reason) == ("failed", "container 1: exit code 1: no package")
 
 
+def test_a_container_that_never_begins_fails_the_run(scheduler: IdleScheduler, screen: Screen, vigil: Vigil) -> None:
+    """The scheduler would try for ever, and a person wait for ever; its reason is shown, once."""
+    scheduler.reason, scheduler.attempts = "exit code 1: no space", 5
+    with Interrupts() as interrupts:
+        outcome = vigil.keep(interrupts, monotonic_s() + 30.0)
+    assert outcome.state == "failed"
+    assert outcome.reason == "container 1: exit code 1: no space; given up after 5 attempts"
+    assert screen.notes[0] == "heron: error: container 1: exit code 1: no space"
+    assert len(screen.notes) == 2
+
+
+def test_a_container_that_begins_again_is_no_failure(scheduler: IdleScheduler, screen: Screen, vigil: Vigil) -> None:
+    """Only its reason is shown."""
+    scheduler.reason, scheduler.attempts = "killed by SIGKILL", 2
+    with Interrupts() as interrupts:
+        outcome = vigil.keep(interrupts, monotonic_s())
+    assert outcome.reason == "its --timeout is up"
+    scheduler.state = SchedulerState.RUNNING
+    with Interrupts() as interrupts:
+        assert vigil.keep(interrupts, monotonic_s() + 0.3).state == "killed"
+    assert screen.notes == ["heron: error: container 1: killed by SIGKILL"]
+
+
 def test_the_report_of_another_run_does_not_count(
     environment: Environment, scheduler: IdleScheduler, vigil: Vigil
 ) -> None:

@@ -22,12 +22,20 @@ def make_run_dir(parent: str) -> Path:
         LimitExceededError: when socket paths in it could become too long.
         UsageError: when it cannot be made.
     """
-    where = Path(parent or tempfile.gettempdir()).absolute()
+    where = Path(parent or _temporary()).absolute()
     check_run_dir(where / "heron-12345678")  # as mkdtemp names it
     try:
         return Path(tempfile.mkdtemp(prefix="heron-", dir=where))
     except OSError as error:
         msg = f"run.run_dir: no run directory can be made in {where}: {error.strerror}; set run.run_dir or TMPDIR"
+        raise UsageError(msg) from error
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:  # it has tried to write a file in each
+        msg = f"run.run_dir: {error.strerror}; make room in one of them, or set run.run_dir or TMPDIR"
         raise UsageError(msg) from error
 
 

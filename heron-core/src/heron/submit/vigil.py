@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,7 +13,7 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.status import TopologyStatus
 from heron.kernel.loading import load_object
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.interrupts import Interrupts
@@ -28,6 +28,7 @@ _LOOK_S = 0.1  # a person sees no delay, and two or three processes of work a se
 _STATUS_S = 0.25
 _JOB_S = 1.0  # how often the scheduler is asked, while the topology manager says nothing
 _LEAVE_S = 6.0  # an executor stops its children and leaves within 5 s
+_ATTEMPTS = 5  # a container that never once began in so many (3 s of back-off) lacks something: space, a package
 
 
 def watch_run(
@@ -120,12 +121,22 @@ class Vigil:
         except HeronError:
             return None  # asked again in a moment
         if state is SchedulerState.RUNNING:
-            return None
+            return self._never_begun(containers)
         if report := self._watcher.report():
             self._take(report)
             return Outcome(report.state, report.error)
         reasons = [f"container {each.container_id}: {each.last_error}" for each in containers if each.last_error]
         return Outcome("failed", "; ".join(reasons) or "its containers ended without a report")
+
+    def _never_begun(self, containers: Sequence[ContainerStatus]) -> Outcome | None:
+        """Shows why containers had to be started again; the outcome when one of them never begins."""
+        for each in containers:
+            if each.last_error:
+                error = f"container {each.container_id}: {each.last_error}"
+                self._say(error)
+                if not each.running and each.attempts >= _ATTEMPTS and not (self._status and self._status.plan_version):
+                    return Outcome("failed", f"{error}; given up after {each.attempts} attempts")
+        return None
 
     def _let_leave(self, interrupts: Interrupts) -> None:
         """Waits for the processes of a topology that ended to leave by themselves, with their last words."""

@@ -1,0 +1,134 @@
+"""Rows to payloads and back: one bad row costs itself only, and sizes stay within their limits."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.errors import SerializationError
+from heron.instance.batch_codec import decode_columns, encode_rows
+
+_PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+
+class Sulking:
+    """A value that does not pickle."""
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        msg = "not today"
+        raise RuntimeError(msg)
+
+
+class Codec:
+    """Encodes with limits and remembers what was rejected."""
+
+    def __init__(self, batch_bytes: int = 100_000, tuple_max_bytes: int = 1_000_000) -> None:
+        self.batch_bytes = batch_bytes
+        self.tuple_max_bytes = tuple_max_bytes
+        self.rejected: list[tuple[object, str]] = []
+
+    def encode(self, rows: list[object], arity: int) -> list[tuple[list[object], bytes]]:
+        return list(
+            encode_rows(
+                rows,
+                arity,
+                batch_bytes=self.batch_bytes,
+                tuple_max_bytes=self.tuple_max_bytes,
+                rejected=lambda row, error: self.rejected.append((row, str(error))),
+            )
+        )
+
+    def round_trip(self, rows: list[object], arity: int) -> list[object]:
+        found: list[object] = []
+        for part, payload in self.encode(rows, arity):
+            assert len(payload) <= max(2 * self.batch_bytes, self.tuple_max_bytes)
+            columns = decode_columns(payload, len(part))
+            found += columns[0] if arity == 1 else zip(*columns, strict=True)
+        return found
+
+
+@_PROPERTY
+@given(st.data(), st.integers(1, 4), st.integers(40, 2000))
+def test_rows_come_back_in_order_whatever_the_batch_size(data: st.DataObject, arity: int, batch_bytes: int) -> None:
+    """Splitting may not lose, double or reorder."""
+    values = st.one_of(st.integers(), st.text(max_size=30), st.none(), st.lists(st.integers(), max_size=3))
+    row = values if arity == 1 else st.tuples(*[values] * arity)
+    rows = data.draw(st.lists(row, min_size=1, max_size=40))
+    assert Codec(batch_bytes).round_trip(list(rows), arity) == rows
+
+
+@pytest.mark.parametrize("position", [0, 57, 99])
+def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
+    """The others go on, and the error says which types it was."""
+    codec = Codec()
+    rows: list[object] = [(number, "x") for number in range(100)]
+    bad = (position, Sulking())
+    rows[position] = bad
+    assert codec.round_trip(rows, 2) == [row for row in rows if row is not bad]
+    ((row, error),) = codec.rejected
+    assert row is bad
+    assert "tuple of types (int, Sulking) cannot be pickled: RuntimeError: not today" in error
+
+
+def test_a_row_above_the_limit_is_rejected_alone_and_in_company() -> None:
+    """The limit is one of the tuple, so its neighbours must not decide (D12)."""
+    for rows in (["x" * 5000], ["a", "x" * 5000, "b"]):
+        for batch_bytes in (100, 100_000):
+            codec = Codec(batch_bytes, tuple_max_bytes=2000)
+            small = [row for row in rows if len(row) < 10]
+            assert codec.round_trip(list(rows), 1) == small
+            ((_, error),) = codec.rejected
+            assert "exceeds heron.tuple.max.bytes, 2000 bytes" in error
+
+
+def test_a_batch_much_larger_than_wanted_is_split() -> None:
+    """Rows may grow from one flush to the next, and a frame has a limit."""
+    codec = Codec(batch_bytes=1000)
+    rows: list[object] = ["x" * 300] * 20
+    parts = codec.encode([f"{number}{row}" for number, row in enumerate(rows)], 1)
+    assert len(parts) > 2
+    assert all(len(payload) <= 2000 for _, payload in parts)
+
+
+def test_a_stream_without_fields_keeps_its_number_of_rows() -> None:
+    """A signal carries no values; its count is in the segment's head."""
+    ((rows, payload),) = Codec().encode([(), ()], 0)
+    assert len(rows) == 2
+    assert decode_columns(payload, 2) == []
+
+
+def test_mutable_values_that_rows_share_arrive_shared_once() -> None:
+    """Pickle keeps identities within a batch; known, and the reason to emit plain data."""
+    shared = [1]
+    first, second = Codec().round_trip([shared, shared], 1)
+    assert first is second
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"garbage",
+        pickle.dumps(5),
+        pickle.dumps([5]),
+        pickle.dumps([[1, 2], [3]]),
+        pickle.dumps({"a": 1}),
+        pickle.dumps(["ab"]),
+        b"cno_such_module\nThing\n.",
+    ],
+)
+def test_a_payload_that_is_no_batch_is_a_typed_error(payload: bytes) -> None:
+    """The bolt counts the tuples as failed and goes on."""
+    with pytest.raises(SerializationError):
+        decode_columns(payload, 2)
+
+
+def test_every_truncated_payload_is_a_typed_error() -> None:
+    """No prefix may crash the task."""
+    payload = pickle.dumps([[1, 2], ["a", "b"]], 5)
+    for size in range(len(payload)):
+        with pytest.raises(SerializationError):
+            decode_columns(payload[:size], 2)

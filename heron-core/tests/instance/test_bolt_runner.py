@@ -1,0 +1,310 @@
+"""A bolt on its task thread, fed frame by frame: order, kept tuples, failures, garbage, the end."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron.api.bolt import Bolt
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.api.tuple import Tuple
+from heron.instance.bolt_runner import BoltRunner
+from heron.instance.gateway import Gateway
+from heron.instance.runner import ComponentStoppedError
+from heron.instance.task import Task
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    Encoding,
+    FrameKind,
+    Marker,
+    SegmentKind,
+    frame_header,
+    marker_segment,
+    option,
+    parse_segment,
+    segment,
+)
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+
+SOURCES = (1, 2)
+BOLT = 3
+SINK = 4
+
+
+class WhenIdle(Signals):
+    """Asks to stop as soon as the queue has been empty for a moment; catches nothing."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._gateway.data_in.queued_bytes() == 0 and self._gateway.data_in.peek_command() is None
+
+
+def tuples(values: Sequence[tuple[object, ...]], source: int = 1, **changes: object) -> bytes:
+    fields: dict[str, object] = {
+        "kind": SegmentKind.TUPLES,
+        "encoding": Encoding.PICKLE,
+        "stream": 0,
+        "plan_version": 1,
+        "source_task": source,
+        "incarnation": 0,
+        "rows": len(values),
+    }
+    payload = pickle.dumps([list(column) for column in zip(*values, strict=True)], 5)
+    return segment((BOLT,), payload, **(fields | changes))  # type: ignore[arg-type]  # the fields of a segment
+
+
+def end(source: int) -> bytes:
+    return marker_segment((BOLT,), Marker.END, 0, plan_version=1, source_task=source, incarnation=0)
+
+
+class Bench:
+    """A bolt task without sockets: what comes in is put into its queue, what goes out is read from the other."""
+
+    def __init__(self, bolt: type[Bolt], config: dict[str, object] | None = None) -> None:
+        both = tuple(InputDefinition("spout", name, GroupingDefinition(GroupingKind.ALL)) for name in ("default", "b"))
+        streams = (StreamDefinition("default", ("batch", "number")), StreamDefinition("b", ()))
+        outputs = (StreamDefinition("default", ("value",)),)
+        sink = (InputDefinition("bolt", "default", GroupingDefinition(GroupingKind.ALL)),)
+        topology = TopologyDefinition(
+            "t",
+            (
+                ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 2, streams),
+                ComponentDefinition("bolt", ComponentKind.BOLT, "m:B", 1, outputs, both),
+                ComponentDefinition("sink", ComponentKind.BOLT, "m:K", 1, (), sink),
+            ),
+            config or {},
+        )
+        tasks = (
+            *(TaskPlan(task, "spout", index, 1) for index, task in enumerate(SOURCES)),
+            TaskPlan(BOLT, "bolt", 0, 1),
+            TaskPlan(SINK, "sink", 0, 1),
+        )
+        plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
+        spec = InstanceSpec("t", "t-1", 1, BOLT, "bolt", 0, 0, "/run", "/log", "/package")
+        settings = EngineSettings()
+        self.gateway = Gateway(spec, settings)
+        self.task = Task(spec, settings, self.gateway, plan)
+        self.runner = BoltRunner(self.task, WhenIdle(self.gateway), bolt)
+
+    def put(self, *segments: bytes) -> None:
+        frame = b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+        self.gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
+
+    def run(self) -> Bolt:
+        self.runner.run(ended=False)
+        return self.runner.component
+
+    def output(self) -> list[object]:
+        """Emitted values, and ``"END"`` for the marker; reports as their phase."""
+        found: list[object] = []
+        for item in self.gateway.data_out.items:
+            if isinstance(item, Envelope):
+                found.append(item.task_report.phase)
+                continue
+            for data in item[0]:
+                head = parse_segment(data, 0)
+                if head.kind == SegmentKind.MARKER:
+                    found.append("END")
+                else:
+                    found += pickle.loads(data[head.payload_start : head.end])[0]
+        return found
+
+
+class Keeping(Bolt):
+    """Keeps tuples as `keeps` says, and writes all down."""
+
+    keeps: Callable[[int], bool] = staticmethod(lambda _number: True)
+    acks = False
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
+        self.kept: list[Tuple] = []
+        self.expected: list[tuple[object, ...]] = []
+        self.objects: set[int] = set()
+        self.count = 0
+
+    def process(self, tup: Tuple) -> None:
+        self.objects.add(id(tup))
+        self.count += 1
+        if self.keeps(tup.values[1]):
+            self.kept.append(tup)
+            self.expected.append((tup.component, tup.stream, tup.task, tup.values))
+        if self.acks:
+            self.ack(tup)
+
+
+def with_batches(bench: Bench, batches: int = 30, rows: int = 40) -> Keeping:
+    for batch in range(batches):
+        bench.put(tuples([(batch, number) for number in range(rows)], source=1 + batch % 2))
+    bolt = bench.run()
+    assert isinstance(bolt, Keeping)
+    return bolt
+
+
+@pytest.mark.parametrize("keeps", [lambda _number: True, lambda number: number % 7 == 0, lambda number: number == 39])
+@pytest.mark.parametrize("acks", [True, False])
+def test_tuples_that_are_kept_over_batches_stay_what_they_were(keeps: Callable[[int], bool], acks: bool) -> None:
+    """The engine uses tuple objects again; a window bolt must never see one change under it."""
+    bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(keeps), "acks": acks})
+    bolt = with_batches(Bench(bolt_class))
+    assert [(tup.component, tup.stream, tup.task, tup.values) for tup in bolt.kept] == bolt.expected
+    assert len({id(tup) for tup in bolt.kept}) == len(bolt.kept)
+    assert bolt.count == 1200
+
+
+@pytest.mark.parametrize("acks", [True, False])
+def test_objects_are_used_again_when_nobody_keeps_them(acks: bool) -> None:
+    """A stray reference of the engine's own, an ack included, would silently make every batch pay for new ones."""
+    bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(lambda _number: False), "acks": acks})
+    bolt = with_batches(Bench(bolt_class))
+    assert len(bolt.objects) == 2 * 40
+
+
+class FailingKeeping(Keeping):
+    """Fails now and then, and keeps the exceptions."""
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)
+        self.errors: list[ValueError] = []
+
+    def process(self, tup: Tuple) -> None:
+        super().process(tup)
+        if tup.values[1] % 10 == 3:
+            error = ValueError(tup.values)
+            self.errors.append(error)
+            raise error
+
+
+def test_a_failure_costs_its_tuple_only(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rest of the batch goes on in order; what exceptions hold on to stays intact."""
+    bench = Bench(FailingKeeping)
+    bolt = with_batches(bench)
+    assert isinstance(bolt, FailingKeeping)
+    assert bolt.count == 1200
+    assert bench.task.metrics.failed == 120 == len(bolt.errors)
+    held = [_innermost(error)["tup"] for error in bolt.errors]
+    assert [tup.values for tup in held] == [error.args[0] for error in bolt.errors]
+    assert [(tup.component, tup.stream, tup.task, tup.values) for tup in bolt.kept] == bolt.expected
+    assert capsys.readouterr().err.count("Traceback") == 1
+    gc.collect()
+
+
+def _innermost(error: ValueError) -> dict[str, Any]:
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_locals
+
+
+def test_stop_on_error_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """`topology.on.error: stop` ends the instance with the failure's own line."""
+    bench = Bench(FailingKeeping, {"topology.on.error": "stop"})
+    with pytest.raises(ComponentStoppedError, match=r"process with Tuple\(.*raised ValueError"):
+        with_batches(bench)
+    assert capsys.readouterr().err
+
+
+class Echo(Bolt):
+    """Emits each number, and a word at the end."""
+
+    outputs = ("value",)
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup.values[1] if tup.values else "signal"])
+
+    def finish(self) -> None:
+        self.emit(["finished"])
+
+
+def test_the_end_comes_when_all_upstream_tasks_have_ended() -> None:
+    """`finish` once, its output, the marker, the report: in this order, and doubled markers do nothing."""
+    bench = Bench(Echo)
+    bench.put(end(1), tuples([(0, 5)], source=2), end(1))
+    bench.put(end(2))
+    bench.put(tuples([(0, 6)], source=2))  # again, of a task that was restarted
+    bench.run()
+    assert bench.output() == [pb.TASK_PHASE_RUNNING, 5, "finished", "END", pb.TASK_PHASE_ENDED]
+
+
+def test_a_stream_without_fields_brings_empty_tuples() -> None:
+    """Signals are counted by their rows."""
+    bench = Bench(Echo)
+    bench.put(tuples([(), ()], stream=1))
+    bench.run()
+    assert bench.output()[1:] == ["signal", "signal"]
+    assert bench.task.metrics.executed == {("spout", "b"): 2}
+
+
+def bad_segments() -> dict[str, tuple[bytes, int]]:
+    good = tuples([(0, 1), (0, 2)])
+    return {
+        "payload": (good[:-4] + b"\xff\xff\xff\xff", 2),
+        "rows": (tuples([(0, 1)], rows=9), 9),
+        "no rows": (tuples([(0, 1)], rows=0), 0),
+        "encoding": (tuples([(0, 1)], encoding=Encoding.ARROW), 1),
+        "stream": (tuples([(0, 1)], stream=7), 1),
+        "source": (tuples([(0, 1)], source=77), 1),
+        "kind": (tuples([(0, 1)], kind=9), 0),
+        "unknown option": (tuples([(0, 1)], options=option(999, b"?")), 0),
+        "marker": (marker_segment((BOLT,), Marker.PLAN, 3, plan_version=1, source_task=1, incarnation=0), 0),
+    }
+
+
+@pytest.mark.parametrize("name", list(bad_segments()))
+def test_a_segment_that_cannot_be_read_is_counted_and_the_rest_goes_on(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tuples are lost under a name; the task lives."""
+    bad, lost = bad_segments()[name]
+    bench = Bench(Echo)
+    bench.put(tuples([(0, "before")]), bad, tuples([(0, "after")]))
+    bench.run()
+    assert bench.output()[1] == "before"
+    assert bench.output()[-1] == "after"
+    assert bench.task.metrics.failed == lost
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("garbage", [b"garbage", tuples([(0, 1)])[:-1], tuples([(0, 1)], options=b"\x01\x00\x00")])
+def test_a_frame_that_cannot_be_cut_loses_its_rest_only(garbage: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next frame is fine again."""
+    bench = Bench(Echo)
+    bench.put(tuples([(0, "before")]), garbage)
+    bench.put(tuples([(0, "after")]))
+    bench.run()
+    assert bench.output()[1:] == ["before", "after"]
+    assert bench.task.errors.count == 1
+    assert "the rest of it is lost" in capsys.readouterr().err
+
+
+def test_consumed_bytes_are_all_that_came() -> None:
+    """Credit counts what is behind the frame's header, whatever was in it."""
+    bench = Bench(Echo)
+    for number in range(5):
+        bench.put(tuples([(0, number)]), tuples([(0, number)]))
+    bench.run()
+    data_in = bench.gateway.data_in
+    assert data_in.consumed_bytes == data_in.received_bytes > 0
+    assert not Path("/run/c1").exists()  # nothing was opened

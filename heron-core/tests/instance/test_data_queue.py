@@ -1,0 +1,195 @@
+"""The queues between the two threads: nothing lost, nobody sleeps through a wake."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+
+import pytest
+
+from heron.clock import monotonic_s
+from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.wakeup import Wakeup
+
+pytestmark = pytest.mark.leaks_nothing
+
+_LONG_S = 30.0  # a sleeper that is not woken would take so long, and the test fail
+
+
+def pending(wakeup: Wakeup) -> bool:
+    return bool(select.select([wakeup.fd], [], [], 0)[0])
+
+
+def test_a_wake_before_the_sleep_ends_it_at_once() -> None:
+    """The classic lost wake-up: it comes between the last look and the sleep."""
+    sleeper = Sleeper()
+    for _ in range(3):
+        sleeper.prepare()
+        sleeper.wake()
+        started_s = monotonic_s()
+        sleeper.sleep(_LONG_S)
+        assert monotonic_s() - started_s < 5
+
+
+def test_a_wake_without_a_sleeper_is_forgotten() -> None:
+    """Only wakes after `prepare` count, so that an old one does not make the next sleep spin."""
+    sleeper = Sleeper()
+    sleeper.wake()
+    sleeper.prepare()
+    sleeper.cancel()
+    sleeper.wake()
+    sleeper.prepare()
+    started_s = monotonic_s()
+    sleeper.sleep(0.02)
+    assert monotonic_s() - started_s >= 0.015
+
+
+def test_many_wakers_do_no_harm() -> None:
+    """The gateway and the author's own threads may wake at the same moment."""
+    sleeper, stop = Sleeper(), threading.Event()
+    failures: list[BaseException] = []
+
+    def wake() -> None:
+        try:
+            while not stop.is_set():
+                sleeper.wake()
+        except BaseException as error:  # shown by the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=wake) for _ in range(2)]
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    for thread in threads:
+        thread.start()
+    for _ in range(1000):
+        sleeper.prepare()
+        sleeper.sleep(0.0002)
+    stop.set()
+    sys.setswitchinterval(interval_s)
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_late_release_is_not_an_error() -> None:
+    """A wake may find the lock free already, when an earlier one came late; the sleep ends all the same."""
+    sleeper = Sleeper()
+    sleeper.prepare()
+    sleeper._asleep = False  # an earlier wake has come as far as this
+    sleeper.prepare()
+    sleeper._lock.release()  # and goes on here
+    sleeper.wake()
+    sleeper.sleep(_LONG_S)
+
+
+def test_two_threads_pass_everything_in_order() -> None:
+    """The task thread sleeps whenever the queue is empty; no wake is missed over thousands of hand-overs."""
+    wakeup = Wakeup()
+    data_in = DataIn(wakeup, 1000)
+    got: list[bytes] = []
+    longest_s = 0.0
+
+    def task() -> None:
+        nonlocal longest_s
+        while len(got) < 5000:
+            item = data_in.get()
+            if isinstance(item, bytes):
+                got.append(item)
+                data_in.consume(len(item))
+            else:
+                started_s = monotonic_s()
+                data_in.wait(_LONG_S)
+                longest_s = max(longest_s, monotonic_s() - started_s)
+
+    thread = threading.Thread(target=task)
+    thread.start()
+    for number in range(5000):
+        data_in.put(b"%d" % number, 1)
+        if number % 7 == 0:
+            os.sched_yield()
+    thread.join(60)
+    assert got == [b"%d" % number for number in range(5000)]
+    assert longest_s < 5
+    wakeup.close()
+
+
+def test_consumption_is_told_when_the_queue_is_empty_or_a_quarter_of_the_window_is_free() -> None:
+    """Not for each frame: a wake of the gateway costs a system call and the interpreter lock."""
+    wakeup = Wakeup()
+    data_in = DataIn(wakeup, 1000)
+    for _ in range(4):
+        data_in.put(b"x" * 100, 100)
+    told = []
+    for _ in range(4):
+        wakeup.asleep = True
+        data_in.get()
+        data_in.consume(100)
+        told.append(pending(wakeup))
+        wakeup.drain()
+    assert told == [False, False, True, True]
+    assert (data_in.received_bytes, data_in.consumed_bytes, data_in.queued_bytes()) == (400, 400, 0)
+    wakeup.close()
+
+
+def test_commands_are_seen_only_at_the_head() -> None:
+    """They do not overtake data, and the runner may look without taking."""
+    data_in = DataIn(Wakeup(), 1000)
+    command = ReportSeen(1)
+    data_in.put(b"frame", 5)
+    data_in.put(command)
+    assert data_in.peek_command() is None
+    assert data_in.get() == b"frame"
+    assert data_in.peek_command() is command
+    assert data_in.get() is command
+    assert data_in.get() is None
+
+
+def test_data_out_is_bounded_and_wakes_who_waits_for_room() -> None:
+    """Two threads, a small limit: the producer never runs ahead by more than one flush, and never sleeps on."""
+    wakeup = Wakeup()
+    data_out = DataOut(wakeup, Sleeper(), 100)
+    most = 0
+    longest_s = 0.0
+
+    def task() -> None:
+        nonlocal most, longest_s
+        for _ in range(2000):
+            while not data_out.has_room():
+                started_s = monotonic_s()
+                data_out.wait_for_room(_LONG_S)
+                longest_s = max(longest_s, monotonic_s() - started_s)
+            data_out.put([b"x" * 30, b"y" * 10])
+            most = max(most, data_out.queued_bytes)
+
+    thread = threading.Thread(target=task)
+    thread.start()
+    sent = 0
+    deadline_s = monotonic_s() + 60
+    while sent < 2000 and monotonic_s() < deadline_s:
+        if data_out.items:
+            item = data_out.items.popleft()
+            assert not isinstance(item, Envelope)
+            data_out.sent(item[1])
+            sent += 1
+        else:
+            os.sched_yield()
+    thread.join(60)
+    assert sent == 2000
+    assert data_out.queued_bytes == 0
+    assert most < 100 + 40
+    assert longest_s < 5
+    wakeup.close()
+
+
+def test_control_messages_keep_their_place_and_take_no_room() -> None:
+    """A report of an end must come behind the data, whatever the queue's limit."""
+    data_out = DataOut(Wakeup(), Sleeper(), 10)
+    data_out.put([b"x" * 20])
+    data_out.put_control(Envelope(stop=pb.Stop()))
+    assert not data_out.has_room()
+    assert [type(item) for item in data_out.items] == [tuple, Envelope]
+    assert data_out.queued_bytes == 20

@@ -1,0 +1,258 @@
+"""Generated emits: every shape of stream, every grouping, and refusals that change nothing."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from heron.api.context import TopologyContext
+from heron.api.custom_grouping import ICustomGrouping
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.errors import EmitError
+from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.stream_routes import routes_of
+from heron.ipc.frame import parse_segment
+from heron.planner.key_group import key_group, owner
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TaskPlan, TopologyState
+
+SPOUT_TASK = 1
+CONSUMER_TASKS = (2, 3, 4)  # tasks 2 and 3 are in the spout's container, 4 is not
+
+
+class Chosen(ICustomGrouping):
+    """Sends a row to the tasks at the positions that its first value names."""
+
+    def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
+        return
+
+    def choose_tasks(self, values: Sequence[object]) -> list[int]:
+        positions = values[0] if values else (0,)
+        assert isinstance(positions, tuple)
+        return [CONSUMER_TASKS[position] if position < 3 else 99 for position in positions]
+
+
+def stream_of(*groupings: GroupingDefinition, arity: int = 1, batch_rows: int = 1000) -> OutStream:
+    """A stream with so many fields and a consumer for each grouping, all with tasks of their own by tens."""
+    fields = tuple(f"f{number}" for number in range(arity))
+    stream = StreamDefinition("default", fields)
+    consumers = [
+        ComponentDefinition(
+            f"bolt{number}",
+            ComponentKind.BOLT,
+            "m:B",
+            3,
+            inputs=(InputDefinition("spout", "default", grouping),),
+        )
+        for number, grouping in enumerate(groupings)
+    ]
+    spout = ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1, (stream,))
+    tasks = [TaskPlan(SPOUT_TASK, "spout", 0, 1)]
+    for number, consumer in enumerate(consumers):
+        tasks += [
+            TaskPlan(10 * number + task, consumer.name, index, 1 if task < 4 else 2)
+            for index, task in enumerate(CONSUMER_TASKS)
+        ]
+    topology = TopologyDefinition("t", (spout, *consumers))
+    plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tuple(tasks), ())
+    routes = routes_of(PlanIndex(plan), SPOUT_TASK, stream, lambda _consumer, _subscription: Chosen())
+    return OutStream(0, stream, routes, StreamOrigin(SPOUT_TASK, 0, 1, batch_rows, 100_000, 1_000_000))
+
+
+def rows_by_task(segments: Sequence[bytes], arity: int) -> dict[int, list[object]]:
+    found: dict[int, list[object]] = {}
+    for data in segments:
+        head = parse_segment(data, 0)
+        columns = pickle.loads(data[head.payload_start : head.end])
+        rows = list(zip(*columns, strict=True)) if arity else [()] * head.rows
+        for task in head.destinations:
+            found.setdefault(task, []).extend(rows)
+    return found
+
+
+def adder(stream: OutStream, ids: list[object] | None = None) -> Callable[..., None]:
+    return make_add(stream, lambda: None, ids=ids)
+
+
+ALL = GroupingDefinition(GroupingKind.ALL)
+
+
+@pytest.mark.parametrize("arity", [0, 1, 2, 3, 12])
+@pytest.mark.parametrize("as_list", [True, False])
+def test_every_arity_arrives_as_it_was_emitted(arity: int, as_list: bool) -> None:
+    """Lists and tuples alike, and what the user does to the list afterwards changes nothing."""
+    stream = stream_of(ALL, arity=arity)
+    add = adder(stream)
+    expected: list[tuple[object, ...]] = []
+    for number in range(5):
+        values: list[object] = [f"{number}-{position}" for position in range(arity)]
+        expected.append(tuple(values))
+        add(values if as_list else tuple(values))
+        values.clear()
+    assert rows_by_task(stream.flush(), arity) == dict.fromkeys(CONSUMER_TASKS, expected)
+    assert stream.flush() == []
+    assert stream.emitted == 5
+
+
+@pytest.mark.parametrize(
+    ("arity", "values"),
+    [(1, []), (1, ["a", "b"]), (2, ["a"]), (2, ["a", "b", "c"]), (0, ["a"]), (1, 5), (2, None), (1, "word")],
+)
+def test_wrong_values_are_refused_and_leave_no_trace(arity: int, values: object) -> None:
+    """The error names the stream and its fields; the log of the batch stays whole."""
+    grouping = GroupingDefinition(GroupingKind.FIELDS, ("f0",)) if arity else ALL
+    stream = stream_of(grouping, arity=arity)
+    add = adder(stream)
+    fine = tuple("x" for _ in range(arity))
+    add(fine)
+    with pytest.raises(EmitError, match=rf"stream 'default': emit of .* the stream declares {arity} fields"):
+        add(values)
+    add(fine)
+    assert sum(map(len, rows_by_task(stream.flush(), arity).values())) == 2 * (1 if arity else 3)
+
+
+def test_fields_go_to_the_owner_of_their_key() -> None:
+    """By one field, by several, in the order that the grouping names them, and to two consumers at once."""
+    stream = stream_of(
+        GroupingDefinition(GroupingKind.FIELDS, ("f1",)),
+        GroupingDefinition(GroupingKind.FIELDS, ("f2", "f0")),
+        arity=3,
+    )
+    add = adder(stream)
+    rows = [(f"a{number % 5}", number % 7, number) for number in range(200)]
+    for row in rows:
+        add(row)
+    found = rows_by_task(stream.flush(), 3)
+    for row in rows:
+        assert row in found[owner(key_group((row[1],), 1024), 1024, CONSUMER_TASKS)]
+        assert row in found[owner(key_group((row[2], row[0]), 1024), 1024, (12, 13, 14))]
+    assert sum(map(len, found.values())) == 400
+
+
+@pytest.mark.parametrize("kind", [GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY])
+@pytest.mark.parametrize("key", [["a", "list"], {1, 2}, object()])
+def test_a_key_that_cannot_be_grouped_by_is_refused_at_the_emit(kind: GroupingKind, key: object) -> None:
+    """Not a bare 'unhashable type': the message says which types there are; nothing of the row stays."""
+    stream = stream_of(GroupingDefinition(GroupingKind.FIELDS, ("f0",)), GroupingDefinition(kind, ("f1",)), arity=2)
+    add = adder(stream)
+    with pytest.raises(EmitError, match="cannot be grouped by"):
+        add(["fine", key])
+    add(["fine", "too"])
+    assert sum(map(len, rows_by_task(stream.flush(), 2).values())) == 2
+
+
+def test_a_custom_grouping_chooses() -> None:
+    """One task, several, one twice, none; a foreign task is refused by name."""
+    stream = stream_of(GroupingDefinition(GroupingKind.CUSTOM), arity=1)
+    add = adder(stream)
+    for positions in ((0,), (1, 2), (2, 2), ()):
+        add([positions])
+    with pytest.raises(EmitError, match=r"Chosen chose tasks \[99\], which are not of 'bolt0'"):
+        add([(0, 7)])
+    assert rows_by_task(stream.flush(), 1) == {2: [((0,),)], 3: [((1, 2),)], 4: [((1, 2),), ((2, 2),)]}
+    empty = stream_of(GroupingDefinition(GroupingKind.CUSTOM), arity=0)
+    adder(empty)([])
+    assert rows_by_task(empty.flush(), 0) == {2: [()]}
+
+
+def test_direct_rows_go_to_the_named_task_and_to_nobody_without_one() -> None:
+    """The general emit sets the task around the call."""
+    stream = stream_of(GroupingDefinition(GroupingKind.DIRECT), arity=1)
+    add = adder(stream)
+    stream.direct[0] = (3,)
+    add(["a"])
+    stream.direct[0] = ()
+    add(["b"])
+    assert rows_by_task(stream.flush(), 1) == {3: [("a",)]}
+
+
+def test_the_remaining_groupings() -> None:
+    """All to all, the lowest to the lowest, local first, and shuffle over every task."""
+    for kind, expected in (
+        (GroupingKind.LOWEST, {2: 60}),
+        (GroupingKind.LOCAL_OR_SHUFFLE, {2: 30, 3: 30}),
+        (GroupingKind.SHUFFLE, {2: 20, 3: 20, 4: 20}),
+        (GroupingKind.NONE, {2: 20, 3: 20, 4: 20}),
+    ):
+        stream = stream_of(GroupingDefinition(kind))
+        add = adder(stream)
+        for number in range(60):
+            add([number])
+        assert {task: len(rows) for task, rows in rows_by_task(stream.flush(), 1).items()} == expected, kind
+
+
+def test_a_batch_for_all_is_encoded_once() -> None:
+    """One segment with many destinations, whatever their number (design D3)."""
+    stream = stream_of(ALL, GroupingDefinition(GroupingKind.LOWEST))
+    adder(stream)(["a"])
+    (only,) = stream.flush()
+    assert parse_segment(only, 0).destinations == (2, 3, 4, 12)
+
+
+def test_a_stream_that_nobody_reads_counts_and_sends_nothing() -> None:
+    """Its emits are legal."""
+    stream = stream_of()
+    adder(stream)(["a"])
+    assert stream.flush() == []
+    assert stream.emitted == 1
+
+
+def test_a_full_log_overflows_at_once() -> None:
+    """A process() that emits a million rows must not gather them all."""
+    stream = stream_of(ALL, batch_rows=4)
+    sizes: list[int] = []
+
+    def overflow() -> None:
+        sizes.append(len(stream.rows))
+        stream.flush()
+
+    add = make_add(stream, overflow, ids=None)
+    for number in range(50):
+        add([number])
+    assert sizes[0] <= 4
+    assert sum(sizes) + len(stream.rows) == 50
+    assert max(sizes) <= stream.limit[0] == 12  # 4 rows for each of 3 destinations
+
+
+def test_ids_are_kept_where_somebody_asks_for_them() -> None:
+    """And only of emits that have one and succeed."""
+    ids: list[object] = []
+    stream = stream_of(ALL)
+    add = adder(stream, ids)
+    add(["a"], "id-a")
+    add(["b"])
+    with pytest.raises(EmitError):
+        add(["c", "d"], "id-c")
+    assert ids == ["id-a"]
+
+
+@pytest.mark.parametrize("signature", [SPOUT_SIGNATURE, BOLT_SIGNATURE])
+def test_the_quick_emit_passes_everything_else_on(signature: str) -> None:
+    """An equal but distinct name of the default stream included: the guard compares identity."""
+    stream = stream_of(ALL)
+    calls: list[tuple[object, ...]] = []
+
+    def slow(*arguments: object) -> list[int]:
+        calls.append(arguments)
+        return [7]
+
+    emit = make_emit(stream, lambda: None, slow, signature, ids=None)
+    assert emit(["a"]) is None
+    assert emit(["a"], stream="other") == [7]
+    assert emit(["a"], direct_task=3) == [7]
+    assert emit(["a"], need_task_ids=True) == [7]
+    assert emit(["a"], stream="".join(["def", "ault"])) == [7]
+    assert len(stream.rows) == 1
+    assert len(calls) == 4
+    assert calls[1][-2:] == (3, False)
+    assert calls[2][-2:] == (None, True)

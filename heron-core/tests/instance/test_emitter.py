@@ -1,0 +1,219 @@
+"""The output side of a task: streams, direct tasks, task ids, counts over plans, markers."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from heron.api.definition import StreamDefinition
+from heron.api.task_hook import EmitInfo, ITaskHook
+from heron.api.tuple import Tuple
+from heron.errors import EmitError
+from heron.instance.data_queue import DataOut, Sleeper
+from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
+from heron.instance.splitters import ChosenSplitter, ShuffleSplitter
+from heron.ipc.envelope import Envelope
+from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
+from heron.ipc.wakeup import Wakeup
+
+
+def origin_of(batch_rows: int = 1000) -> StreamOrigin:
+    return StreamOrigin(1, 5, 1, batch_rows, 100_000, 1_000_000)
+
+
+def whole(origin: StreamOrigin, name: str = "default", number: int = 0, *tasks: int) -> OutStream:
+    return OutStream(number, StreamDefinition(name, ("v",)), StreamRoutes(whole=tasks or (2,)), origin)
+
+
+def direct(origin: StreamOrigin, name: str = "direct") -> OutStream:
+    splitter = ChosenSplitter()
+    routes = StreamRoutes(splitters=(splitter,), direct_picks=(splitter.picks,), direct_tasks=frozenset({4, 5}))
+    return OutStream(1, StreamDefinition(name, ("v",)), routes, origin)
+
+
+def data_out(limit_bytes: int = 1_000_000) -> DataOut:
+    return DataOut(Wakeup(), Sleeper(), limit_bytes)
+
+
+def sent(out: DataOut) -> list[SegmentHead]:
+    heads = []
+    for item in out.items:
+        assert not isinstance(item, Envelope)
+        heads += [parse_segment(segment, 0) for segment in item[0]]
+    out.items.clear()
+    return heads
+
+
+def test_rows_wait_for_a_flush_and_go_in_one_item() -> None:
+    """One flush is one frame, whatever the number of streams and tasks (design D1)."""
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin), whole(origin, "other", 1, 6, 7)])
+    for number in range(3):
+        emitter.emit([number])
+    emitter.emit(["x"], stream="other")
+    assert emitter.pending_rows() == 4
+    assert not out.items
+    assert emitter.flush()
+    assert len(out.items) == 1
+    assert [(head.stream, head.rows, head.destinations) for head in sent(out)] == [(0, 3, (2,)), (1, 1, (6, 7))]
+    assert not emitter.flush()
+    assert not out.items
+
+
+def test_an_unknown_stream_is_refused_with_the_nearest_name() -> None:
+    """A typing error is the usual reason."""
+    emitter = BoltEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin, "words")])
+    with pytest.raises(EmitError, match=r"unknown stream 'word' .*'words'.*declared: 'words'"):
+        emitter.emit(["a"], stream="word")
+    with pytest.raises(EmitError, match="unknown stream 'default'"):
+        emitter.emit(["a"])
+
+
+def test_a_direct_task_must_be_one_of_a_direct_consumer() -> None:
+    """Else the tuple would vanish, or arrive where nobody expects it."""
+    out = data_out()
+    emitter = BoltEmitter(origin_of(), out)
+    emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
+    assert emitter.emit(["a"], stream="direct", direct_task=5, need_task_ids=True) == [5]
+    for stream, allowed in (("direct", r"\[4, 5\]"), ("default", r"\[\]")):
+        with pytest.raises(EmitError, match=f"direct_task 9 is not a task .*{allowed}"):
+            emitter.emit(["a"], stream=stream, direct_task=9)
+    assert emitter.emit(["b"], stream="direct", need_task_ids=True) == []
+    assert [head.destinations for head in sent(out)] == [(5,)]
+
+
+def test_task_ids_are_those_of_this_row() -> None:
+    """Also when rows wait from before, and when the log is full at every row."""
+    for batch_rows in (1, 1000):
+        out, origin = data_out(), origin_of(batch_rows)
+        emitter = SpoutEmitter(origin, out)
+        splitter = ShuffleSplitter((7, 8), 0)
+        emitter.set_streams(
+            [OutStream(0, StreamDefinition("default", ("v",)), StreamRoutes((2,), (splitter,)), origin)]
+        )
+        emitter.emit(["before"])
+        ids = [emitter.emit([number], need_task_ids=True) for number in range(4)]
+        assert ids == [[2, 8], [2, 7], [2, 8], [2, 7]]
+        assert emitter.emit(["after"]) is None
+
+
+def test_counts_go_on_over_a_new_plan() -> None:
+    """The metric is a counter, so it must not fall; streams may come and go."""
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin), whole(origin, "other", 1)])
+    for _ in range(3):
+        emitter.emit(["a"])
+    emitter.emit(["b"], stream="other")
+    emitter.set_streams([whole(origin, "default", 0, 9)])
+    assert len(sent(out)) == 2  # what was emitted under the old plan has left under it
+    emitter.emit(["c"])
+    assert (emitter.emitted("default"), emitter.emitted("other")) == (4, 1)
+    emitter.set_streams([whole(origin), whole(origin, "other", 1)])
+    emitter.emit(["d"], stream="other")
+    emitter.flush()
+    assert (emitter.emitted("default"), emitter.emitted("other")) == (4, 2)
+
+
+def test_a_rejected_row_is_named_and_the_others_go() -> None:
+    """Encoding happens at the flush; the emit that brought the row has long returned."""
+    rejected: list[tuple[str, object]] = []
+    origin = origin_of()
+    origin.rejected = lambda stream, row, _error: rejected.append((stream, row))
+    out = data_out()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin)])
+    bad = lambda: None  # noqa: E731  # a value that does not pickle
+    for value in ("a", bad, "b"):
+        emitter.emit([value])
+    emitter.flush()
+    assert rejected == [("default", bad)]
+    assert sum(head.rows for head in sent(out)) == 2
+
+
+def test_the_end_comes_behind_all_data() -> None:
+    """And goes to every task downstream, once, whatever their streams."""
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin)])
+    emitter.emit(["last"])
+    emitter.send_end((2, 3))
+    data, end = sent(out)
+    assert (data.kind, end.kind, end.stream) == (SegmentKind.TUPLES, SegmentKind.MARKER, Marker.END)
+    assert (end.destinations, end.source_task, end.incarnation) == ((2, 3), 1, 5)
+    emitter.send_end(())
+    assert not out.items
+
+
+def test_an_emit_waits_for_room() -> None:
+    """A process() that emits without end is held at the queue's limit until the gateway has sent."""
+    out, origin = data_out(limit_bytes=300), origin_of(batch_rows=1)
+    emitter = BoltEmitter(origin, out)
+    emitter.set_streams([whole(origin)])
+    most = 0
+
+    def gateway() -> None:
+        nonlocal most
+        for _ in range(100):
+            while not out.items:
+                pause.wait(0.0005)
+            most = max(most, out.queued_bytes)
+            item = out.items.popleft()
+            assert not isinstance(item, Envelope)
+            out.sent(item[1])
+
+    pause = threading.Event()
+    thread = threading.Thread(target=gateway)
+    thread.start()
+    for number in range(100):
+        emitter.emit([number])
+    thread.join(20)
+    assert not thread.is_alive()
+    assert most < 300 + 100
+
+
+class Watching(ITaskHook):
+    """Writes down what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[EmitInfo] = []
+
+    def emit(self, emit_info: EmitInfo) -> None:
+        self.seen.append(emit_info)
+
+
+def test_hooks_see_each_emit_and_switch_the_quick_one_off() -> None:
+    """The generated emit has no place for them."""
+    emitter = SpoutEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin)])
+    quick = emitter.specialised()
+    assert quick is not None
+    quick(["a"])
+    hook = Watching()
+    emitter.hooks = (hook,)
+    assert emitter.specialised() is None
+    emitter.emit(["b"])
+    assert [(info.values, info.stream_id) for info in hook.seen] == [(("b",), "default")]
+    assert emitter.emitted("default") == 2
+
+
+def test_without_a_default_stream_there_is_no_quick_emit() -> None:
+    """The general one names what there is."""
+    emitter = SpoutEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin, "words")])
+    assert emitter.specialised() is None
+
+
+def test_acks_fails_and_ends_are_noted() -> None:
+    """At most once they are counted and no more."""
+    bolt, spout = BoltEmitter(origin_of(), data_out()), SpoutEmitter(origin_of(), data_out())
+    first, second = Tuple(), Tuple()
+    bolt.ack(first)
+    bolt.fail(second)
+    assert (bolt.acked, bolt.failed) == ([first], [second])
+    spout.end()
+    assert spout.ending

@@ -1,0 +1,27 @@
+"""When a bolt has heard from all its upstream tasks."""
+
+from __future__ import annotations
+
+from heron.instance.marker_aligner import EndAligner
+
+
+def test_complete_when_every_upstream_task_has_ended() -> None:
+    """Doubled markers and those of strangers do not count."""
+    aligner = EndAligner(frozenset({1, 2, 3}))
+    for task_id in (1, 1, 9, 2, 2):
+        aligner.end(task_id)
+        assert not aligner.complete()
+    aligner.end(3)
+    assert aligner.complete()
+
+
+def test_a_new_plan_may_add_and_remove_upstream_tasks() -> None:
+    """What has ended stays ended: task ids are never used again."""
+    aligner = EndAligner(frozenset({1, 2}))
+    aligner.end(1)
+    aligner.set_upstream(frozenset({1}))
+    assert aligner.complete()
+    aligner.set_upstream(frozenset({1, 4}))
+    assert not aligner.complete()
+    aligner.end(4)
+    assert aligner.complete()

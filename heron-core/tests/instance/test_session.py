@@ -1,0 +1,191 @@
+"""The instance's side of a session: credit and sequence, also over a change of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import RemoteProtocolError
+from heron.instance.data_queue import DataIn, DataOut, Sleeper
+from heron.instance.session import Session
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, control_frame, parse_control
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    FrameKind,
+    credit_body,
+    frame_header,
+    parse_credit,
+    parse_frame_header,
+)
+from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.wakeup import Wakeup
+
+
+class Wire:
+    """Both ends of a session's socket; the far one is the test's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sockets = SocketContext()
+        self.near = self.sockets.channel_bound(f"ipc://{folder}/s")
+        self.far = self.sockets.channel_to(f"ipc://{folder}/s")
+        self.far.send(b"connected")  # a bound channel has nobody to send to before
+        assert self.near.wait(10)
+        self.near.receive()
+
+    def receive(self) -> bytes:
+        assert self.far.wait(10)
+        frame = self.far.receive()
+        assert frame is not None
+        return frame
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    made = Wire(tmp_path)
+    yield made
+    made.sockets.close()
+
+
+def queue_in() -> DataIn:
+    return DataIn(Wakeup(), 1000)
+
+
+def data(session: int, sequence: int, size: int = 100) -> bytes:
+    return frame_header(FrameKind.DATA, session, sequence) + b"x" * size
+
+
+def credit(session: int, released: int) -> bytes:
+    return frame_header(FrameKind.CREDIT, session, 0) + credit_body(0, released)
+
+
+def take(data_in: DataIn, count: int = 1) -> None:
+    for _ in range(count):
+        frame = data_in.get()
+        assert isinstance(frame, bytes)
+        data_in.consume(len(frame) - FRAME_HEADER_BYTES)
+
+
+def credit_of(wire: Wire) -> tuple[int, int]:
+    frame = wire.receive()
+    kind, session, _ = parse_frame_header(frame)
+    assert kind == FrameKind.CREDIT
+    return session, parse_credit(frame)[1]
+
+
+def silent(channel: Channel) -> bool:
+    return not channel.wait(0.03)
+
+
+def test_frames_queue_up_and_consumption_is_credited_once(wire: Wire) -> None:
+    """Credit says what the task thread is done with, not what arrived."""
+    data_in = queue_in()
+    session = Session(4, 1000, data_in)
+    for sequence in (1, 2, 3):
+        assert session.handle(data(4, sequence), data_in) is None
+    session.send_credit(wire.near, data_in)
+    assert silent(wire.far)
+    take(data_in, 2)
+    session.send_credit(wire.near, data_in)
+    session.send_credit(wire.near, data_in)
+    assert credit_of(wire) == (4, 200)
+    assert silent(wire.far)
+
+
+def test_a_new_session_is_not_credited_for_the_one_before(wire: Wire) -> None:
+    """The queue may still hold old frames; their bytes belong to a window that is gone."""
+    data_in = queue_in()
+    first = Session(4, 1000, data_in)
+    for sequence in (1, 2):
+        first.handle(data(4, sequence), data_in)
+    take(data_in)
+    second = Session(5, 1000, data_in)
+    second.handle(data(5, 1, 70), data_in)
+    take(data_in)
+    second.send_credit(wire.near, data_in)
+    assert silent(wire.far)
+    take(data_in)
+    second.send_credit(wire.near, data_in)
+    assert credit_of(wire) == (5, 70)
+
+
+def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> None:
+    """A report of an end is the last thing said, behind all data."""
+    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    for _ in range(3):
+        out.put([b"a" * 30, b"b" * 30])
+    out.put_control(Envelope(stop=pb.Stop(reason="end")))
+    session.pump(wire.near, out)
+    assert parse_frame_header(wire.receive()) == (FrameKind.DATA, 4, 1)
+    assert silent(wire.far)
+    assert out.queued_bytes == 120
+    for released, sequence in ((60, 2), (120, 3)):
+        session.handle(credit(4, released), data_in)
+        session.pump(wire.near, out)
+        frame = wire.receive()
+        assert parse_frame_header(frame) == (FrameKind.DATA, 4, sequence)
+        assert frame[FRAME_HEADER_BYTES:] == b"a" * 30 + b"b" * 30
+    assert parse_control(wire.receive()).stop.reason == "end"
+    assert out.queued_bytes == 0
+
+
+def test_what_was_not_sent_goes_in_the_next_session(wire: Wire) -> None:
+    """With a new window and new numbers."""
+    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    data_in = queue_in()
+    first = Session(4, 100, data_in)
+    for _ in range(2):
+        out.put([b"a" * 80])
+    first.pump(wire.near, out)
+    second = Session(5, 100, data_in)
+    second.pump(wire.near, out)
+    assert parse_frame_header(wire.receive()) == (FrameKind.DATA, 4, 1)
+    assert parse_frame_header(wire.receive()) == (FrameKind.DATA, 5, 1)
+    assert not out.items
+
+
+def test_control_frames_are_handed_on() -> None:
+    """The gateway reads them; they stand outside the sequence."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    frame = control_frame(Envelope(stop=pb.Stop()), 4)
+    assert session.handle(frame, data_in) is frame
+    session.handle(data(4, 1), data_in)
+    assert session.lost_frames == 0
+
+
+def test_a_gap_is_counted() -> None:
+    """Loss is an event, and the data behind it is still good."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    session.handle(data(4, 3), data_in)
+    assert session.lost_frames == 2
+    assert data_in.queued_bytes() == 100
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"\x02" + data(4, 1)[1:],
+        data(5, 1),
+        data(4, 0),
+        credit(4, 1),
+        credit(4, 0)[:-1],
+        credit(5, 0),
+        frame_header(FrameKind.ACK, 4, 1),
+        frame_header(99, 4, 1),
+        control_frame(Envelope(stop=pb.Stop()), 5),
+    ],
+)
+def test_what_breaks_the_rules_is_refused_and_queues_nothing(frame: bytes) -> None:
+    """The gateway ends the session on this error."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    with pytest.raises(RemoteProtocolError):
+        session.handle(frame, data_in)
+    assert data_in.get() is None

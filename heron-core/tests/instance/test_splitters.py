@@ -1,0 +1,159 @@
+"""Groupings: balance where nothing binds, the owner where a key does."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron.errors import EmitError
+from heron.instance import splitters
+from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
+from heron.planner.key_group import key_group, owner
+
+_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+TASKS = (11, 12, 13, 14)
+
+
+@_PROPERTY
+@given(flushes=st.lists(st.integers(0, 20), max_size=20), tasks=st.integers(1, 7), start=st.integers(0, 100))
+def test_shuffle_deals_evenly_over_any_flushes(flushes: list[int], tasks: int, start: int) -> None:
+    """Flushes of one row must be spread as well as large ones: no two tasks differ by more than one row."""
+    splitter = ShuffleSplitter(range(tasks), start)
+    counts = dict.fromkeys(range(tasks), 0)
+    for size in flushes:
+        rows: list[object] = list(range(size))
+        found: list[object] = []
+        for task, part in splitter.split(rows):
+            counts[task] += len(part)
+            assert part == sorted(part)  # type: ignore[type-var]  # numbers
+            found += part
+        assert sorted(found) == rows  # type: ignore[type-var]
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+KEYS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(),
+    st.binary(),
+    st.decimals(),
+    st.dates(),
+    st.datetimes(timezones=st.sampled_from([datetime.UTC, datetime.timezone(datetime.timedelta(hours=3)), None])),
+    st.uuids(),
+    st.tuples(st.integers(), st.text()),
+)
+
+
+@_PROPERTY
+@given(key=KEYS, groups=st.sampled_from([4, 1024]))
+def test_the_memo_gives_the_owner_of_the_keys_group(key: object, groups: int) -> None:
+    """At the first look and at every later one; numbers that compare equal share an entry and a group."""
+    memo = KeyMemo(TASKS, groups, single=True)
+    expected = memo.lists[owner(key_group((key,), groups), groups, TASKS)]
+    for _ in range(2):
+        try:
+            append = memo[key]
+        except TypeError:  # a signalling NaN has no hash
+            append = memo.place(key)
+        append("row")
+    assert expected == ["row", "row"]
+
+
+def test_keys_of_several_fields_are_tuples() -> None:
+    """The key of two fields is not the key of one field that holds a tuple."""
+    memo = KeyMemo(TASKS, 1024, single=False)
+    memo["a", 1]("row")
+    assert memo.lists[owner(key_group(("a", 1), 1024), 1024, TASKS)] == ["row"]
+
+
+@pytest.mark.parametrize("key", [["list"], {"a": 1}, object(), 1j, frozenset()])
+@pytest.mark.parametrize("memo_class", [KeyMemo, PartialKeyMemo])
+def test_other_types_are_refused_by_name(key: object, memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
+    """Whether or not they can be hashed, the author reads the same explanation."""
+    memo = memo_class(TASKS, 1024, single=True)
+    with pytest.raises(EmitError, match="cannot be grouped by"):
+        memo.place(key)
+
+
+def test_a_memo_begins_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory stays bounded with unbounded keys, and the answers stay the same."""
+    monkeypatch.setattr(splitters, "MEMO_LIMIT", 10)
+    memo, partial = KeyMemo(TASKS, 1024, single=True), PartialKeyMemo(TASKS, 1024, single=True)
+    for number in range(100):
+        memo[number](number)
+        partial[number](number)
+        assert len(memo) <= 10
+    for task, numbers in memo.lists.items():
+        assert all(owner(key_group((number,), 1024), 1024, TASKS) == task for number in numbers)
+    assert sum(map(len, partial.lists.values())) == 100
+
+
+def test_a_partial_key_uses_two_tasks_at_most_and_always_the_same() -> None:
+    """Its consumers merge two partial results a key, not more; restarts and other emitters choose the same two."""
+    keys = [f"key-{number}" for number in range(50)]
+    seen: dict[str, set[int]] = {key: set() for key in keys}
+    for _ in range(2):
+        memo = PartialKeyMemo(TASKS, 1024, single=True)
+        for _ in range(20):
+            for key in keys:
+                memo[key](key)
+        for task, rows in memo.lists.items():
+            for row in set(rows):
+                seen[str(row)].add(task)
+    assert all(len(tasks) <= 2 for tasks in seen.values())
+    assert sum(map(len, seen.values())) > 50
+
+
+def test_a_hot_partial_key_is_shared_evenly() -> None:
+    """What a fields grouping sends to one task is divided by two."""
+    memo = PartialKeyMemo(TASKS, 1024, single=True)
+    for number in range(1000):
+        memo["hot"](number)
+    sizes = sorted(len(rows) for rows in memo.lists.values())
+    assert sizes == [0, 0, 500, 500]
+
+
+def test_partial_keys_balance_a_skewed_load() -> None:
+    """The point of it: with one key in three hot, the fullest task has little more than the mean."""
+    memo = PartialKeyMemo(TASKS, 1024, single=True)
+    for number in range(9000):
+        memo["hot" if number % 3 == 0 else f"key-{number % 500}"](number)
+    counts = Counter({task: len(rows) for task, rows in memo.lists.items()})
+    assert max(counts.values()) < 1.1 * 9000 / 4
+
+
+def test_a_partial_key_with_one_task_has_no_choice() -> None:
+    """Parallelism 1 must not fail for want of a second task."""
+    memo = PartialKeyMemo((7,), 1024, single=True)
+    memo["a"]("row")
+    assert memo.lists == {7: ["row"]}
+
+
+@pytest.mark.parametrize("memo_class", [KeyMemo, PartialKeyMemo])
+def test_a_key_splitter_carries_rows_in_order(memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
+    """Each task sees its rows in the order of emission, and a flush leaves nothing behind."""
+    memo = memo_class(TASKS, 1024, single=True)
+    splitter = KeySplitter(memo)
+    for flush in range(3):
+        rows: list[object] = [f"{number}-{flush}" for number in range(100)]
+        splitter.picks += [memo[row] for row in rows]
+        parts = dict(splitter.split(rows))
+        assert sorted(row for part in parts.values() for row in part) == sorted(rows)  # type: ignore[type-var]
+        order = {row: number for number, row in enumerate(rows)}
+        assert all(part == sorted(part, key=order.__getitem__) for part in parts.values())
+        assert splitter.picks == []
+        assert not any(memo.lists.values())
+
+
+def test_chosen_rows_go_where_their_emit_said() -> None:
+    """To several tasks, one, or none."""
+    splitter = ChosenSplitter()
+    splitter.picks += [(1, 2), (), (2,)]
+    assert dict(splitter.split(["a", "b", "c"])) == {1: ["a"], 2: ["a", "c"]}
+    assert splitter.picks == []

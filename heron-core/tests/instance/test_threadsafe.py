@@ -1,0 +1,62 @@
+"""The collector for the author's own threads."""
+
+from __future__ import annotations
+
+import threading
+
+from heron.api.tuple import Tuple
+from heron.instance.data_queue import Sleeper
+from heron.instance.threadsafe import QueuedCollector, QueuedTarget
+
+
+class Calls:
+    """The component's methods, writing down who called them from where."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, object, int]] = []
+
+    def emit(self, values: object, **_rest: object) -> None:
+        self.made.append(("emit", values, threading.get_ident()))
+
+    def ack(self, tup: Tuple) -> None:
+        self.made.append(("ack", tup, threading.get_ident()))
+
+    def fail(self, tup: Tuple) -> None:
+        raise ValueError(tup)
+
+
+def collector() -> tuple[QueuedCollector, Calls]:
+    target, calls = QueuedTarget(), Calls()
+    target.emit, target.ack, target.fail = calls.emit, calls.ack, calls.fail
+    return QueuedCollector(target, Sleeper()), calls
+
+
+def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
+    """The component's own state needs no locks."""
+    queued, calls = collector()
+    tup = Tuple()
+    values = ["a"]
+
+    def other() -> None:
+        queued.emit(values)
+        values[0] = "changed"
+        queued.ack(tup)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert calls.made == []
+    queued.drain(lambda _error: None)
+    me = threading.get_ident()
+    assert calls.made == [("emit", ("a",), me), ("ack", tup, me)]
+
+
+def test_a_call_that_fails_does_not_stop_those_behind_it() -> None:
+    """It is shown and counted like any failure of user code."""
+    queued, calls = collector()
+    failures: list[Exception] = []
+    queued.fail(Tuple())
+    queued.emit(["after"])
+    queued.drain(failures.append)
+    assert [type(error) for error in failures] == [ValueError]
+    assert [name for name, _, _ in calls.made] == ["emit"]

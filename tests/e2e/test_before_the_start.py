@@ -1,0 +1,33 @@
+"""What the real command refuses, with exit code 2 and nothing changed (the rest is with `heron.submit`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+# A full file system, as far as it can be had without being root: no file may become larger than 1 KiB.
+NO_SPACE = ("sh", "-c", 'ulimit -f 2; exec "$0" "$@"')
+
+
+def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
+    """What was written until then is removed; not even a folder for logs stays."""
+    run = sandbox.start("steady.py", wrapper=NO_SPACE)
+    assert run.wait() == 2, run.spoken
+    assert "steady.tar.gz: cannot be written: " in run.stderr
+    assert "free or allow the space" in run.stderr
+    assert not sandbox.leftovers()
+    assert not sandbox.log_text()
+
+
+def test_a_file_that_does_not_import_names_its_line(sandbox: Sandbox) -> None:
+    """The author's place, not the engine's; and Python's own bytecode is not left in the author's folder."""
+    folder = sandbox.root / "author"
+    folder.mkdir()
+    file = folder / "words.py"
+    file.write_text("import heron.api\nimport nowhere_to_be_found\n", encoding="utf-8")
+    run = sandbox.run(file)
+    assert run.process.returncode == 2
+    assert f"{file}:2: ModuleNotFoundError: No module named 'nowhere_to_be_found'" in run.stderr, run.spoken
+    assert not sandbox.leftovers()

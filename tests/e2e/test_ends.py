@@ -1,0 +1,103 @@
+"""However a run ends, it says so by its exit code and its report, and nothing is left of it within five seconds."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+GONE_S = 5.0
+
+
+def started(sandbox: Sandbox, *options: str) -> HeronRun:
+    """A run whose tuples flow."""
+    run = sandbox.start("steady.py", *options)
+    run.until((run.out / "progress").exists, "tuples")
+    return run
+
+
+@pytest.mark.parametrize("to", ["the command", "its process group"])
+def test_ctrl_c_stops_the_run_cleanly_and_only_once(sandbox: Sandbox, to: str) -> None:
+    """Exit code 130, and a second Ctrl-C while it stops neither hurts nor hurries; a terminal sends it to the group."""
+    run = started(sandbox)
+    send = os.killpg if to == "its process group" else os.kill
+    send(run.process.pid, signal.SIGINT)
+    run.until(lambda: not run.processes("instance") or run.process.poll() is not None, "the instances leave")
+    if run.process.poll() is None:
+        send(run.process.pid, signal.SIGINT)
+    assert run.wait(GONE_S) == 130, run.spoken
+    assert run.report().state == "killed"
+    assert run.stderr.count("interrupted") == 1, run.spoken
+    assert "Traceback" not in run.stdout + run.stderr
+    assert not sandbox.leftovers()
+
+
+def test_a_timeout_kills_the_run_and_fails(sandbox: Sandbox) -> None:
+    """Exit code 1: the topology did not finish. The report has what was counted until then."""
+    run = started(sandbox, "--timeout", "7")
+    assert run.wait(20.0) == 1, run.spoken
+    report = run.report()
+    assert report.state == "killed"
+    assert 7 <= report.elapsed_s < 12
+    assert report.components["count"].executed > 0
+    assert "its --timeout is up" in run.stderr
+    assert not sandbox.leftovers()
+
+
+def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
+    """While the author's file is still being loaded."""
+    file = sandbox.root / "slow.py"
+    file.write_text("import pathlib, time\npathlib.Path('loading').touch()\ntime.sleep(60)\n", encoding="utf-8")
+    run = sandbox.start(file)
+    run.until((sandbox.root / "loading").exists, "the file being loaded")
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait(GONE_S) == 130, run.spoken
+    assert "nothing was started" in run.stderr
+    assert not sandbox.leftovers()
+
+
+@pytest.mark.parametrize("role", ["command", "supervisor"])
+def test_whoever_holds_the_run_together_may_be_killed(sandbox: Sandbox, role: str) -> None:
+    """kill -9 of `heron run` or of its supervisor: all processes go; what is left in files, the next run removes."""
+    run = started(sandbox)
+    if role == "command":
+        run.process.kill()
+        run.process.wait()
+    else:
+        run.the("supervisor").kill()
+        assert run.wait(20.0) == 1, run.spoken
+        assert run.report().state == "failed"
+        assert not sandbox.leftovers()
+    wait_until(lambda: not processes_or_temporary(sandbox), GONE_S, "nothing running")
+
+    again = sandbox.start("steady.py")
+    (again.out / "stop").touch()
+    again.finished()
+    assert ("removed what was left" in again.stderr) == (role == "command"), again.spoken
+
+
+def processes_or_temporary(sandbox: Sandbox) -> list[str]:
+    """Processes, sockets and temporary files that are there."""
+    return [each for each in sandbox.leftovers() if each.startswith(("process", "temporary"))]
+
+
+def test_two_topologies_run_at_once_and_a_name_only_once(sandbox: Sandbox) -> None:
+    """Another name is another topology with results of its own; the same name is refused while it is running."""
+    first = sandbox.start("steady.py")
+    second = sandbox.start("steady.py", args=("--name", "unsteady"))
+    for run in (first, second):
+        run.until((run.out / "progress").exists, "tuples")
+    third = sandbox.run("steady.py")
+    assert third.process.returncode == 2, third.spoken
+    assert "topology 'steady' is already running (id steady-" in third.stderr
+    assert "stop it, or give this one another name" in third.stderr
+    for run in (first, second):
+        (run.out / "stop").touch()
+    assert {run.finished().topology for run in (first, second)} == {"steady", "unsteady"}

@@ -1,0 +1,49 @@
+"""Processes die at random, several at once, for as long as it takes to be believed: `./dev chaos`."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from heron.clock import monotonic_s
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+KILLING_S = 40.0
+ROLES = ("instance", "instance", "stmgr", "stmgr", "metricsmgr", "tmanager", "executor")
+# Whoever dies so often would be given up otherwise, as it should be.
+PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0")
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed: int) -> None:
+    """Whatever dies in whichever moment, also while others come back: in the end all tasks end, and nothing is left."""
+    chance = random.Random(seed)
+    run = sandbox.start("steady.py", *PATIENT)
+    run.until((run.out / "progress").exists, "tuples")
+    deadline_s = monotonic_s() + KILLING_S
+    pause = threading.Event()
+    killed: list[str] = []
+    while monotonic_s() < deadline_s:
+        for role in chance.sample(ROLES, chance.choice((1, 1, 2, 3))):
+            found = run.processes(role)
+            if found:
+                victim = chance.choice(found)
+                with contextlib.suppress(psutil.Error):
+                    killed.append(" ".join(victim.cmdline()[-1].split("/")[-2:]))
+                    victim.kill()
+        pause.wait(chance.uniform(0.05, 2.0))
+        assert run.process.poll() is None, f"{killed}\n{run.spoken}"
+    (run.out / "stop").touch()
+    try:
+        run.finished(60.0)
+    except AssertionError as error:
+        raise AssertionError(f"killed: {killed}\n{error}") from None  # noqa: EM102

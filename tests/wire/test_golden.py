@@ -1,0 +1,365 @@
+"""The bytes of wire version 1, pinned: a change that alters one of these files needs a new wire version.
+
+``python tests/wire/test_golden.py`` writes the files that are missing; it never changes one that is there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.instance.batch_codec import decode_columns
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    WIRE_VERSION,
+    Encoding,
+    FrameKind,
+    Marker,
+    OptionTag,
+    SegmentHead,
+    SegmentKind,
+    credit_body,
+    frame_header,
+    marker_segment,
+    option,
+    parse_credit,
+    parse_frame_header,
+    parse_segment,
+    retargeted,
+    segment,
+    segment_routes,
+)
+from heron.ipc.status import ComponentStatus, Culprit, TaskStatus, TopologyStatus, decode_status, encode_status
+from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+
+GOLDEN = Path(__file__).parent / "golden"
+SESSION = 0x01020304
+
+TASK_REPORT = pb.TaskReport(
+    task_id=5, incarnation=65537, phase=pb.TASK_PHASE_FAILED, error="no", totals=pb.MetricsPublish(topology="words")
+)
+METRICS = pb.MetricsPublish(
+    topology="words",
+    container_id=2,
+    process="count-5",
+    incarnation=65537,
+    component="count",
+    task_id=5,
+    at_s=1_700_000_000.5,
+    metrics=[
+        pb.Metric(
+            name="emit-count",
+            kind="counter",
+            unit="tuples",
+            value=12.0,
+            labels=[pb.Label(name="stream", value="default")],
+        ),
+        pb.Metric(
+            name="execute-latency",
+            kind="histogram",
+            unit="s",
+            histogram=pb.Histogram(bounds=[0.1, 1.0], counts=[3, 2, 1], total=4.25),
+        ),
+    ],
+    events=[
+        pb.Event(
+            id="e-1",
+            name="user-error",
+            at_s=1_700_000_000.25,
+            subject="task-5",
+            cause="e-0",
+            attributes=[pb.Label(name="message", value="no")],
+        )
+    ],
+)
+
+CONTROL: dict[str, Envelope] = {
+    body_of(envelope): envelope
+    for envelope in (
+        Envelope(
+            instance_hello=pb.InstanceHello(
+                task_id=5, incarnation=65537, endpoint="ipc:///run/c2/i5-65537-1", pid=4711, wire_version=1
+            )
+        ),
+        Envelope(
+            instance_welcome=pb.InstanceWelcome(session=SESSION, window_bytes=2**20, grant_bytes=2**20, ended=True)
+        ),
+        Envelope(epoch=7, plan=pb.Plan(version=3, document=b'{"format":1}')),
+        Envelope(task_report=TASK_REPORT),
+        Envelope(epoch=7, task_report_seen=pb.TaskReportSeen(task_id=5, phase=pb.TASK_PHASE_ENDED)),
+        Envelope(epoch=7, stop=pb.Stop(reason="the topology is finished")),
+        Envelope(pressure=pb.Pressure(task_id=5, container_id=2, on=True, buffered_bytes=9_000_000)),
+        Envelope(peer_hello=pb.PeerHello(container_id=1, incarnation=65536, session=3, wire_version=1)),
+        Envelope(peer_welcome=pb.PeerWelcome(container_id=2, incarnation=65537, session=3, window_bytes=2**20)),
+        Envelope(
+            stmgr_hello=pb.StmgrHello(
+                container_id=2,
+                incarnation=65537,
+                endpoint="ipc:///run/c2/p65537",
+                host="here",
+                pid=4712,
+                tasks=[TASK_REPORT],
+            )
+        ),
+        Envelope(heartbeat=pb.Heartbeat(container_id=2, incarnation=65537)),
+        Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=1, pid=4710)),
+        Envelope(
+            process_report=pb.ProcessReport(
+                container_id=2,
+                process="count-5",
+                task_id=5,
+                incarnation=65537,
+                phase=pb.PROCESS_PHASE_DIED,
+                reason="signal 9",
+                restarts=1,
+            )
+        ),
+        Envelope(location_request=pb.LocationRequest(process="stmgr")),
+        Envelope(tmanager_location=pb.TManagerLocation(endpoint="ipc:///run/c0/t65536", epoch=7)),
+        Envelope(metrics_publish=METRICS),
+        Envelope(status_request=pb.StatusRequest(request_id=9)),
+        Envelope(epoch=7, status_reply=pb.StatusReply(request_id=9, document=b"{}")),
+        Envelope(change_state=pb.ChangeState(request_id=10, state="paused")),
+        Envelope(epoch=7, done=pb.Done(request_id=10)),
+        Envelope(epoch=7, refused=pb.Refused(request_id=10, reason="no")),
+    )
+}
+
+TUPLES = segment(
+    (6, 9),
+    b"payload",
+    kind=SegmentKind.TUPLES,
+    encoding=Encoding.MSGPACK,
+    stream=2,
+    plan_version=3,
+    source_task=5,
+    incarnation=65537,
+    rows=2,
+    options=option(OptionTag.ROOTS, bytes(range(16)))
+    + option(OptionTag.KEYS, bytes(range(16, 32)))
+    + option(OptionTag.EVENT_TIMES, bytes(range(32, 48)))
+    + option(OptionTag.BATCH_KEY, bytes(range(48, 56)))
+    + option(999, b"?"),
+)
+
+
+def marker(kind: Marker, value: int) -> bytes:
+    return marker_segment((6, 9), kind, value, plan_version=3, source_task=5, incarnation=65537)
+
+
+FRAMES: dict[str, bytes] = {
+    "frame-data-empty": frame_header(FrameKind.DATA, SESSION, 2**40 + 1),
+    "frame-data-two-segments": frame_header(FrameKind.DATA, SESSION, 8) + TUPLES + marker(Marker.END, 0),
+    "frame-credit": frame_header(FrameKind.CREDIT, SESSION, 0) + credit_body(6, 2**40 + 5),
+    "segment-tuples": TUPLES,
+    "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
+    "segment-no-destination": segment(
+        (),
+        b"",
+        kind=SegmentKind.TUPLES,
+        encoding=Encoding.NONE,
+        stream=0,
+        plan_version=0,
+        source_task=0,
+        incarnation=0,
+        rows=0,
+    ),
+    "marker-end": marker(Marker.END, 0),
+    "marker-plan": marker(Marker.PLAN, 4),
+    "marker-checkpoint": marker(Marker.CHECKPOINT, 17),
+    "marker-watermark": marker(Marker.WATERMARK, -1_700_000_000_000_000),
+}
+
+TOPOLOGY = TopologyDefinition(
+    "words",
+    (
+        ComponentDefinition(
+            "word",
+            ComponentKind.SPOUT,
+            "words:WordSpout",
+            2,
+            (StreamDefinition("default", ("word",)), StreamDefinition("errors", ("line", "reason"))),
+            config={"path": "/data", "limit": None},
+        ),
+        ComponentDefinition(
+            "count",
+            ComponentKind.BOLT,
+            "words:CountBolt",
+            1,
+            (),
+            (
+                InputDefinition("word", "default", GroupingDefinition(GroupingKind.FIELDS, ("word",))),
+                InputDefinition(
+                    "word", "errors", GroupingDefinition(GroupingKind.CUSTOM, (), "words:Mine", {"modulus": 2})
+                ),
+            ),
+        ),
+    ),
+    {"topology.key.groups": 64},
+)
+_RESOURCE = Resource(1.0, 2**30, 2**31)
+PACKING = PackingPlan(
+    "roundrobin-1",
+    (
+        ContainerPlan(1, (InstancePlan("word", 1, 0, _RESOURCE), InstancePlan("count", 3, 0, _RESOURCE)), _RESOURCE),
+        ContainerPlan(2, (InstancePlan("word", 2, 1, _RESOURCE),), _RESOURCE),
+    ),
+    last_task_id=3,
+)
+PHYSICAL = PhysicalPlan(
+    version=3,
+    epoch=7,
+    topology_id="words-1",
+    topology=TOPOLOGY,
+    state=TopologyState.RUNNING,
+    tasks=(TaskPlan(1, "word", 0, 1), TaskPlan(2, "word", 1, 2), TaskPlan(3, "count", 0, 1)),
+    stmgrs=(StreamManagerLocation(1, 65536, "ipc:///run/c1/p65536", "here", 11),),
+)
+STATUS = TopologyStatus(
+    topology="words",
+    topology_id="words-1",
+    state="running",
+    started_at_s=1_700_000_000.5,
+    plan_version=3,
+    first_tuple_at_s=1_700_000_001.0,
+    components=(ComponentStatus("count", "bolt", 1, executed=12, latency_s=0.001),),
+    tasks=(TaskStatus(3, "count", 1, "running", 65536),),
+    backpressure=(Culprit(3, "count", 1, 1_700_000_002.0),),
+    errors=("no",),
+)
+DOCUMENTS: dict[str, bytes] = {
+    "topology": encode(TOPOLOGY),
+    "packing-plan": encode(PACKING),
+    "physical-plan": encode(PHYSICAL),
+    "status": encode_status(STATUS),
+}
+
+COLUMNS: list[list[object]] = [
+    ["a", "ü", None, True],
+    [1, -(2**70), 1.5, b"\x00"],
+    [Decimal("1.20"), datetime.date(2024, 2, 29), ("x", 1), [{"k": "v"}]],
+]
+
+FILES: dict[str, bytes] = (
+    {f"control-{name.replace('_', '-')}.bin": control_frame(each, SESSION) for name, each in CONTROL.items()}
+    | {f"{name}.bin": data for name, data in FRAMES.items()}
+    | {f"{name}.json": data for name, data in DOCUMENTS.items()}
+)
+
+
+def read(name: str) -> bytes:
+    return (GOLDEN / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_this_version_writes_the_pinned_bytes(name: str) -> None:
+    """On every interpreter and with every protobuf runtime that is supported."""
+    assert FILES[name] == read(name)
+
+
+def test_every_file_is_of_a_sample_and_every_message_has_one() -> None:
+    """A message without a file would be free to change."""
+    assert {path.name for path in GOLDEN.iterdir()} == {*FILES, "payload-pickle.bin"}
+    assert set(CONTROL) == {field.name for field in Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}
+
+
+@pytest.mark.parametrize("name", sorted(CONTROL))
+def test_control_messages_decode(name: str) -> None:
+    """Field by field what was written."""
+    frame = read(f"control-{name.replace('_', '-')}.bin")
+    assert parse_frame_header(frame) == (FrameKind.CONTROL, SESSION, 0)
+    assert parse_control(frame) == CONTROL[name]
+
+
+def test_data_frames_decode() -> None:
+    """Header, cuts, heads, options, payload."""
+    assert WIRE_VERSION == 1
+    assert parse_frame_header(read("frame-data-empty.bin")) == (FrameKind.DATA, SESSION, 2**40 + 1)
+    frame = read("frame-data-two-segments.bin")
+    assert parse_frame_header(frame) == (FrameKind.DATA, SESSION, 8)
+    cuts = list(segment_routes(frame))
+    assert [destinations for _, _, destinations in cuts] == [(6, 9), (6, 9)]
+    head = parse_segment(frame, cuts[0][0])
+    assert (cuts[0][0], head.end) == (FRAME_HEADER_BYTES, cuts[0][1])
+    assert _fixed(head) == (SegmentKind.TUPLES, Encoding.MSGPACK, 2, 3, 5, 65537, 2)
+    assert frame[head.payload_start : head.end] == b"payload"
+    assert {tag: bytes(value) for tag, value in head.options.items()} == {
+        OptionTag.ROOTS: bytes(range(16)),
+        OptionTag.KEYS: bytes(range(16, 32)),
+        OptionTag.EVENT_TIMES: bytes(range(32, 48)),
+        OptionTag.BATCH_KEY: bytes(range(48, 56)),
+        999: b"?",
+    }
+
+
+def test_a_retargeted_segment_decodes() -> None:
+    """Only length and destinations differ."""
+    before, after = read("segment-tuples.bin"), read("segment-tuples-retargeted.bin")
+    head = parse_segment(after, 0)
+    assert head.destinations == (9,)
+    assert len(after) == len(before) - 4
+    assert after[head.payload_start :] == before[parse_segment(before, 0).payload_start :]
+    assert _fixed(head) == _fixed(parse_segment(before, 0))
+
+
+def _fixed(head: SegmentHead) -> tuple[int, ...]:
+    fixed = (head.kind, head.encoding, head.stream, head.plan_version)
+    return (*fixed, head.source_task, head.incarnation, head.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"),
+    [
+        ("end", Marker.END, 0),
+        ("plan", Marker.PLAN, 4),
+        ("checkpoint", Marker.CHECKPOINT, 17),
+        ("watermark", Marker.WATERMARK, -1_700_000_000_000_000),
+    ],
+)
+def test_markers_decode(name: str, kind: Marker, value: int) -> None:
+    """Kind in the stream field, value in eight bytes, no rows."""
+    data = read(f"marker-{name}.bin")
+    head = parse_segment(data, 0)
+    assert _fixed(head) == (SegmentKind.MARKER, Encoding.NONE, kind, 3, 5, 65537, 0)
+    assert int.from_bytes(data[head.payload_start : head.end], "little", signed=True) == value
+
+
+def test_credit_decodes() -> None:
+    """Task and total."""
+    assert parse_credit(read("frame-credit.bin")) == (6, 2**40 + 5)
+
+
+def test_documents_decode() -> None:
+    """What the state manager keeps must be read by later versions."""
+    assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
+    assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
+    assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
+    assert decode_status(read("status.json")) == STATUS
+
+
+def test_a_pickled_payload_decodes() -> None:
+    """Pinned for reading only: what pickle writes may differ from one Python to the next."""
+    assert decode_columns(read("payload-pickle.bin"), 4) == COLUMNS
+
+
+if __name__ == "__main__":
+    for missing, content in (FILES | {"payload-pickle.bin": pickle.dumps(COLUMNS, 5)}).items():
+        if not (GOLDEN / missing).exists():
+            (GOLDEN / missing).write_bytes(content)
