@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import StateError, known
+from heron.ipc.keys import Speaker, TopologyKeys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec
 from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.spi.scheduler import ContainerSpec
@@ -52,9 +53,14 @@ def container_processes(container_id: int, packing: PackingPlan) -> tuple[Contai
 
 
 def role_spec(
-    process: ContainerProcess, container: ContainerSpec, task_ids: tuple[int, ...], incarnation: int, package_dir: Path
+    process: ContainerProcess,
+    container: ContainerSpec,
+    keys: TopologyKeys,
+    task_ids: tuple[int, ...],
+    incarnation: int,
+    package_dir: Path,
 ) -> RoleSpec:
-    """What the process is told; `task_ids` are all tasks of the container."""
+    """What the process is told, and of the keys what it needs; `task_ids` are all tasks of the container."""
     if process.instance is not None:
         return InstanceSpec(
             topology=container.topology,
@@ -78,6 +84,8 @@ def role_spec(
             run_dir=container.run_dir,
             log_dir=container.log_dir,
             task_ids=task_ids,
+            keys=keys.connecting_as(Speaker.MEMBER),
+            peer_keys=keys.listening_to(Speaker.MEMBER),
             settings=container.settings,
         )
     if process.role == "tmanager":
@@ -88,6 +96,7 @@ def role_spec(
             run_dir=container.run_dir,
             log_dir=container.log_dir,
             statemgr=container.statemgr,
+            keys=keys.listening_to(*Speaker),
             settings=container.settings,
             hooks=container.hooks,
         )
@@ -97,6 +106,7 @@ def role_spec(
         incarnation=incarnation,
         run_dir=container.run_dir,
         log_dir=container.log_dir,
+        keys=keys.connecting_as(Speaker.MEMBER),
         sinks=container.sinks,
         settings=container.settings,
     )

@@ -19,6 +19,7 @@ from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of
+from heron.ipc.keys import Speaker, TopologyKeys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -60,6 +61,7 @@ class ExecutorHost:
     """What an executor stands on."""
 
     spec: ContainerSpec
+    keys: TopologyKeys
     settings: EngineSettings
     reactor: Reactor
     sockets: SocketContext
@@ -90,6 +92,7 @@ class Executor:
             reactor,
             host.sockets,
             endpoint,
+            keys=host.keys.connecting_as(Speaker.MEMBER),
             process="executor",
             on_connect=self._say_hello,
             on_envelope=self._handle,
@@ -147,7 +150,8 @@ class Executor:
         number = self._incarnation(name)
         spec_file = host.workspace.path / f"{name}.json"
         try:
-            write_spec(spec_file, role_spec(process, host.spec, self._task_ids, number, host.workspace.package_dir))
+            package_dir = host.workspace.package_dir
+            write_spec(spec_file, role_spec(process, host.spec, host.keys, self._task_ids, number, package_dir))
             pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
         except (OSError, HeronError) as error:
             self._died(ChildEnd(name, 1, str(error)))

@@ -11,6 +11,7 @@ from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorHost, RoleCommand
 from heron.executor.workspace import Workspace
+from heron.ipc.keys import TopologyKeys, decode_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import ThreadedHooks
@@ -67,12 +68,13 @@ def _run(
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology))
+    keys = _keys(statemgr, spec.topology)
     if spec.container_id > 0:
         workspace.fetch_package(spec.package_uri, spec.uploader)
     reactor = Reactor()
-    sockets = SocketContext()
+    sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
-    host = ExecutorHost(spec, settings, reactor, sockets, statemgr, workspace, hooks)
+    host = ExecutorHost(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks)
     executor = Executor(host, processes, command)
 
     def look_at_signals() -> None:
@@ -94,14 +96,23 @@ def _run(
 
 
 def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
-    node = statemgr.get(NodeKind.PACKING_PLAN, topology)
+    value = _required(statemgr, NodeKind.PACKING_PLAN, topology, "packing plan")
+    return decode_packing_plan(value, f"packing plan of {topology!r}")
+
+
+def _keys(statemgr: StateManager, topology: str) -> TopologyKeys:
+    return decode_keys(_required(statemgr, NodeKind.KEYS, topology, "keys"), topology)
+
+
+def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) -> bytes:
+    node = statemgr.get(kind, topology)
     if node is None:
         msg = (
-            f"topology {topology!r} has no packing plan in the state manager; it was killed, or the state manager "
+            f"topology {topology!r} has no {what} in the state manager; it was killed, or the state manager "
             "has another root than the command that submitted it"
         )
         raise StateError(msg)
-    return decode_packing_plan(node.value, f"packing plan of {topology!r}")
+    return node.value
 
 
 def main(signals: Signals) -> int:

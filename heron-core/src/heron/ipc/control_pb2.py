@@ -24,17 +24,17 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heron/ipc/control.proto\x12\nheron.wire\"\xb5\x08\n\x08\x45nvelope\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\x33\n\x0einstance_hello\x18\n \x01(\x0b\x32\x19.heron.wire.InstanceHelloH\x00\x12\x37\n\x10instance_welcome\x18\x0b \x01(\x0b\x32\x1b.heron.wire.InstanceWelcomeH\x00\x12 \n\x04plan\x18\x0c \x01(\x0b\x32\x10.heron.wire.PlanH\x00\x12-\n\x0btask_report\x18\r \x01(\x0b\x32\x16.heron.wire.TaskReportH\x00\x12\x36\n\x10task_report_seen\x18\x0e \x01(\x0b\x32\x1a.heron.wire.TaskReportSeenH\x00\x12 \n\x04stop\x18\x0f \x01(\x0b\x32\x10.heron.wire.StopH\x00\x12(\n\x08pressure\x18\x10 \x01(\x0b\x32\x14.heron.wire.PressureH\x00\x12+\n\npeer_hello\x18\x14 \x01(\x0b\x32\x15.heron.wire.PeerHelloH\x00\x12/\n\x0cpeer_welcome\x18\x15 \x01(\x0b\x32\x17.heron.wire.PeerWelcomeH\x00\x12 \n\x04loss\x18\x16 \x01(\x0b\x32\x10.heron.wire.LossH\x00\x12-\n\x0bstmgr_hello\x18\x1e \x01(\x0b\x32\x16.heron.wire.StmgrHelloH\x00\x12*\n\theartbeat\x18\x1f \x01(\x0b\x32\x15.heron.wire.HeartbeatH\x00\x12\x33\n\x0e\x65xecutor_hello\x18  \x01(\x0b\x32\x19.heron.wire.ExecutorHelloH\x00\x12\x33\n\x0eprocess_report\x18! \x01(\x0b\x32\x19.heron.wire.ProcessReportH\x00\x12\x37\n\x10location_request\x18( \x01(\x0b\x32\x1b.heron.wire.LocationRequestH\x00\x12\x39\n\x11tmanager_location\x18) \x01(\x0b\x32\x1c.heron.wire.TManagerLocationH\x00\x12\x35\n\x0fmetrics_publish\x18\x32 \x01(\x0b\x32\x1a.heron.wire.MetricsPublishH\x00\x12\x33\n\x0estatus_request\x18< \x01(\x0b\x32\x19.heron.wire.StatusRequestH\x00\x12/\n\x0cstatus_reply\x18= \x01(\x0b\x32\x17.heron.wire.StatusReplyH\x00\x12/\n\x0c\x63hange_state\x18> \x01(\x0b\x32\x17.heron.wire.ChangeStateH\x00\x12 \n\x04\x64one\x18? \x01(\x0b\x32\x10.heron.wire.DoneH\x00\x12&\n\x07refused\x18\x46 \x01(\x0b\x32\x13.heron.wire.RefusedH\x00\x42\x06\n\x04\x62ody\"j\n\rInstanceHello\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\r\x12\x14\n\x0cwire_version\x18\x05 \x01(\r\"\\\n\x0fInstanceWelcome\x12\x0f\n\x07session\x18\x01 \x01(\r\x12\x14\n\x0cwindow_bytes\x18\x02 \x01(\x04\x12\x13\n\x0bgrant_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x65nded\x18\x04 \x01(\x08\")\n\x04Plan\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x10\n\x08\x64ocument\x18\x02 \x01(\x0c\"\x93\x01\n\nTaskReport\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12$\n\x05phase\x18\x03 \x01(\x0e\x32\x15.heron.wire.TaskPhase\x12\r\n\x05\x65rror\x18\x04 \x01(\t\x12*\n\x06totals\x18\x05 \x01(\x0b\x32\x1a.heron.wire.MetricsPublish\"G\n\x0eTaskReportSeen\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12$\n\x05phase\x18\x02 \x01(\x0e\x32\x15.heron.wire.TaskPhase\"\x16\n\x04Stop\x12\x0e\n\x06reason\x18\x01 \x01(\t\"U\n\x08Pressure\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x14\n\x0c\x63ontainer_id\x18\x02 \x01(\r\x12\n\n\x02on\x18\x03 \x01(\x08\x12\x16\n\x0e\x62uffered_bytes\x18\x04 \x01(\x04\"]\n\tPeerHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0f\n\x07session\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\"_\n\x0bPeerWelcome\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0f\n\x07session\x18\x03 \x01(\r\x12\x14\n\x0cwindow_bytes\x18\x04 \x01(\x04\"\x17\n\x04Loss\x12\x0f\n\x07task_id\x18\x01 \x01(\r\"\x8b\x01\n\nStmgrHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0b\n\x03pid\x18\x05 \x01(\r\x12%\n\x05tasks\x18\x06 \x03(\x0b\x32\x16.heron.wire.TaskReport\"6\n\tHeartbeat\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\"C\n\rExecutorHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0b\n\x03pid\x18\x03 \x01(\r\"\xa7\x01\n\rProcessReport\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x0f\n\x07process\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\r\x12\x13\n\x0bincarnation\x18\x04 \x01(\r\x12\'\n\x05phase\x18\x05 \x01(\x0e\x32\x18.heron.wire.ProcessPhase\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x10\n\x08restarts\x18\x07 \x01(\r\"\"\n\x0fLocationRequest\x12\x0f\n\x07process\x18\x01 \x01(\t\"3\n\x10TManagerLocation\x12\x10\n\x08\x65ndpoint\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\":\n\tHistogram\x12\x0e\n\x06\x62ounds\x18\x01 \x03(\x01\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x04\x12\r\n\x05total\x18\x03 \x01(\x01\"\x8e\x01\n\x06Metric\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\x01\x12(\n\thistogram\x18\x05 \x01(\x0b\x32\x15.heron.wire.Histogram\x12!\n\x06labels\x18\x06 \x03(\x0b\x32\x11.heron.wire.Label\"v\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04\x61t_s\x18\x03 \x01(\x01\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\r\n\x05\x63\x61use\x18\x05 \x01(\t\x12%\n\nattributes\x18\x06 \x03(\x0b\x32\x11.heron.wire.Label\"\xd8\x01\n\x0eMetricsPublish\x12\x10\n\x08topology\x18\x01 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x02 \x01(\r\x12\x0f\n\x07process\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\r\x12\x11\n\tcomponent\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\r\x12\x0c\n\x04\x61t_s\x18\x07 \x01(\x01\x12#\n\x07metrics\x18\x08 \x03(\x0b\x32\x12.heron.wire.Metric\x12!\n\x06\x65vents\x18\t \x03(\x0b\x32\x11.heron.wire.Event\"#\n\rStatusRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\"3\n\x0bStatusReply\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x10\n\x08\x64ocument\x18\x02 \x01(\x0c\"0\n\x0b\x43hangeState\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\r\n\x05state\x18\x02 \x01(\t\"\x1a\n\x04\x44one\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\"-\n\x07Refused\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t*l\n\tTaskPhase\x12\x1a\n\x16TASK_PHASE_UNSPECIFIED\x10\x00\x12\x16\n\x12TASK_PHASE_RUNNING\x10\x01\x12\x15\n\x11TASK_PHASE_FAILED\x10\x02\x12\x14\n\x10TASK_PHASE_ENDED\x10\x03*|\n\x0cProcessPhase\x12\x1d\n\x19PROCESS_PHASE_UNSPECIFIED\x10\x00\x12\x19\n\x15PROCESS_PHASE_STARTED\x10\x01\x12\x16\n\x12PROCESS_PHASE_DIED\x10\x02\x12\x1a\n\x16PROCESS_PHASE_GIVEN_UP\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17heron/ipc/control.proto\x12\nheron.wire\"\xb5\x08\n\x08\x45nvelope\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\x33\n\x0einstance_hello\x18\n \x01(\x0b\x32\x19.heron.wire.InstanceHelloH\x00\x12\x37\n\x10instance_welcome\x18\x0b \x01(\x0b\x32\x1b.heron.wire.InstanceWelcomeH\x00\x12 \n\x04plan\x18\x0c \x01(\x0b\x32\x10.heron.wire.PlanH\x00\x12-\n\x0btask_report\x18\r \x01(\x0b\x32\x16.heron.wire.TaskReportH\x00\x12\x36\n\x10task_report_seen\x18\x0e \x01(\x0b\x32\x1a.heron.wire.TaskReportSeenH\x00\x12 \n\x04stop\x18\x0f \x01(\x0b\x32\x10.heron.wire.StopH\x00\x12(\n\x08pressure\x18\x10 \x01(\x0b\x32\x14.heron.wire.PressureH\x00\x12+\n\npeer_hello\x18\x14 \x01(\x0b\x32\x15.heron.wire.PeerHelloH\x00\x12/\n\x0cpeer_welcome\x18\x15 \x01(\x0b\x32\x17.heron.wire.PeerWelcomeH\x00\x12 \n\x04loss\x18\x16 \x01(\x0b\x32\x10.heron.wire.LossH\x00\x12-\n\x0bstmgr_hello\x18\x1e \x01(\x0b\x32\x16.heron.wire.StmgrHelloH\x00\x12*\n\theartbeat\x18\x1f \x01(\x0b\x32\x15.heron.wire.HeartbeatH\x00\x12\x33\n\x0e\x65xecutor_hello\x18  \x01(\x0b\x32\x19.heron.wire.ExecutorHelloH\x00\x12\x33\n\x0eprocess_report\x18! \x01(\x0b\x32\x19.heron.wire.ProcessReportH\x00\x12\x37\n\x10location_request\x18( \x01(\x0b\x32\x1b.heron.wire.LocationRequestH\x00\x12\x39\n\x11tmanager_location\x18) \x01(\x0b\x32\x1c.heron.wire.TManagerLocationH\x00\x12\x35\n\x0fmetrics_publish\x18\x32 \x01(\x0b\x32\x1a.heron.wire.MetricsPublishH\x00\x12\x33\n\x0estatus_request\x18< \x01(\x0b\x32\x19.heron.wire.StatusRequestH\x00\x12/\n\x0cstatus_reply\x18= \x01(\x0b\x32\x17.heron.wire.StatusReplyH\x00\x12/\n\x0c\x63hange_state\x18> \x01(\x0b\x32\x17.heron.wire.ChangeStateH\x00\x12 \n\x04\x64one\x18? \x01(\x0b\x32\x10.heron.wire.DoneH\x00\x12&\n\x07refused\x18\x46 \x01(\x0b\x32\x13.heron.wire.RefusedH\x00\x42\x06\n\x04\x62ody\"j\n\rInstanceHello\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\r\x12\x14\n\x0cwire_version\x18\x05 \x01(\r\"\\\n\x0fInstanceWelcome\x12\x0f\n\x07session\x18\x01 \x01(\r\x12\x14\n\x0cwindow_bytes\x18\x02 \x01(\x04\x12\x13\n\x0bgrant_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x65nded\x18\x04 \x01(\x08\")\n\x04Plan\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x10\n\x08\x64ocument\x18\x02 \x01(\x0c\"\x93\x01\n\nTaskReport\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12$\n\x05phase\x18\x03 \x01(\x0e\x32\x15.heron.wire.TaskPhase\x12\r\n\x05\x65rror\x18\x04 \x01(\t\x12*\n\x06totals\x18\x05 \x01(\x0b\x32\x1a.heron.wire.MetricsPublish\"G\n\x0eTaskReportSeen\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12$\n\x05phase\x18\x02 \x01(\x0e\x32\x15.heron.wire.TaskPhase\"\x16\n\x04Stop\x12\x0e\n\x06reason\x18\x01 \x01(\t\"U\n\x08Pressure\x12\x0f\n\x07task_id\x18\x01 \x01(\r\x12\x14\n\x0c\x63ontainer_id\x18\x02 \x01(\r\x12\n\n\x02on\x18\x03 \x01(\x08\x12\x16\n\x0e\x62uffered_bytes\x18\x04 \x01(\x04\"t\n\tPeerHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0f\n\x07session\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x15\n\rframes_before\x18\x05 \x01(\x04\"_\n\x0bPeerWelcome\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0f\n\x07session\x18\x03 \x01(\r\x12\x14\n\x0cwindow_bytes\x18\x04 \x01(\x04\"\x17\n\x04Loss\x12\x0f\n\x07task_id\x18\x01 \x01(\r\"\x8b\x01\n\nStmgrHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0b\n\x03pid\x18\x05 \x01(\r\x12%\n\x05tasks\x18\x06 \x03(\x0b\x32\x16.heron.wire.TaskReport\"6\n\tHeartbeat\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\"C\n\rExecutorHello\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0b\n\x03pid\x18\x03 \x01(\r\"\xa7\x01\n\rProcessReport\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\r\x12\x0f\n\x07process\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\r\x12\x13\n\x0bincarnation\x18\x04 \x01(\r\x12\'\n\x05phase\x18\x05 \x01(\x0e\x32\x18.heron.wire.ProcessPhase\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x10\n\x08restarts\x18\x07 \x01(\r\"\"\n\x0fLocationRequest\x12\x0f\n\x07process\x18\x01 \x01(\t\"3\n\x10TManagerLocation\x12\x10\n\x08\x65ndpoint\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\":\n\tHistogram\x12\x0e\n\x06\x62ounds\x18\x01 \x03(\x01\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x04\x12\r\n\x05total\x18\x03 \x01(\x01\"\x8e\x01\n\x06Metric\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\x01\x12(\n\thistogram\x18\x05 \x01(\x0b\x32\x15.heron.wire.Histogram\x12!\n\x06labels\x18\x06 \x03(\x0b\x32\x11.heron.wire.Label\"v\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04\x61t_s\x18\x03 \x01(\x01\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\r\n\x05\x63\x61use\x18\x05 \x01(\t\x12%\n\nattributes\x18\x06 \x03(\x0b\x32\x11.heron.wire.Label\"\xd8\x01\n\x0eMetricsPublish\x12\x10\n\x08topology\x18\x01 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x02 \x01(\r\x12\x0f\n\x07process\x18\x03 \x01(\t\x12\x13\n\x0bincarnation\x18\x04 \x01(\r\x12\x11\n\tcomponent\x18\x05 \x01(\t\x12\x0f\n\x07task_id\x18\x06 \x01(\r\x12\x0c\n\x04\x61t_s\x18\x07 \x01(\x01\x12#\n\x07metrics\x18\x08 \x03(\x0b\x32\x12.heron.wire.Metric\x12!\n\x06\x65vents\x18\t \x03(\x0b\x32\x11.heron.wire.Event\"#\n\rStatusRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\"3\n\x0bStatusReply\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x10\n\x08\x64ocument\x18\x02 \x01(\x0c\"0\n\x0b\x43hangeState\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\r\n\x05state\x18\x02 \x01(\t\"\x1a\n\x04\x44one\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\"-\n\x07Refused\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t*l\n\tTaskPhase\x12\x1a\n\x16TASK_PHASE_UNSPECIFIED\x10\x00\x12\x16\n\x12TASK_PHASE_RUNNING\x10\x01\x12\x15\n\x11TASK_PHASE_FAILED\x10\x02\x12\x14\n\x10TASK_PHASE_ENDED\x10\x03*|\n\x0cProcessPhase\x12\x1d\n\x19PROCESS_PHASE_UNSPECIFIED\x10\x00\x12\x19\n\x15PROCESS_PHASE_STARTED\x10\x01\x12\x16\n\x12PROCESS_PHASE_DIED\x10\x02\x12\x1a\n\x16PROCESS_PHASE_GIVEN_UP\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heron.ipc.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKPHASE']._serialized_start=3238
-  _globals['_TASKPHASE']._serialized_end=3346
-  _globals['_PROCESSPHASE']._serialized_start=3348
-  _globals['_PROCESSPHASE']._serialized_end=3472
+  _globals['_TASKPHASE']._serialized_start=3261
+  _globals['_TASKPHASE']._serialized_end=3369
+  _globals['_PROCESSPHASE']._serialized_start=3371
+  _globals['_PROCESSPHASE']._serialized_end=3495
   _globals['_ENVELOPE']._serialized_start=40
   _globals['_ENVELOPE']._serialized_end=1117
   _globals['_INSTANCEHELLO']._serialized_start=1119
@@ -52,41 +52,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PRESSURE']._serialized_start=1611
   _globals['_PRESSURE']._serialized_end=1696
   _globals['_PEERHELLO']._serialized_start=1698
-  _globals['_PEERHELLO']._serialized_end=1791
-  _globals['_PEERWELCOME']._serialized_start=1793
-  _globals['_PEERWELCOME']._serialized_end=1888
-  _globals['_LOSS']._serialized_start=1890
-  _globals['_LOSS']._serialized_end=1913
-  _globals['_STMGRHELLO']._serialized_start=1916
-  _globals['_STMGRHELLO']._serialized_end=2055
-  _globals['_HEARTBEAT']._serialized_start=2057
-  _globals['_HEARTBEAT']._serialized_end=2111
-  _globals['_EXECUTORHELLO']._serialized_start=2113
-  _globals['_EXECUTORHELLO']._serialized_end=2180
-  _globals['_PROCESSREPORT']._serialized_start=2183
-  _globals['_PROCESSREPORT']._serialized_end=2350
-  _globals['_LOCATIONREQUEST']._serialized_start=2352
-  _globals['_LOCATIONREQUEST']._serialized_end=2386
-  _globals['_TMANAGERLOCATION']._serialized_start=2388
-  _globals['_TMANAGERLOCATION']._serialized_end=2439
-  _globals['_LABEL']._serialized_start=2441
-  _globals['_LABEL']._serialized_end=2477
-  _globals['_HISTOGRAM']._serialized_start=2479
-  _globals['_HISTOGRAM']._serialized_end=2537
-  _globals['_METRIC']._serialized_start=2540
-  _globals['_METRIC']._serialized_end=2682
-  _globals['_EVENT']._serialized_start=2684
-  _globals['_EVENT']._serialized_end=2802
-  _globals['_METRICSPUBLISH']._serialized_start=2805
-  _globals['_METRICSPUBLISH']._serialized_end=3021
-  _globals['_STATUSREQUEST']._serialized_start=3023
-  _globals['_STATUSREQUEST']._serialized_end=3058
-  _globals['_STATUSREPLY']._serialized_start=3060
-  _globals['_STATUSREPLY']._serialized_end=3111
-  _globals['_CHANGESTATE']._serialized_start=3113
-  _globals['_CHANGESTATE']._serialized_end=3161
-  _globals['_DONE']._serialized_start=3163
-  _globals['_DONE']._serialized_end=3189
-  _globals['_REFUSED']._serialized_start=3191
-  _globals['_REFUSED']._serialized_end=3236
+  _globals['_PEERHELLO']._serialized_end=1814
+  _globals['_PEERWELCOME']._serialized_start=1816
+  _globals['_PEERWELCOME']._serialized_end=1911
+  _globals['_LOSS']._serialized_start=1913
+  _globals['_LOSS']._serialized_end=1936
+  _globals['_STMGRHELLO']._serialized_start=1939
+  _globals['_STMGRHELLO']._serialized_end=2078
+  _globals['_HEARTBEAT']._serialized_start=2080
+  _globals['_HEARTBEAT']._serialized_end=2134
+  _globals['_EXECUTORHELLO']._serialized_start=2136
+  _globals['_EXECUTORHELLO']._serialized_end=2203
+  _globals['_PROCESSREPORT']._serialized_start=2206
+  _globals['_PROCESSREPORT']._serialized_end=2373
+  _globals['_LOCATIONREQUEST']._serialized_start=2375
+  _globals['_LOCATIONREQUEST']._serialized_end=2409
+  _globals['_TMANAGERLOCATION']._serialized_start=2411
+  _globals['_TMANAGERLOCATION']._serialized_end=2462
+  _globals['_LABEL']._serialized_start=2464
+  _globals['_LABEL']._serialized_end=2500
+  _globals['_HISTOGRAM']._serialized_start=2502
+  _globals['_HISTOGRAM']._serialized_end=2560
+  _globals['_METRIC']._serialized_start=2563
+  _globals['_METRIC']._serialized_end=2705
+  _globals['_EVENT']._serialized_start=2707
+  _globals['_EVENT']._serialized_end=2825
+  _globals['_METRICSPUBLISH']._serialized_start=2828
+  _globals['_METRICSPUBLISH']._serialized_end=3044
+  _globals['_STATUSREQUEST']._serialized_start=3046
+  _globals['_STATUSREQUEST']._serialized_end=3081
+  _globals['_STATUSREPLY']._serialized_start=3083
+  _globals['_STATUSREPLY']._serialized_end=3134
+  _globals['_CHANGESTATE']._serialized_start=3136
+  _globals['_CHANGESTATE']._serialized_end=3184
+  _globals['_DONE']._serialized_start=3186
+  _globals['_DONE']._serialized_end=3212
+  _globals['_REFUSED']._serialized_start=3214
+  _globals['_REFUSED']._serialized_end=3259
 # @@protoc_insertion_point(module_scope)

@@ -154,16 +154,18 @@ class Pressure(_message.Message):
     def __init__(self, task_id: _Optional[int] = ..., container_id: _Optional[int] = ..., on: bool = ..., buffered_bytes: _Optional[int] = ...) -> None: ...
 
 class PeerHello(_message.Message):
-    __slots__ = ("container_id", "incarnation", "session", "wire_version")
+    __slots__ = ("container_id", "incarnation", "session", "wire_version", "frames_before")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_BEFORE_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     session: int
     wire_version: int
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., session: _Optional[int] = ..., wire_version: _Optional[int] = ...) -> None: ...
+    frames_before: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., session: _Optional[int] = ..., wire_version: _Optional[int] = ..., frames_before: _Optional[int] = ...) -> None: ...
 
 class PeerWelcome(_message.Message):
     __slots__ = ("container_id", "incarnation", "session", "window_bytes")

@@ -1,4 +1,7 @@
-"""Names of the sockets of a run: ipc paths in its 0700 directory."""
+"""Names of the sockets within a container: ipc paths in the run's 0700 directory.
+
+What crosses containers has no name: it listens at a free port, and says where (`heron.ipc.socket.GuardedHub`).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,7 @@ __all__ = [
     "executor_endpoint",
     "instance_endpoint",
     "metricsmgr_endpoint",
-    "peer_endpoint",
     "registration_endpoint",
-    "tmanager_endpoint",
 ]
 
 PATH_LIMIT_BYTES = 107
@@ -57,16 +58,6 @@ def metricsmgr_endpoint(run_dir: Path, container_id: int) -> str:
 def registration_endpoint(run_dir: Path, container_id: int) -> str:
     """Where a stream manager hears of its instances, whatever its incarnation."""
     return f"ipc://{container_dir(run_dir, container_id)}/stmgr"
-
-
-def peer_endpoint(run_dir: Path, container_id: int, incarnation: int) -> str:
-    """Where one incarnation of a stream manager hears its peers."""
-    return f"ipc://{container_dir(run_dir, container_id)}/p{incarnation}"
-
-
-def tmanager_endpoint(run_dir: Path, container_id: int, incarnation: int) -> str:
-    """Where one incarnation of a topology manager serves everybody."""
-    return f"ipc://{container_dir(run_dir, container_id)}/t{incarnation}"
 
 
 def instance_endpoint(run_dir: Path, container_id: int, task_id: int, incarnation: int, attempt: int) -> str:

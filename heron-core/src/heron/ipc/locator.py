@@ -8,6 +8,7 @@ from collections.abc import Callable
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.keys import ClientKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
 
@@ -15,12 +16,15 @@ __all__ = ["TManagerChannel"]
 
 _log = logging.getLogger(__name__)
 
+_RECONNECT_S = 0.1  # who is refused asks again, but not without pause
+
 
 class TManagerChannel:
     """A channel to the present topology manager, whoever that is.
 
-    `on_connect` is called with each new one; `on_envelope` with what it says, if its epoch is not older than the
-    newest seen (an older one is a deposed leader's: refused and counted in `refused`).
+    `on_connect` is called with each new one, and again when the connection to it was broken, as it then knows this
+    process no more; `on_envelope` with what it says, if its epoch is not older than the newest seen (an older one is a
+    deposed leader's: refused and counted in `refused`).
     """
 
     def __init__(
@@ -29,12 +33,14 @@ class TManagerChannel:
         sockets: SocketContext,
         executor_endpoint: str,
         *,
+        keys: ClientKeys,
         process: str,
         on_connect: Callable[[], None],
         on_envelope: Callable[[Envelope], None],
     ) -> None:
         self._reactor = reactor
         self._sockets = sockets
+        self._keys = keys
         self._on_connect = on_connect
         self._on_envelope = on_envelope
         self._endpoint = ""
@@ -66,16 +72,35 @@ class TManagerChannel:
     def _locate(self, location: pb.TManagerLocation) -> None:
         if location.epoch < self._epoch or location.endpoint == self._endpoint:
             return
+        self._disconnect()
+        self._endpoint = location.endpoint
+        self._epoch = location.epoch
+        if location.endpoint:
+            self._connect()
+
+    def _connect(self) -> None:
+        channel = self._channel = self._sockets.client_of(self._endpoint, keys=self._keys)
+        self._reactor.on_readable(channel, self._read)
+        self._reactor.on_disconnect(channel, lambda: self._broken(channel))
+        self._on_connect()
+
+    def _broken(self, channel: Channel) -> None:
+        if channel is self._channel:
+            self._read()  # its last words
+        if channel is self._channel:
+            self._disconnect()
+            endpoint = self._endpoint
+            self._reactor.after(_RECONNECT_S, lambda: self._again(endpoint))
+
+    def _again(self, endpoint: str) -> None:
+        if self._channel is None and endpoint and endpoint == self._endpoint:
+            self._connect()
+
+    def _disconnect(self) -> None:
         if self._channel is not None:
             self._reactor.forget(self._channel)
             self._channel.close()
             self._channel = None
-        self._endpoint = location.endpoint
-        self._epoch = location.epoch
-        if location.endpoint:
-            self._channel = self._sockets.client_of(location.endpoint)
-            self._reactor.on_readable(self._channel, self._read)
-            self._on_connect()
 
     def _read(self) -> None:
         while self._channel is not None and (frame := self._channel.receive()) is not None:

@@ -6,6 +6,7 @@ __all__ = [
     "ACK_COUNT",
     "BACKPRESSURE",
     "COMPLETE_LATENCY",
+    "CONNECTIONS_REFUSED",
     "CPU_SECONDS",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
@@ -31,5 +32,6 @@ OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the 
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
+CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

@@ -10,6 +10,7 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError, StateUnavailableError
 from heron.ipc.control_pb2 import ChangeState, Envelope, StatusRequest
 from heron.ipc.envelope import body_of, control_frame, parse_control
+from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
 
@@ -17,12 +18,15 @@ __all__ = ["TManagerClient"]
 
 
 class TManagerClient:
-    """Asks the topology manager at an endpoint. Not thread-safe; a context manager."""
+    """Asks the topology manager at an endpoint. Not thread-safe; a context manager.
 
-    def __init__(self, endpoint: str) -> None:
+    With a reader's keys it may look, with the control keys it may also change.
+    """
+
+    def __init__(self, endpoint: str, keys: ClientKeys) -> None:
         self._endpoint = endpoint
         self._context = SocketContext()
-        self._channel = self._context.client_of(endpoint)
+        self._channel = self._context.client_of(endpoint, keys=keys)
         self._requests = itertools.count(1)
 
     def status(self, timeout_s: float) -> TopologyStatus:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import zmq
 
 from heron.clock import Clock, SystemClock
-from heron.ipc.socket import Channel, Hub, Inbox
+from heron.ipc.socket import Channel, GuardedHub, Hub, Inbox
 from heron.ipc.wakeup import Wakeup
 
 __all__ = ["Reactor", "Timer"]
@@ -64,6 +64,12 @@ class Reactor:
         self._poller.register(monitor, zmq.POLLIN)
         self._calls[monitor] = drain
 
+    def guard(self, hub: GuardedHub) -> None:
+        """Answers whoever connects to a hub on the network, and counts those who are not let in."""
+        for source in (hub.gate.requests, hub.gate.events):
+            self._poller.register(source, zmq.POLLIN)
+            self._calls[source] = hub.serve
+
     def pause(self, source: Channel) -> None:
         """Leaves a source unread for now; `resume` ends that."""
         if source.raw in self._poller:
@@ -78,6 +84,8 @@ class Reactor:
         keys: list[object] = [source if isinstance(source, int) else source.raw]
         if isinstance(source, Channel) and source.monitored is not None:
             keys.append(source.monitored)
+        if isinstance(source, GuardedHub):
+            keys += [source.gate.requests, source.gate.events]
         for key in keys:
             if key in self._poller:
                 self._poller.unregister(key)

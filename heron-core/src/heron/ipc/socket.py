@@ -1,7 +1,11 @@
-"""ZeroMQ behind four small classes; nothing outside `heron.ipc` knows that it is ZeroMQ.
+"""ZeroMQ behind a few small classes; nothing outside `heron.ipc` knows that it is ZeroMQ.
 
 Queues of ZeroMQ count messages and are unlimited here: what bounds memory is the byte credit of the links above
 (`heron.ipc.credit`). Only `Push` is limited, because what it carries may be dropped, counted.
+
+Sockets are files in the run directory, which only its owner may enter, or they are on the network: then they are
+encrypted and both sides have proved their keys (`heron.ipc.keys`). There is no third kind: a network address without
+keys is refused here.
 """
 
 from __future__ import annotations
@@ -9,22 +13,34 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import zmq
+from zmq.utils import z85
 
+from heron.clock import monotonic_s
 from heron.errors import HeronError
+from heron.ipc.gate import DOMAIN, HANDSHAKE_S, Gate
+from heron.ipc.keys import ClientKeys, ServerKeys, Speaker
+from heron.ipc.network import listen_endpoint
 
-__all__ = ["Channel", "Hub", "Inbox", "Push", "SocketContext"]
+__all__ = ["Channel", "GuardedHub", "Hub", "Inbox", "Push", "SocketContext"]
 
 _MONITORED = int(zmq.EVENT_DISCONNECTED)
 _RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
+_RECONNECT_MAX_MS = 1000  # on the network, where it doubles: who is not there may be gone for good
+_NETWORK = "tcp://"
+_PINGS = 3  # in the time after which a silent link counts as broken
 _PUSH_LIMIT = 1000  # records of metrics that wait for a metrics manager; a few seconds' worth of a busy container
 
 
 class SocketContext:
-    """One per process or per thread that owns sockets; closing it closes them all."""
+    """One per process or per thread that owns sockets; closing it closes them all.
 
-    def __init__(self, *, max_frame_bytes: int = -1) -> None:
+    A link on the network whose other side has not answered for `link_timeout_s` is broken; it is made anew.
+    """
+
+    def __init__(self, *, max_frame_bytes: int = -1, link_timeout_s: float = 15.0) -> None:
         self._context = zmq.Context()
         self._max_frame_bytes = max_frame_bytes
+        self._link_timeout_s = link_timeout_s
         self._held: list[zmq.Socket[bytes]] = []  # the library holds them weakly, and complains of a forgotten one
 
     def channel_bound(self, endpoint: str) -> Channel:
@@ -39,12 +55,20 @@ class SocketContext:
         _connect(socket, endpoint)
         return Channel(socket)
 
-    def client_of(self, endpoint: str, identity: bytes = b"", *, eager: bool = True) -> Channel:
+    def client_of(
+        self, endpoint: str, identity: bytes = b"", *, eager: bool = True, keys: ClientKeys | None = None
+    ) -> Channel:
         """A channel to a hub; the hub knows it by `identity`, or by one of its own making.
 
-        What is sent before the hub is there waits for it, unless `eager` is off: then it is dropped.
+        What is sent before the hub is there waits for it, unless `eager` is off: then it is dropped. `keys` are for
+        a hub on the network.
+
+        Raises:
+            HeronError: when the endpoint is not one, or is on the network and there are no keys.
         """
         socket = self._open(zmq.DEALER)
+        if keys is not None and endpoint.startswith(_NETWORK):
+            self._secure_client(socket, endpoint, keys)
         socket.setsockopt(zmq.IMMEDIATE, 0 if eager else 1)
         if identity:
             socket.setsockopt(zmq.IDENTITY, identity)
@@ -57,6 +81,28 @@ class SocketContext:
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         _bind(socket, endpoint)
         return Hub(socket)
+
+    def guarded_hub(self, host: str, keys: ServerKeys) -> GuardedHub:
+        """A hub on the network, at any free port of `host`, for those who have one of the keys it knows.
+
+        One per context. Nobody gets in before `Reactor.guard` (or `GuardedHub.serve`) answers for it.
+
+        Raises:
+            HeronError: when `host` is no address, interface or name of this machine.
+        """
+        gate = Gate(self._context, keys, monotonic_s)
+        socket = self._open(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._tune(socket)
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, z85.decode(keys.pair.secret))
+        socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+        socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+        gate.watch(socket)
+        endpoint = listen_endpoint(host)
+        socket.setsockopt(zmq.IPV6, "[" in endpoint)
+        _attempt(socket.bind, endpoint, "bind")
+        return GuardedHub(socket, gate)
 
     def push_to(self, endpoint: str) -> Push:
         """A one-way sender that drops, counted, when nobody takes what it sends."""
@@ -74,6 +120,20 @@ class SocketContext:
     def close(self, linger_s: float = 0.0) -> None:
         """Closes every socket; what is not on its way within `linger_s` is lost."""
         self._context.destroy(linger=int(linger_s * 1000))
+
+    def _secure_client(self, socket: zmq.Socket[bytes], endpoint: str, keys: ClientKeys) -> None:
+        self._tune(socket)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
+        socket.setsockopt(zmq.CURVE_SERVERKEY, z85.decode(keys.server_public))
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, z85.decode(keys.pair.public))
+        socket.setsockopt(zmq.CURVE_SECRETKEY, z85.decode(keys.pair.secret))
+        socket.setsockopt(zmq.IPV6, "[" in endpoint)
+
+    def _tune(self, socket: zmq.Socket[bytes]) -> None:
+        """What any socket on the network has: limits on the time that the other side may say nothing."""
+        socket.setsockopt(zmq.HANDSHAKE_IVL, int(HANDSHAKE_S * 1000))
+        socket.setsockopt(zmq.HEARTBEAT_IVL, max(1, int(self._link_timeout_s * 1000 / _PINGS)))
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, max(1, int(self._link_timeout_s * 1000)))
 
     def _open(self, kind: int) -> zmq.Socket[bytes]:
         socket = self._context.socket(kind)
@@ -169,6 +229,39 @@ class Hub(_Socket):
         return True
 
 
+class GuardedHub(Hub):
+    """A hub on the network: whoever it hears has proved a key."""
+
+    __slots__ = ("endpoint", "gate")
+
+    def __init__(self, raw: zmq.Socket[bytes], gate: Gate) -> None:
+        super().__init__(raw)
+        self.gate = gate
+        self.endpoint: str = raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
+
+    def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
+        """``(identity, frame, whose key it proved)``, or None when there is nothing at the moment."""
+        while True:
+            try:
+                parts = self.raw.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return None
+            if len(parts) == 2:
+                identity, frame = parts
+                return identity.bytes, frame.bytes, Speaker(frame.get("User-Id"))
+
+    def serve(self) -> None:
+        """Answers who is at the gate; `Reactor.guard` calls it when there is something to do."""
+        self.gate.answer()
+        self.gate.count()
+
+    def close(self) -> None:
+        if not self.raw.closed:
+            self.raw.disable_monitor()
+        self.gate.close()
+        self.raw.close()
+
+
 class Push(_Socket):
     """One-way frames that may be dropped."""
 
@@ -200,10 +293,16 @@ class Inbox(_Socket):
 
 
 def _bind(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    if endpoint.startswith(_NETWORK):
+        msg = f"cannot bind {endpoint}: on the network only a guarded hub listens"
+        raise HeronError(msg)
     _attempt(socket.bind, endpoint, "bind")
 
 
 def _connect(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    if endpoint.startswith(_NETWORK) and socket.getsockopt(zmq.MECHANISM) != zmq.CURVE:
+        msg = f"cannot connect to {endpoint}: it is on the network, and there are no keys for it"
+        raise HeronError(msg)
     _attempt(socket.connect, endpoint, "connect to")
 
 

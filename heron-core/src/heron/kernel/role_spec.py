@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from heron.errors import StateError
+from heron.ipc.keys import ClientKeys, ServerKeys
 from heron.spi.driver import DriverRef
 
 __all__ = ["InstanceSpec", "MetricsmgrSpec", "StmgrSpec", "TManagerSpec", "incarnation", "read_spec", "write_spec"]
@@ -32,13 +33,14 @@ class TManagerSpec:
     run_dir: str
     log_dir: str
     statemgr: DriverRef
+    keys: ServerKeys
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StmgrSpec:
-    """For a stream manager; `task_ids` are those of its container."""
+    """For a stream manager; `task_ids` are those of its container, `peer_keys` for those who connect to it."""
 
     topology: str
     topology_id: str
@@ -47,6 +49,8 @@ class StmgrSpec:
     run_dir: str
     log_dir: str
     task_ids: tuple[int, ...]
+    keys: ClientKeys
+    peer_keys: ServerKeys
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -59,6 +63,7 @@ class MetricsmgrSpec:
     incarnation: int
     run_dir: str
     log_dir: str
+    keys: ClientKeys
     sinks: tuple[DriverRef, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
 

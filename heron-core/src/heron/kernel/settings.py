@@ -48,6 +48,18 @@ class EngineSettings:
     out_queue_bytes: int = _int(
         "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
     )
+    network_host: str = field(
+        default="127.0.0.1",
+        metadata={
+            "key": "heron.network.host",
+            "unit": "",
+            "low": None,
+            "meaning": "address, name or interface at which a container listens to the others",
+        },
+    )
+    network_timeout_s: float = _float(
+        "heron.network.timeout.s", 15.0, "s", 0.1, "a link between containers that is silent so long is made anew"
+    )
     heartbeat_s: float = _float("heron.heartbeat.s", 1.0, "s", 0.01, "period of heartbeats on control links")
     silence_s: float = _float("heron.silence.s", 60.0, "s", 0.1, "a stream manager that is silent so long is given up")
     metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from heron.ipc.envelope import Envelope
+from heron.ipc.keys import ClientKeys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -17,12 +18,13 @@ _KEPT = 1000  # records; counters are totals, so only events are ever missed
 class Forwarder:
     """Sends as the records come."""
 
-    def __init__(self, reactor: Reactor, sockets: SocketContext, executor_endpoint: str) -> None:
+    def __init__(self, reactor: Reactor, sockets: SocketContext, executor_endpoint: str, keys: ClientKeys) -> None:
         self._waiting: deque[Envelope] = deque(maxlen=_KEPT)
         self._channel = TManagerChannel(
             reactor,
             sockets,
             executor_endpoint,
+            keys=keys,
             process="metricsmgr",
             on_connect=self._send_waiting,
             on_envelope=lambda _: None,

@@ -54,7 +54,7 @@ def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> M
     manager = MetricsManager(
         inbox,
         open_sinks(spec.sinks, settings.metrics_export_s),
-        Forwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id)),
+        Forwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), spec.keys),
         source,
     )
     reactor.on_readable(inbox, manager.read)
@@ -83,7 +83,7 @@ def main(signals: Signals) -> int:
         process="metricsmgr",
     )
     reactor = Reactor()
-    sockets = SocketContext()
+    sockets = SocketContext(link_timeout_s=EngineSettings.from_keys(spec.settings).network_timeout_s)
     manager = collect(spec, reactor, sockets)
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:

@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under nine kinds of node per topology.
+"""Contract of the state manager family: small versioned values under ten kinds of node per topology.
 
 Versions are integers that grow at each change of a node and start at 1. Nothing here is on the data path: while the
 store is away, data flows on. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches added.
@@ -23,7 +23,11 @@ MUST_NOT_EXIST = 0
 
 
 class NodeKind(enum.Enum):
-    """The kinds of node; each topology has at most one node of each kind."""
+    """The kinds of node; each topology has at most one node of each kind.
+
+    The value of KEYS is secret: whoever can read it can do with the topology what its owner can. A driver lets the
+    user who wrote a node read it, and nobody else who was not given access to the store.
+    """
 
     TOPOLOGY = "topologies"
     PACKING_PLAN = "packingplans"
@@ -34,6 +38,7 @@ class NodeKind(enum.Enum):
     CHECKPOINTS = "statefulcheckpoints"
     LOCK = "locks"
     REPORT = "reports"
+    KEYS = "keys"
 
 
 @dataclass(frozen=True, slots=True)

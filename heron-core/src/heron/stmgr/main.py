@@ -31,7 +31,7 @@ def main(signals: Signals) -> int:
     )
     settings = EngineSettings.from_keys(spec.settings)
     reactor = Reactor()
-    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
+    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
     acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
     router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
     StreamManager(LinkHost(spec, settings, reactor, sockets, router, Counters(), acks))

@@ -28,13 +28,21 @@ class _TaskRoom:
 class PeerInbound:
     """One session of one peer."""
 
-    def __init__(self, container_id: int, incarnation: int, identity: bytes, session: int) -> None:
+    def __init__(
+        self, container_id: int, incarnation: int, identity: bytes, session: int, *, frames_before: int = 0
+    ) -> None:
+        self._frames_before = frames_before
         self.container_id = container_id
         self.incarnation = incarnation
         self.identity = identity
         self._session = session
         self._lane = ReceiveLane(session)
         self._rooms: dict[int, _TaskRoom] = {}
+
+    @property
+    def frames(self) -> int:
+        """How many frames this incarnation has sent that have come or are known to be lost, in all its sessions."""
+        return self._frames_before + self._lane.expected - 1
 
     def receive(self, task_id: int, size_bytes: int) -> Releasable:
         """`heron.stmgr.router.PeerProducers`."""
@@ -48,21 +56,23 @@ class PeerInbound:
         """Every producer of this session."""
         return tuple(self._rooms.values())
 
-    def handle(self, frame: bytes, router: Router, counters: Counters) -> None:
-        """Routes a data frame.
+    def handle(self, frame: bytes, router: Router, counters: Counters) -> int:
+        """Routes a data or ack frame, and returns how many before it are lost.
 
         Raises:
             RemoteProtocolError: when it breaks the rules; the session must end.
         """
         kind, session, sequence = parse_frame_header(frame)
-        counters.lost_frames += self._lane.accept(session, sequence)
+        missing = self._lane.accept(session, sequence)
+        counters.lost_frames += missing
         if kind == FrameKind.ACK:
             counters.ack_bytes += len(frame)
             router.route_acks(frame)
-            return
+            return missing
         counters.frames_from_peers += 1
         counters.bytes_from_peers += len(frame) - FRAME_HEADER_BYTES
         router.route_from_peer(frame, self)
+        return missing
 
     def send_credits(self, hub: Hub) -> None:
         """Tells the peer what was released since the last time, per task."""

@@ -1,6 +1,11 @@
 """The links to the other stream managers: a hub for what they send, a channel to each for what they get.
 
 The link itself is always read; what bounds it is credit per destination task (design D6).
+
+The links are on the network, where a connection may break while both sides live. Then the sending side ends the
+session and begins another: credit that was under way would be lost otherwise, and with it the room that it stands for.
+Its hello says how many frames it has sent before, so the other side knows whether any is missing: only then something
+is lost. What could not be said to a peer meanwhile (a loss, an ack) is made good by telling it of a loss.
 """
 
 from __future__ import annotations
@@ -10,7 +15,6 @@ import logging
 
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
-from heron.ipc.endpoint import peer_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION, FrameKind, parse_frame_header
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
@@ -35,23 +39,42 @@ class PeerLinks:
         self._wanted: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
+        self._container_of: dict[int, int] = {}
+        self._owed: set[int] = set()
+        # Of sessions that are over, by container: frames sent to its present location; its incarnation, frames heard.
+        self._sent: dict[int, int] = {}
+        self._heard: dict[int, tuple[int, int]] = {}
         self._sessions = itertools.count(1)
-        self.endpoint = peer_endpoint(host.run_dir, host.spec.container_id, host.spec.incarnation)
-        self._hub = host.sockets.hub(self.endpoint)
+        self._hub = host.sockets.guarded_hub(host.settings.network_host, host.spec.peer_keys)
+        host.reactor.guard(self._hub)
         host.reactor.on_readable(self._hub, self._read_hub)
+
+    @property
+    def endpoint(self) -> str:
+        """Where the peers connect to."""
+        return self._hub.endpoint
+
+    def refused(self) -> dict[str, int]:
+        """How many connections were not let in, by reason."""
+        return self._hub.gate.refused()
 
     def set_plan(self, index: PlanIndex) -> None:
         """Connects to the stream managers of a plan and leaves those that are no longer in it."""
         own = self._host.spec.container_id
+        former = self._wanted
         wanted = self._wanted = {cid: location for cid, location in index.containers.items() if cid != own}
         self._tasks_of = {
             cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in wanted
         }
-        for container_id, peer in tuple(self._outbound.items()):
-            if wanted.get(container_id) != peer.location:
-                self._close(container_id)
+        self._container_of = {task_id: cid for cid, task_ids in self._tasks_of.items() for task_id in task_ids}
+        for container_id in tuple(former):
+            if wanted.get(container_id) != former[container_id]:
+                self._sent.pop(container_id, None)
+                self._owed.discard(container_id)
+                if container_id in self._outbound:
+                    self._close(container_id)
         for container_id, location in wanted.items():
-            if container_id not in self._outbound:
+            if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
         self._peer_of_task = {}
         for container_id in self._outbound:
@@ -67,14 +90,20 @@ class PeerLinks:
         """Sends what is about roots of a peer's task; False when no peer has it at the moment."""
         peer = self._peer_of_task.get(task_id)
         if peer is None:
+            if task_id in self._container_of:
+                self._owed.add(self._container_of[task_id])
             return False
         peer.send_acks(segments)
         return True
 
     def tell_loss(self, task_id: int) -> None:
-        """Tells every peer that an incarnation of a local task is gone."""
-        for peer in self._outbound.values():
-            peer.send_control(Envelope(loss=pb.Loss(task_id=task_id)))
+        """Tells every peer that an incarnation of a local task is gone, or, as task 0, that frames are."""
+        for container_id in self._wanted:
+            peer = self._outbound.get(container_id)
+            if peer is not None:
+                peer.tell_loss(pb.Loss(task_id=task_id))
+            else:
+                self._owed.add(container_id)
 
     def send_credits(self) -> None:
         """Tells every peer what was released in this round."""
@@ -90,10 +119,16 @@ class PeerLinks:
         spec = self._host.spec
         session = next(self._sessions)
         identity = f"c{spec.container_id}-{spec.incarnation}-{session}".encode()
-        peer = PeerOutbound(location, self._host.sockets.client_of(location.endpoint, identity), session)
-        self._outbound[location.container_id] = peer
+        channel = self._host.sockets.client_of(location.endpoint, identity, keys=spec.keys)
+        peer = PeerOutbound(location, channel, session)
+        container_id = location.container_id
+        self._outbound[container_id] = peer
         self._host.reactor.on_readable(peer.channel, lambda: self._read(peer))
-        peer.say_hello(spec.container_id, spec.incarnation)
+        self._host.reactor.on_disconnect(peer.channel, lambda: self._broken(peer))
+        peer.say_hello(spec.container_id, spec.incarnation, self._sent.get(container_id, 0))
+        if container_id in self._owed:
+            self._owed.discard(container_id)
+            peer.tell_loss(pb.Loss())
 
     def _close(self, container_id: int) -> None:
         peer = self._outbound.pop(container_id)
@@ -109,8 +144,23 @@ class PeerLinks:
         except RemoteProtocolError as error:
             _log.error("peer container %d broke the rules: %s", peer.location.container_id, error)
             self._host.counters.refused_frames += 1
-            self._close(peer.location.container_id)
-            self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
+            self._begin_anew(peer)
+
+    def _broken(self, peer: PeerOutbound) -> None:
+        """The connection is gone; whether the peer is too, the plan will tell."""
+        if self._outbound.get(peer.location.container_id) is peer:
+            self._read(peer)  # the credit that came last
+        if self._outbound.get(peer.location.container_id) is peer:
+            _log.info("the connection to the stream manager of container %d is gone", peer.location.container_id)
+            self._begin_anew(peer)
+
+    def _begin_anew(self, peer: PeerOutbound) -> None:
+        container_id = peer.location.container_id
+        self._sent[container_id] = self._sent.get(container_id, 0) + peer.frames
+        if peer.told_loss:
+            self._owed.add(container_id)  # it may not have heard
+        self._close(container_id)
+        self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
 
     def _reopen(self, location: StreamManagerLocation) -> None:
         container_id = location.container_id
@@ -139,11 +189,13 @@ class PeerLinks:
             if inbound is None:
                 self._host.counters.refused_frames += 1  # of a session that is over: dropped until a new hello
                 return
-            inbound.handle(frame, self._host.router, self._host.counters)
+            if missing := inbound.handle(frame, self._host.router, self._host.counters):
+                self._frames_lost(inbound.container_id, missing)
         elif kind == FrameKind.CONTROL:
             envelope = parse_control(frame)
             if body_of(envelope) == "loss":
-                self._host.acks.lost(f"task {envelope.loss.task_id}")
+                lost = envelope.loss.task_id
+                self._host.acks.lost(f"task {lost}" if lost else "a frame between other stream managers")
             else:
                 self._greet(identity, envelope)
         else:
@@ -161,7 +213,9 @@ class PeerLinks:
                     msg = f"incarnation {hello.incarnation} after {inbound.incarnation}"
                     raise RemoteProtocolError(msg)
                 self._forget(known)
-        self._inbound[identity] = PeerInbound(hello.container_id, hello.incarnation, identity, hello.session)
+        self._inbound[identity] = PeerInbound(
+            hello.container_id, hello.incarnation, identity, hello.session, frames_before=hello.frames_before
+        )
         welcome = pb.PeerWelcome(
             container_id=self._host.spec.container_id,
             incarnation=self._host.spec.incarnation,
@@ -170,7 +224,20 @@ class PeerLinks:
         )
         self._hub.send(identity, control_frame(Envelope(peer_welcome=welcome)))
 
+        incarnation, frames = self._heard.pop(hello.container_id, (hello.incarnation, 0))
+        missing = hello.frames_before - frames if incarnation == hello.incarnation else hello.frames_before
+        if missing > 0:
+            self._host.counters.lost_frames += missing
+            self._frames_lost(hello.container_id, missing)
+
+    def _frames_lost(self, container_id: int, missing: int) -> None:
+        """They may have belonged to trees of any stream manager, and have had acks for any."""
+        self._host.acks.lost(f"{missing} frames of stream manager {container_id}")
+        self.tell_loss(0)
+
     def _forget(self, identity: bytes) -> None:
         inbound = self._inbound.pop(identity, None)
+        if inbound is not None:
+            self._heard[inbound.container_id] = (inbound.incarnation, inbound.frames)
         for producer in inbound.producers() if inbound else ():
             self._host.router.forget(producer)

@@ -25,14 +25,21 @@ class PeerOutbound:
         self.task_ids: tuple[int, ...] = ()
         self._lane = SendLane(session)
         self._window_bytes: int | None = None
+        self.told_loss = False
 
-    def say_hello(self, container_id: int, incarnation: int) -> None:
-        """Opens the session from this side."""
+    @property
+    def frames(self) -> int:
+        """How many data and ack frames were sent in this session."""
+        return self._lane.sequence
+
+    def say_hello(self, container_id: int, incarnation: int, frames_before: int) -> None:
+        """Opens the session from this side; so many frames went in earlier ones."""
         hello = pb.PeerHello(
             container_id=container_id,
             incarnation=incarnation,
             session=self._lane.session,
             wire_version=WIRE_VERSION,
+            frames_before=frames_before,
         )
         self.channel.send(control_frame(Envelope(peer_hello=hello)))
 
@@ -69,9 +76,10 @@ class PeerOutbound:
         """Sends what is about roots of the peer's tasks; needs no credit, and waits for no welcome."""
         self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *segments)))
 
-    def send_control(self, envelope: Envelope) -> None:
-        """Sends a control message."""
-        self.channel.send(control_frame(envelope, self._lane.session))
+    def tell_loss(self, loss: pb.Loss) -> None:
+        """Tells the peer that something is lost."""
+        self.told_loss = True
+        self.channel.send(control_frame(Envelope(loss=loss), self._lane.session))
 
     def pump(self, router: Router) -> int:
         """Sends what credit lets through; returns how many bytes."""

@@ -13,6 +13,7 @@ from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.metrics_codec import publish_message
+from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.process_metrics import process_metrics
 from heron.planner.codec import decode_physical_plan
 from heron.planner.physical_plan import PlanIndex
@@ -50,6 +51,7 @@ class StreamManager:
             reactor,
             host.sockets,
             executor_endpoint(host.run_dir, spec.container_id),
+            keys=spec.keys,
             process="stmgr",
             on_connect=self._say_hello,
             on_envelope=self._handle,
@@ -152,7 +154,10 @@ class StreamManager:
     def _publish(self) -> None:
         host = self._host
         spec = host.spec
-        metrics = metrics_of(host.router, host.counters, self._culprits, monotonic_s())
+        metrics = [
+            *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
+            *connection_metrics(self._peers.refused()),
+        ]
         record = MetricsRecord(
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),
             wall_s(),

@@ -31,6 +31,7 @@ _NODES = (
     NodeKind.PACKING_PLAN,
     NodeKind.TOPOLOGY,
     NodeKind.REPORT,
+    NodeKind.KEYS,
     NodeKind.EXECUTION_STATE,  # last: while it is there, what is left of the others can be traced
 )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron.errors import HeronError, StateConflictError, UsageError
+from heron.ipc.keys import encode_keys, new_keys
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
@@ -80,6 +81,7 @@ def submit(environment: Environment, submission: Submission, note: Callable[[str
         state = _execution_state(environment, submission, uri)
         for kind, value in (
             (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
+            (NodeKind.KEYS, encode_keys(new_keys())),
             (NodeKind.PACKING_PLAN, encode(submission.plan)),
             (NodeKind.EXECUTION_STATE, encode_execution_state(state)),
         ):

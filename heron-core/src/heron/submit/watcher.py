@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from heron.errors import HeronError
+from heron.ipc.keys import ClientKeys, Speaker, decode_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.status import TopologyStatus, decode_status
 from heron.planner.physical_plan import TopologyState
@@ -23,7 +24,10 @@ class _Location(msgspec.Struct):
 
 
 class Watcher:
-    """Asks for the status of one run; never raises because the topology manager or the state manager is away."""
+    """Asks for the status of one run; never raises because the topology manager or the state manager is away.
+
+    It only looks, so it speaks with the read-only key.
+    """
 
     def __init__(self, statemgr: StateManager, run: ExecutionState) -> None:
         self._statemgr = statemgr
@@ -62,8 +66,15 @@ class Watcher:
         endpoint = msgspec.json.decode(node.value, type=_Location).endpoint
         if self._client is None or endpoint != self._endpoint:
             self.close()
-            self._client, self._endpoint = TManagerClient(endpoint), endpoint
+            keys = self._keys()
+            if keys is None:
+                return None
+            self._client, self._endpoint = TManagerClient(endpoint, keys), endpoint
         return self._ours(self._client.status(_ANSWER_S))
+
+    def _keys(self) -> ClientKeys | None:
+        node = self._statemgr.get(NodeKind.KEYS, self._run.topology)
+        return decode_keys(node.value, self._run.topology).connecting_as(Speaker.READER) if node else None
 
     def _ours(self, status: TopologyStatus) -> TopologyStatus | None:
         return status if status.topology_id == self._run.topology_id else None

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from heron.errors import StateConflictError
-from heron.ipc.endpoint import metricsmgr_endpoint, tmanager_endpoint
+from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks, ThreadedHooks
@@ -37,8 +37,8 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
     """Sets everything up on the reactor: leads as soon as the state manager lets it."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
-    endpoint = tmanager_endpoint(run_dir, _CONTAINER, spec.incarnation)
-    hub = sockets.hub(endpoint)  # before anybody can read where it is
+    hub = sockets.guarded_hub(settings.network_host, spec.keys)  # before anybody can read where it is
+    reactor.guard(hub)
     store = StateStore(statemgr, spec.topology, spec.topology_id)
     telemetry = Telemetry(
         sockets.push_to(metricsmgr_endpoint(run_dir, _CONTAINER)),
@@ -56,7 +56,7 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
             raise StateConflictError(msg)
 
     reactor.every(settings.heartbeat_s, check_lease)
-    location = TManagerLocation(endpoint, spec.topology_id, os.getpid(), socket.gethostname())
+    location = TManagerLocation(hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname())
     lease.take(location, begin)
     return lease
 
@@ -71,7 +71,8 @@ def main(signals: Signals) -> int:
         process="tmanager",
     )
     reactor = Reactor()
-    sockets = SocketContext()
+    settings = EngineSettings.from_keys(spec.settings)
+    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
     statemgr = open_driver(spec.statemgr, StateManager)
     try:

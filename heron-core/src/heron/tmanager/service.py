@@ -10,13 +10,17 @@ from heron.clock import SystemClock
 from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
+from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.socket import Hub
+from heron.ipc.socket import GuardedHub
 from heron.ipc.status import encode_status
 from heron.kernel.hooks import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
+from heron.spi.metricsink import Metric, MetricKind
+from heron.tmanager.access import check_speaker
 from heron.tmanager.containers import Containers
 from heron.tmanager.farewell import Farewell
 from heron.tmanager.inheritance import Inheritance
@@ -39,7 +43,7 @@ class ServiceHost:
 
     settings: EngineSettings
     reactor: Reactor
-    hub: Hub
+    hub: GuardedHub
     store: StateStore
     telemetry: Telemetry
     hooks: Hooks
@@ -50,6 +54,7 @@ class Service:
 
     def __init__(self, host: ServiceHost, inheritance: Inheritance) -> None:
         self._host = host
+        self._refused = 0
         self._leader = Leader(inheritance, host.settings, SystemClock())
         self._containers = Containers(host.hub, inheritance.epoch)
         self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.note_error)
@@ -74,16 +79,20 @@ class Service:
         host = self._host
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
-        host.reactor.every(host.settings.metrics_export_s, host.telemetry.publish)
+        host.reactor.every(host.settings.metrics_export_s, self._publish)
+
+    def _publish(self) -> None:
+        refused = Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused)
+        self._host.telemetry.publish((refused, *connection_metrics(self._host.hub.gate.refused())))
 
     def _read(self) -> None:
         for _ in range(_MESSAGES_A_ROUND):
-            message = self._host.hub.receive()
+            message = self._host.hub.receive_from()
             if message is None:
                 return
             self._handle(*message)
 
-    def _handle(self, identity: bytes, frame: bytes) -> None:
+    def _handle(self, identity: bytes, frame: bytes, speaker: Speaker) -> None:
         request_id = 0
         try:
             envelope = parse_control(frame)
@@ -93,8 +102,10 @@ class Service:
             if handler is None:
                 msg = f"{body} is not for a topology manager"
                 raise HeronError(msg)
+            check_speaker(speaker, body)
             instructions = handler(identity, envelope)
         except HeronError as error:
+            self._refused += 1
             _log.warning("refused: %s", error)
             refusal = pb.Refused(request_id=request_id, reason=str(error))
             self._containers.answer(identity, Envelope(refused=refusal))

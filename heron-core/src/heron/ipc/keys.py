@@ -1,0 +1,110 @@
+"""The CURVE keys of a topology: made by the command that launches it, one part of them for each process.
+
+A key pair belongs to a kind of speaker, not to a process: who holds a member's secret is the topology. What listens
+proves itself with the server's pair and knows the public keys of those it lets in. Secrets stand in the state manager
+and in files with mode 0600, and nowhere else; so nothing here shows one by accident.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import msgspec
+import zmq
+
+from heron.errors import StateError
+
+__all__ = ["ClientKeys", "KeyPair", "ServerKeys", "Speaker", "TopologyKeys", "decode_keys", "encode_keys", "new_keys"]
+
+_KEY_LENGTH = 40  # 32 bytes in Z85
+
+
+class Speaker(enum.Enum):
+    """Who may connect: a process of the topology, a command that may change it, one that may only look."""
+
+    MEMBER = "member"
+    CONTROL = "control"
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeyPair:
+    """A Curve25519 key pair, both halves in Z85 (40 characters)."""
+
+    public: str
+    secret: str
+
+    def __post_init__(self) -> None:
+        if len(self.public) != _KEY_LENGTH or len(self.secret) != _KEY_LENGTH:
+            msg = f"a key has {len(self.public)} and {len(self.secret)} characters, it must have {_KEY_LENGTH} each"
+            raise ValueError(msg)
+
+    def __repr__(self) -> str:
+        return f"KeyPair(public={self.public!r}, secret=...)"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKeys:
+    """For a socket that listens: its own pair, and whose key each public key is that it lets in."""
+
+    pair: KeyPair
+    clients: dict[str, Speaker]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKeys:
+    """For a socket that connects: whom it expects there, and its own pair."""
+
+    server_public: str
+    pair: KeyPair
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyKeys:
+    """All keys of one run of a topology."""
+
+    server: KeyPair
+    member: KeyPair
+    control: KeyPair
+    reader: KeyPair
+
+    def listening_to(self, *speakers: Speaker) -> ServerKeys:
+        """The keys of a socket that lets these in and nobody else."""
+        return ServerKeys(self.server, {self._pair(speaker).public: speaker for speaker in speakers})
+
+    def connecting_as(self, speaker: Speaker) -> ClientKeys:
+        """The keys of a socket that speaks as this one."""
+        return ClientKeys(self.server.public, self._pair(speaker))
+
+    def _pair(self, speaker: Speaker) -> KeyPair:
+        pairs = {Speaker.MEMBER: self.member, Speaker.CONTROL: self.control, Speaker.READER: self.reader}
+        return pairs[speaker]
+
+
+def new_keys() -> TopologyKeys:
+    """Keys that nobody else has."""
+    return TopologyKeys(_new_pair(), _new_pair(), _new_pair(), _new_pair())
+
+
+def encode_keys(keys: TopologyKeys) -> bytes:
+    """The keys as JSON, secrets included: the value of the state node KEYS."""
+    return msgspec.json.encode(keys)
+
+
+def decode_keys(data: bytes, topology: str) -> TopologyKeys:
+    """The inverse of `encode_keys`.
+
+    Raises:
+        StateError: when the node holds something else; what it holds is not shown.
+    """
+    try:
+        return msgspec.json.decode(data, type=TopologyKeys)
+    except msgspec.MsgspecError as error:
+        msg = f"the keys of topology {topology!r} cannot be read: {error}; kill the topology and submit it again"
+        raise StateError(msg) from error
+
+
+def _new_pair() -> KeyPair:
+    public, secret = zmq.curve_keypair()
+    return KeyPair(public.decode("ascii"), secret.decode("ascii"))
