@@ -32,6 +32,7 @@ class BackPressure(Bench):
             before = _largest(trial.processes())
             end_s = trial.wait(2 * pace.window_s)
             after = _largest(trial.processes())
+            trial.wait_for_note(LAST, 1, end_s)  # the next note after the recovery would be of another pace
             trial.say(_RECOVERY_FILE)
             quick_s = trial.wait(_RECOVERY_S)
             done_s = trial.wait(pace.window_s)

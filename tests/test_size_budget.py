@@ -79,10 +79,7 @@ def test_most_functions_are_short() -> None:
 def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
     """More than that is a config object that has not been named yet."""
     found = {
-        place: parameter_count(node)
-        for path in FILES
-        for place, node in functions(path)
-        if node.name == "__init__"
+        place: parameter_count(node) for path in FILES for place, node in functions(path) if node.name == "__init__"
     }
     assert {place: count for place, count in found.items() if count > CONSTRUCTOR_PARAMETERS} == {}
 

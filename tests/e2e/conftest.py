@@ -101,7 +101,7 @@ class HeronRun:
         self.until(lambda: text in self.stdout or text in self.stderr, f"{text!r} in the output", timeout_s)
 
     def processes(self, role: str, name: str = "") -> list[psutil.Process]:
-        """The processes of this world that play a role: ``stmgr``, ``instance``, ...; `name` is in their spec's path."""
+        """The processes of this world that play a role, such as ``stmgr``; `name` is part of their spec's path."""
         module = _ROLE_MODULES.get(role, f"heron.{role}.main")
         found = []
         for process in _processes_of(self.home):
@@ -141,6 +141,7 @@ class Sandbox:
         args: tuple[str, ...] = (),
         command: str = "run",
         wrapper: tuple[str, ...] = (),
+        stdin: int = subprocess.DEVNULL,
     ) -> HeronRun:
         """Starts `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own.
 
@@ -159,10 +160,10 @@ class Sandbox:
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
             process = subprocess.Popen(
                 [*words, "--", *args],
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env={**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200"},
+                env={**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"},
                 cwd=self.root,
                 process_group=0,
             )
@@ -197,6 +198,9 @@ class Sandbox:
             if run.process.poll() is None:
                 run.process.kill()
                 run.process.wait()
+            if run.process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    run.process.stdin.close()
         for process in _processes_of(self.home):
             with contextlib.suppress(psutil.Error):
                 process.kill()

@@ -61,9 +61,7 @@ def test_word_count_counts_a_text_and_writes_its_table(sandbox: Sandbox, example
     """The table is the promise of the demo: word, tab, count, most frequent first."""
     text, out = sandbox.root / "text.txt", sandbox.root / "counts.tsv"
     text.write_text("The cat saw the dog.\n\nThe dog saw the cat\tand ran\n" * 50, encoding="utf-8")
-    run = sandbox.start(
-        examples / "word_count.py", args=("--text", str(text), "--out", str(out), "--loops", "3")
-    )
+    run = sandbox.start(examples / "word_count.py", args=("--text", str(text), "--out", str(out), "--loops", "3"))
     run.finished()
     assert "counts verified: 1,800 words, 7 distinct" in run.stdout, run.spoken
     assert out.read_text(encoding="utf-8").split("\n") == [

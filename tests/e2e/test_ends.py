@@ -88,6 +88,22 @@ def processes_or_temporary(sandbox: Sandbox) -> list[str]:
     return [each for each in sandbox.leftovers() if each.startswith(("process", "temporary"))]
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_components_that_will_not_stop_are_ended(sandbox: Sandbox, sent: signal.Signals) -> None:
+    """One blocks for an hour, one spins and ignores signals; programs that they have started go with them."""
+    run = sandbox.start("stubborn.py")
+    run.until((run.out / "progress").exists, "the bolt to spin")
+    run.process.send_signal(sent)
+    wait_until(lambda: not processes_or_temporary(sandbox), GONE_S, f"{processes_or_temporary(sandbox)}")
+    if sent is signal.SIGINT:
+        assert run.wait() == 130, run.spoken
+        assert not sandbox.leftovers()
+    else:  # what is left in files, the next run removes
+        assert run.wait() == -signal.SIGKILL
+        again = sandbox.start("stubborn.py", "--timeout", "0.5")
+        assert again.wait() == 1, again.spoken
+
+
 def test_two_topologies_run_at_once_and_a_name_only_once(sandbox: Sandbox) -> None:
     """Another name is another topology with results of its own; the same name is refused while it is running."""
     first = sandbox.start("steady.py")

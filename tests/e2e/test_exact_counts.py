@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from conftest import HeronRun, Sandbox
+
+    from heron.submit.report import RunReport
 
 WORDS_A_LINE = 10
 
@@ -27,7 +30,21 @@ def test_counts_of_five_million_words_over_three_containers_are_exact(sandbox: S
     """Two spouts, three splitters and four counters: nothing is lost, doubled or counted by two tasks."""
     words = 5_000_000
     run = sandbox.start("counting.py", args=("--words", str(words)))
-    report = run.finished()
+    check(run, run.finished(), words)
+
+
+def test_counts_stay_exact_when_the_managers_die(sandbox: Sandbox) -> None:
+    """Tuples do not pass through topology and metrics managers: data never stops, and the report is whole."""
+    words = 4_000_000
+    run = sandbox.start("counting.py", args=("--words", str(words)))
+    run.until(lambda: re.search(r"count [1-9][\d,]* executed", run.stderr), "tuples counted")
+    for process in [*run.processes("tmanager"), *run.processes("metricsmgr")]:
+        process.kill()
+    check(run, run.finished(), words)
+
+
+def check(run: HeronRun, report: RunReport, words: int) -> None:
+    """Compares what the counters wrote, and what the report says, with what there was to count."""
     counted: Counter[str] = Counter()
     for rows in run.results("count").values():
         counts = {str(word): int(str(count)) for word, count in rows}

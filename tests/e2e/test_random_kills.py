@@ -25,7 +25,7 @@ PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0"
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed: int) -> None:
-    """Whatever dies in whichever moment, also while others come back: in the end all tasks end, and nothing is left."""
+    """Whatever dies in whichever moment, also while others come back: in the end all tasks end; nothing is left."""
     chance = random.Random(seed)
     run = sandbox.start("steady.py", *PATIENT)
     run.until((run.out / "progress").exists, "tuples")
@@ -34,12 +34,7 @@ def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed:
     killed: list[str] = []
     while monotonic_s() < deadline_s:
         for role in chance.sample(ROLES, chance.choice((1, 1, 2, 3))):
-            found = run.processes(role)
-            if found:
-                victim = chance.choice(found)
-                with contextlib.suppress(psutil.Error):
-                    killed.append(" ".join(victim.cmdline()[-1].split("/")[-2:]))
-                    victim.kill()
+            killed += kill_one_of(run.processes(role), chance)
         pause.wait(chance.uniform(0.05, 2.0))
         assert run.process.poll() is None, f"{killed}\n{run.spoken}"
     (run.out / "stop").touch()
@@ -47,3 +42,35 @@ def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed:
         run.finished(60.0)
     except AssertionError as error:
         raise AssertionError(f"killed: {killed}\n{error}") from None  # noqa: EM102
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flood_goes_on_when_its_receivers_die(sandbox: Sandbox, seed: int) -> None:
+    """With every buffer full, a link that ends in the middle of it must not stop the rest."""
+    chance = random.Random(seed)
+    run = sandbox.start("counting.py", *PATIENT, args=("--words", "6000000"))
+    run.until(lambda: len(run.processes("instance")) == 9, "all instances")
+    pause = threading.Event()
+    killed: list[str] = []
+    deadline_s = monotonic_s() + KILLING_S
+    while run.process.poll() is None and monotonic_s() < deadline_s:
+        receivers = [*run.processes("instance", "/split-"), *run.processes("instance", "/count-")]
+        killed += kill_one_of([*receivers, *run.processes("stmgr"), *run.processes("tmanager")], chance)
+        pause.wait(chance.uniform(0.3, 1.5))
+    try:
+        run.finished(60.0)
+    except AssertionError as error:
+        raise AssertionError(f"killed: {killed}\n{error}") from None  # noqa: EM102
+
+
+def kill_one_of(processes: list[psutil.Process], chance: random.Random) -> list[str]:
+    """Kills one, if there are any, and gives its name."""
+    if processes:
+        victim = chance.choice(processes)
+        with contextlib.suppress(psutil.Error):
+            name = "/".join(victim.cmdline()[-1].split("/")[-2:])
+            victim.kill()
+            return [name]
+    return []

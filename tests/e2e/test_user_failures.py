@@ -51,7 +51,7 @@ def lost(number: int) -> bool:
 
 @pytest.mark.parametrize("where", ["constructor", "initialize", "finish", "process"])
 def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: str) -> None:
-    """Exit code 1 and one line with all that the author has to know; `process` only where `topology.on.error` says so."""
+    """Exit code 1 and one line with all that the author has to know; in `process` only with `topology.on.error`."""
     run = sandbox.run("broken.py", args=("--where", where))
     assert run.process.returncode == 1, run.spoken
     assert run.report().state == "failed"

@@ -16,6 +16,7 @@ from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
+from heron.submit.guarded_view import GuardedView
 from heron.submit.interrupts import Interrupts
 from heron.submit.outputs import Outputs
 from heron.submit.vigil import Vigil
@@ -61,7 +62,7 @@ def vigil(environment: Environment, scheduler: IdleScheduler, screen: Screen, tm
     """Over a run whose job exists and does nothing."""
     scheduler.state = SchedulerState.RUNNING
     (tmp_path / "out").mkdir()
-    return Vigil(environment, RUN, screen, Outputs(tmp_path / "out", {"count": 1}))
+    return Vigil(environment, RUN, GuardedView(screen), Outputs(tmp_path / "out", {"count": 1}))
 
 
 def report(environment: Environment, state: str, error: str = "", topology_id: str = "Words-1") -> None:

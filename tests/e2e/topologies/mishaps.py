@@ -49,7 +49,7 @@ class MishapBolt(Bolt):
             "division": lambda number: number / 0,
             "fields": lambda number: self.emit([number]),
             "stream": lambda number: self.emit([number, number], stream="defalt"),
-            "scalar": lambda number: self.emit(number),  # type: ignore[arg-type]  # the mistake is the point
+            "scalar": lambda number: self.emit(number + 0),  # type: ignore[arg-type]  # the mistake is the point
             "unpicklable": lambda number: self.emit(["lock", threading.Lock()]),
             "oversize": lambda number: self.emit(["large", "x" * 5000]),
             "key": lambda number: self.emit([["a list"], number]),

@@ -5,6 +5,7 @@ A row is a tuple of values, or the bare value where the stream has one field.
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,7 +27,7 @@ def encode_rows(
     reason and left out.
     """
     try:
-        payload = pickle.dumps(rows_to_columns(rows, arity), _PROTOCOL)
+        payload = _pickled(rows_to_columns(rows, arity))
     except Exception as error:
         if len(rows) == 1:
             rejected(rows[0], _unpicklable(rows[0], arity, error))
@@ -41,6 +42,21 @@ def encode_rows(
     middle = len(rows) // 2
     for half in (rows[:middle], rows[middle:]):
         yield from encode_rows(half, arity, batch_bytes=batch_bytes, tuple_max_bytes=tuple_max_bytes, rejected=rejected)
+
+
+def _pickled(columns: list[Sequence[object]]) -> bytes:
+    """Without the memo, which costs as much as all else together and makes one object of what was emitted twice.
+
+    Only what contains itself needs the memo; the pickler says so.
+    """
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, _PROTOCOL)
+    pickler.fast = True
+    try:
+        pickler.dump(columns)
+    except ValueError:  # "can't pickle cyclic objects"
+        return pickle.dumps(columns, _PROTOCOL)
+    return buffer.getvalue()
 
 
 def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:

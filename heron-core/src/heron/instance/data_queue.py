@@ -136,7 +136,7 @@ class DataIn:
 class DataOut:
     """Segments and control messages on their way to the stream manager, in order."""
 
-    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "acks", "items", "sleeper")
+    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "acks", "items", "limits", "sleeper")
 
     def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
         self._wakeup = wakeup
@@ -144,6 +144,7 @@ class DataOut:
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
         self.acks: deque[Sequence[bytes]] = deque()
+        self.limits: Sequence[list[int]] = ()
         self._put_bytes = 0  # written by the task thread alone
         self._sent_bytes = 0  # written by the gateway alone
 
@@ -158,6 +159,10 @@ class DataOut:
         self._put_bytes += size_bytes
         self.items.append((segments, size_bytes))
         self._wakeup.wake()
+
+    def hurry(self, limits: Sequence[list[int]]) -> None:
+        """Task thread: has the gateway set these to zero when the linger since a flush is over."""
+        self.limits = limits
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
         """Task thread: appends acks and fails, which data does not hold up."""

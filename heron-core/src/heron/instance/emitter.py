@@ -39,6 +39,10 @@ class SegmentSink(Protocol):
         """Sleeps until there may be room."""
         ...
 
+    def hurry(self, limits: Sequence[list[int]]) -> None:
+        """Is to set these to zero when the linger since a flush is over."""
+        ...
+
 
 class Emitter:
     """What spouts and bolts have in common."""
@@ -53,6 +57,7 @@ class Emitter:
         self._out = out
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
+        self.overflowed = [False]  # whether an emit has flushed; a list: the spout's loop reads it after each call
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
         """Takes the streams of a plan; what was emitted under the one before is sent first.
@@ -65,6 +70,7 @@ class Emitter:
             stream.emitted = 0
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
+        self._out.hurry([stream.limit for stream in self.streams.values()])
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
@@ -156,6 +162,7 @@ class Emitter:
 
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
+            self.overflowed[0] = True
             self._send(stream.flush())
             while not self._out.has_room():
                 self._out.wait_for_room(_ROOM_WAIT_S)

@@ -21,7 +21,7 @@ from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registrat
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION
 from heron.ipc.metrics_codec import publish_message
-from heron.ipc.reactor import Reactor
+from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.role_spec import InstanceSpec
@@ -51,6 +51,7 @@ class Gateway:
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Event | None = None
+        self._linger: Timer | None = None
         self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
 
     def start(self) -> None:
@@ -158,12 +159,19 @@ class Gateway:
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
 
+    def _end_linger(self) -> None:
+        """Something was flushed a while ago: what is emitted from now on goes out at once, until the next flush."""
+        self._linger = None
+        for limit in self.data_out.limits:
+            limit[0] = 0
+
     def _end_round(self) -> None:
         """Sends what may be sent; asks to be woken from here on, and looks once more."""
         self._wakeup.asleep = True
         if self._session is not None and self._channel is not None:
             self._session.send_credit(self._channel, self.data_in)
-            self._session.pump(self._channel, self.data_out)
+            if self._session.pump(self._channel, self.data_out) and self._linger is None:
+                self._linger = self._reactor.after(self._settings.linger_s, self._end_linger)
         while self.metrics_out:
             record = self.metrics_out.pop(0)
             self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))

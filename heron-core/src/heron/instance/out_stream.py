@@ -68,6 +68,7 @@ class OutStream:
         "definition",
         "direct",
         "emitted",
+        "full_limit",
         "limit",
         "number",
         "origin",
@@ -83,7 +84,10 @@ class OutStream:
         self.origin = origin
         self.arity = len(definition.fields)
         self.rows: list[object] = []
-        self.limit = [min(_FIRST_LIMIT, origin.batch_rows)]  # a list: the generated emit reads it
+        self.full_limit = min(_FIRST_LIMIT, origin.batch_rows)
+        # How many rows make the next flush; a list, for the generated emit reads it, and the gateway sets it to zero
+        # when the linger is over: then the next emit flushes, and nobody asks for the time at each.
+        self.limit = [self.full_limit]
         self.direct: list[Sequence[int]] = [()]  # the task of the present emit; a list for the same reason
         self.emitted = 0
         self.tasks_of_last: tuple[int, ...] = ()
@@ -92,9 +96,7 @@ class OutStream:
         """Takes the rows and returns their segments."""
         if not self.rows:
             return []
-        rows = self.rows.copy()
-        self.rows.clear()
-        self.emitted += len(rows)
+        rows = self.take_rows()
         segments: list[bytes] = []
         tasks: list[int] = []
         routes = self.routes
@@ -107,6 +109,14 @@ class OutStream:
                 self._encode((task,), part, segments)
         self.tasks_of_last = tuple(tasks)
         return segments
+
+    def take_rows(self) -> list[object]:
+        """Takes the rows of the log."""
+        rows = self.rows.copy()
+        self.rows.clear()
+        self.emitted += len(rows)
+        self.limit[0] = self.full_limit
+        return rows
 
     def wrong_values(self, values: object) -> EmitError:
         """The error for values that do not fit the declared fields."""
@@ -153,7 +163,7 @@ class OutStream:
         destinations = max(1, min(_LIMIT_FACTOR, len(self.tasks_of_last)))
         fitting = self.origin.batch_bytes * rows // max(1, payload_bytes)
         wanted = max(1, min(self.origin.batch_rows, fitting)) * destinations
-        self.limit[0] = min(wanted, 4 * max(self.limit[0], rows))
+        self.limit[0] = self.full_limit = min(wanted, 4 * max(self.full_limit, rows))
 
     def _reject(self, row: object, error: Exception) -> None:
         self.origin.rejected(self.definition.name, row, error)

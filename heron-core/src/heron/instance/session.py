@@ -63,8 +63,9 @@ class Session:
             self._reported = released
             channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
 
-    def pump(self, channel: Channel, data_out: DataOut) -> None:
-        """Sends what credit lets through, in order; control messages need none."""
+    def pump(self, channel: Channel, data_out: DataOut) -> bool:
+        """Sends what credit lets through, in order; control messages need none. Whether any data went."""
+        sent = False
         while data_out.acks:
             acks = data_out.acks.popleft()
             channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *acks)))
@@ -77,8 +78,10 @@ class Session:
                 continue
             segments, size_bytes = item
             if not self._window.allows(size_bytes):
-                return
+                break
             items.popleft()
             self._window.spend(size_bytes)
             channel.send(b"".join((self._outgoing.header(FrameKind.DATA), *segments)))
             data_out.sent(size_bytes)
+            sent = True
+        return sent

@@ -126,10 +126,13 @@ class SpoutRunner(Runner):
 
     def _emit_for_a_while(self) -> None:
         before = self._emitted()
-        start_s = monotonic_s()
         failed = False
+        room = self._room()
+        if room != math.inf:
+            for stream in self.emitter.streams.values():
+                stream.limit[0] = min(stream.limit[0], int(room))
         try:
-            self._call_next_tuple(start_s + self.task.settings.emit_slice_s)
+            self._call_next_tuple()
         except Exception as error:
             failed = True
             self.user_failed("next_tuple", error, f"it is called again after {self._backoff_s:g} s")
@@ -143,22 +146,21 @@ class SpoutRunner(Runner):
             self._wait_s = _SHORTEST_WAIT_S
         self._flush_paced()
 
-    def _call_next_tuple(self, deadline_s: float) -> None:
-        """Until a call emits nothing, a batch is full, too much is pending or the time is up.
+    def _call_next_tuple(self) -> None:
+        """Until a call emits nothing, or an emit has flushed: a batch is full, or the linger is over.
 
-        All of it is asked after every call, as any call may block.
+        No more than that is asked after a call, as every question costs each tuple; and no less, as any call may block.
         """
         next_tuple = self._component.next_tuple
-        clock = monotonic_s
+        overflowed = self.emitter.overflowed
+        overflowed[0] = False
         size = self._size()
         rows = size()
-        most = rows + self._room()
         while True:
             next_tuple()
-            now_rows = size()
-            if now_rows <= rows or now_rows >= most or clock() >= deadline_s:
+            before, rows = rows, size()
+            if rows == before or overflowed[0]:
                 return
-            rows = now_rows
 
     def _flush_paced(self) -> None:
         """Flushes when the spout has nothing more, at some distance from the flush before, or the linger is over."""

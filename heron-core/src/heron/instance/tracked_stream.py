@@ -25,13 +25,6 @@ __all__ = ["AnchoredStream", "RootStream", "TrackedStream"]
 class TrackedStream(OutStream):
     """What both kinds have in common."""
 
-    def take_rows(self) -> list[object]:
-        """Takes the rows of the log."""
-        rows = self.rows.copy()
-        self.rows.clear()
-        self.emitted += len(rows)
-        return rows
-
     def parts(self, count: int) -> list[tuple[tuple[int, ...], list[int]]]:
         """``(tasks, row numbers)`` of each part of a flush, the numbers ascending."""
         everything = list(range(count))

@@ -30,9 +30,6 @@ class EngineSettings:
     batch_rows: int = _int("heron.instance.batch.rows", 1000, "tuples", 1, "an instance flushes at so many")
     batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "batch size an instance aims at")
     linger_s: float = _float("heron.instance.linger.s", 0.01, "s", 0.0, "an emitted tuple waits no longer for company")
-    emit_slice_s: float = _float(
-        "heron.instance.emit.slice.s", 0.004, "s", 0.0, "next_tuple is called so long between two looks at the queues"
-    )
     tuple_max_bytes: int = _int(
         "heron.tuple.max.bytes", 16 * _MIB, "bytes", 1024, "a larger tuple fails, not its connection"
     )

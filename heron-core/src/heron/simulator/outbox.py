@@ -60,3 +60,6 @@ class Outbox:
 
     def wait_for_room(self, timeout_s: float) -> None:
         """`SegmentSink`: never called."""
+
+    def hurry(self, limits: Sequence[list[int]]) -> None:
+        """`SegmentSink`: each step ends with a flush."""

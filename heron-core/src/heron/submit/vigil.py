@@ -16,6 +16,7 @@ from heron.kernel.loading import load_object
 from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
+from heron.submit.guarded_view import GuardedView
 from heron.submit.interrupts import Interrupts
 from heron.submit.outcome import Outcome
 from heron.submit.outputs import Outputs
@@ -39,7 +40,7 @@ def watch_run(
     deadline_s: float | None,
 ) -> Outcome:
     """Watches a run on the terminal or pipe that stderr is; `deadline_s` is monotonic."""
-    view = _view()
+    view = GuardedView(_view())
     try:
         outputs = Outputs(Path(run.log_dir), {each.name: each.parallelism for each in definition.components})
         return Vigil(environment, run, view, outputs).keep(interrupts, deadline_s)
@@ -50,7 +51,7 @@ def watch_run(
 class Vigil:
     """One watch over one run."""
 
-    def __init__(self, environment: Environment, run: ExecutionState, view: View, outputs: Outputs) -> None:
+    def __init__(self, environment: Environment, run: ExecutionState, view: GuardedView, outputs: Outputs) -> None:
         self._environment = environment
         self._run = run
         self._view = view
@@ -88,6 +89,8 @@ class Vigil:
                 return Outcome(self._status.state, self._status.error)
             if interrupts.requested():
                 return Outcome("killed", "interrupted", interrupted=True)
+            if self._view.unread:
+                return Outcome("killed", "nobody reads its output any more")
             if deadline_s is not None and now_s >= deadline_s:
                 return Outcome("killed", "its --timeout is up")
             if now_s >= job_at_s:

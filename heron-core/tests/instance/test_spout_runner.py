@@ -1,0 +1,200 @@
+"""A spout on its task thread, without sockets: what it emits, when it is told, how it ends."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.api.spout import Spout
+from heron.instance.data_queue import PlanReceived, SessionOpened
+from heron.instance.gateway import Gateway
+from heron.instance.spout_runner import SpoutRunner
+from heron.instance.task import Task
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope
+from heron.ipc.frame import SegmentKind, parse_segment
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+
+
+class When(Signals):
+    """Asks to stop when a condition holds; catches nothing."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self._condition = condition
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._condition()
+
+
+def plan_of(
+    version: int = 1, state: TopologyState = TopologyState.RUNNING, sinks: tuple[int, ...] = (2,)
+) -> PhysicalPlan:
+    inputs = (InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL)),)
+    topology = TopologyDefinition(
+        "t",
+        (
+            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1, (StreamDefinition("default", ("v",)),)),
+            ComponentDefinition("sink", ComponentKind.BOLT, "m:K", len(sinks), (), inputs),
+        ),
+    )
+    tasks = (TaskPlan(1, "spout", 0, 1), *(TaskPlan(task, "sink", index, 1) for index, task in enumerate(sinks)))
+    return PhysicalPlan(version, 1, "t-1", topology, state, tasks, ())
+
+
+class Bench:
+    """A spout task; its output is read from the queue."""
+
+    def __init__(self, spout: type[Spout], until: Callable[[Bench], bool]) -> None:
+        spec = InstanceSpec("t", "t-1", 1, 1, "spout", 0, 0, "/run", "/log", "/package")
+        settings = EngineSettings()
+        self.gateway = Gateway(spec, settings)
+        self.task = Task(spec, settings, self.gateway, plan_of())
+        self.runner = SpoutRunner(self.task, When(lambda: until(self)), spout)
+
+    def output(self) -> list[object]:
+        """Per segment: plan version, destinations, and its values or ``"END"``; or a report's phase."""
+        found: list[object] = []
+        for item in self.gateway.data_out.items:
+            if isinstance(item, Envelope):
+                found.append(item.task_report.phase)
+                continue
+            for data in item[0]:
+                head = parse_segment(data, 0)
+                payload = data[head.payload_start : head.end]
+                rows = "END" if head.kind == SegmentKind.MARKER else pickle.loads(payload)[0]
+                found.append((head.plan_version, head.destinations, rows))
+        return found
+
+    def rows(self) -> list[object]:
+        """All emitted values."""
+        return [row for each in self.output() if isinstance(each, tuple) and each[2] != "END" for row in each[2]]
+
+
+class Counting(Spout):
+    """Emits three numbers, a call each, and ends."""
+
+    outputs = ("v",)
+    count = 0
+
+    def next_tuple(self) -> None:
+        if self.count < 3:
+            self.emit([self.count], tup_id=f"id-{self.count}")
+            self.count += 1
+        else:
+            self.end()
+
+
+def ended(bench: Bench) -> bool:
+    return bench.runner.ended
+
+
+def test_a_spout_ends_after_what_it_emitted() -> None:
+    """Data, marker, report: in this order."""
+    bench = Bench(Counting, ended)
+    bench.runner.run(ended=False)
+    running, *_, marker, report = bench.output()
+    assert running == pb.TASK_PHASE_RUNNING
+    assert bench.rows() == [0, 1, 2]
+    assert marker == (1, (2,), "END")
+    assert report == pb.TASK_PHASE_ENDED
+
+
+class Told(Counting):
+    """Wants to hear of its tuples."""
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
+        self.acked: list[object] = []
+
+    def ack(self, tup_id: object) -> None:
+        self.acked.append(tup_id)
+
+
+def test_at_most_once_a_tuple_is_acked_when_it_is_emitted() -> None:
+    """A heronpy spout that counts its acks must not wait for ever."""
+    bench = Bench(Told, ended)
+    bench.runner.run(ended=False)
+    component = bench.runner.component
+    assert isinstance(component, Told)
+    assert component.acked == ["id-0", "id-1", "id-2"]
+    assert bench.task.metrics.acked == 3
+
+
+class Failing(Counting):
+    """Fails once between two tuples."""
+
+    failed = False
+
+    def next_tuple(self) -> None:
+        if self.count == 1 and not self.failed:
+            self.failed = True
+            raise ValueError
+        super().next_tuple()
+
+
+def test_a_failing_call_is_shown_and_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """After a back-off, and nothing that was emitted is lost (design D13)."""
+    bench = Bench(Failing, ended)
+    bench.runner.run(ended=False)
+    assert bench.rows() == [0, 1, 2]
+    assert "it is called again after 0.1 s" in capsys.readouterr().err
+
+
+def test_a_task_that_had_ended_only_says_so_again() -> None:
+    """Its component is never constructed; each new session hears it."""
+    bench = Bench(Counting, lambda bench: len(bench.gateway.data_out.items) >= 4)
+    bench.gateway.data_in.put(SessionOpened(ended=True))
+    bench.runner.run(ended=True)
+    assert bench.output() == [(1, (2,), "END"), pb.TASK_PHASE_ENDED] * 2
+
+
+class Endless(Spout):
+    """Emits without end."""
+
+    outputs = ("v",)
+    paused = 0
+
+    def next_tuple(self) -> None:
+        self.emit(["x"])
+
+    def deactivate(self) -> None:
+        self.paused += 1
+
+
+def test_what_was_emitted_under_a_plan_says_so() -> None:
+    """Data that is addressed to a task of the old plan must be known by its version (design D7)."""
+    bench = Bench(Endless, lambda bench: bench.task.paused)
+    bench.gateway.data_in.put(PlanReceived(plan_of(2, sinks=(2, 3))))
+    bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED, sinks=(2, 3))))
+    bench.runner.run(ended=False)
+    routes = {each[:2] for each in bench.output() if isinstance(each, tuple)}
+    assert (1, (2,)) in routes
+    assert routes <= {(1, (2,)), (2, (2, 3)), (3, (2, 3))}
+    component = bench.runner.component
+    assert isinstance(component, Endless)
+    assert component.paused == 1
+
+
+def test_an_older_plan_is_ignored() -> None:
+    """Plans may come twice when topology managers change."""
+    bench = Bench(Endless, lambda bench: bench.gateway.data_in.peek_command() is None and bool(bench.output()[1:]))
+    bench.gateway.data_in.put(PlanReceived(plan_of(5)))
+    bench.gateway.data_in.put(PlanReceived(plan_of(4, TopologyState.PAUSED)))
+    bench.runner.run(ended=False)
+    assert bench.task.index.plan.version == 5
+    assert not bench.task.paused

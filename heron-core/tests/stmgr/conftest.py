@@ -1,0 +1,305 @@
+"""Stream managers over real sockets; their instances, executor and topology manager are spoken by the test."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import (
+    container_dir,
+    executor_endpoint,
+    instance_endpoint,
+    peer_endpoint,
+    registration_endpoint,
+    tmanager_endpoint,
+)
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    WIRE_VERSION,
+    Encoding,
+    FrameKind,
+    Marker,
+    SegmentKind,
+    credit_body,
+    frame_header,
+    marker_segment,
+    parse_credit,
+    parse_frame_header,
+    parse_segment,
+    segment,
+    segment_routes,
+)
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import Channel, Hub, SocketContext
+from heron.kernel.role_spec import StmgrSpec
+from heron.kernel.settings import EngineSettings
+from heron.planner.codec import encode
+from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.stmgr.counters import Counters
+from heron.stmgr.link_host import LinkHost
+from heron.stmgr.router import Router
+from heron.stmgr.stream_manager import StreamManager
+from heron.testing.pytest_plugin import wait_until
+
+WINDOW_BYTES = 10_000
+HIGH_BYTES = 20_000
+TASKS = {1: (1, 2), 2: (3, 4)}  # spout task 1 and bolt task 2 in container 1, bolt tasks 3 and 4 in container 2
+
+
+def plan_of(incarnations: dict[int, int], run_dir: Path, version: int = 1) -> Envelope:
+    bolt_input = InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL))
+    topology = TopologyDefinition(
+        "t",
+        (
+            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1, (StreamDefinition("default", ("v",)),)),
+            ComponentDefinition("bolt", ComponentKind.BOLT, "m:B", 3, (), (bolt_input,)),
+        ),
+    )
+    tasks = [TaskPlan(1, "spout", 0, 1), *(TaskPlan(each, "bolt", each - 2, 1 + (each > 2)) for each in (2, 3, 4))]
+    stmgrs = [
+        StreamManagerLocation(container, incarnation, peer_endpoint(run_dir, container, incarnation), "host", 1)
+        for container, incarnation in incarnations.items()
+    ]
+    plan = PhysicalPlan(version, 1, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
+    return Envelope(epoch=1, plan=pb.Plan(version=version, document=encode(plan)))
+
+
+def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
+    return segment(
+        destinations,
+        payload,
+        kind=SegmentKind.TUPLES,
+        encoding=Encoding.NONE,
+        stream=0,
+        plan_version=1,
+        source_task=1,
+        incarnation=0,
+        rows=1,
+    )
+
+
+def end_marker(destinations: Sequence[int]) -> bytes:
+    return marker_segment(destinations, Marker.END, 0, plan_version=1, source_task=1, incarnation=0)
+
+
+class Stmgr:
+    """A stream manager on a thread, with its executor and its topology manager."""
+
+    def __init__(self, run_dir: Path, container: int, incarnation: int, sockets: SocketContext) -> None:
+        settings = EngineSettings(
+            link_window_bytes=WINDOW_BYTES, high_watermark_bytes=HIGH_BYTES, low_watermark_bytes=5000, heartbeat_s=60.0
+        )
+        spec = StmgrSpec("t", "t-1", container, incarnation, str(run_dir), str(run_dir), TASKS[container])
+        self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
+        router = Router(high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
+        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters())
+        for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
+            Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
+        self.executor = sockets.hub(executor_endpoint(run_dir, container))
+        self.tmanager = sockets.hub(tmanager_endpoint(run_dir, container, incarnation))  # one of its own, to keep apart
+        self.tmanager_at = tmanager_endpoint(run_dir, container, incarnation)
+        self.heard: list[Envelope] = []
+        self._client = b""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        StreamManager(self.host)
+        self.host.reactor.run()
+        self.sockets.close()
+
+    def close(self) -> None:
+        self.host.reactor.stop()
+        self._thread.join(10)
+        self.executor.close()
+        self.tmanager.close()
+
+    def connect(self) -> None:
+        """Tells it where the topology manager is, and waits for its hello."""
+        client, _ = receive_from(self.executor)
+        location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1)
+        self.executor.send(client, control_frame(Envelope(tmanager_location=location)))
+        self.expect("stmgr_hello")
+
+    def expect(self, body: str) -> Envelope:
+        """The next message to the topology manager of that kind."""
+        while True:
+            self._client, frame = receive_from(self.tmanager)
+            envelope = parse_control(frame)
+            if body_of(envelope) == body:
+                return envelope
+
+    def tell(self, envelope: Envelope) -> None:
+        """Says something as the topology manager."""
+        assert self.tmanager.send(self._client, control_frame(envelope))
+
+
+class Instance:
+    """A session of an instance, spoken by the test."""
+
+    def __init__(
+        self, run_dir: Path, sockets: SocketContext, task: int, incarnation: int = 0, attempt: int = 1
+    ) -> None:
+        container = 1 if task < 3 else 2
+        self.hello = pb.InstanceHello(
+            task_id=task,
+            incarnation=incarnation,
+            endpoint=instance_endpoint(run_dir, container, task, incarnation, attempt),
+            wire_version=WIRE_VERSION,
+        )
+        self.channel = sockets.channel_bound(self.hello.endpoint)
+        self.registration = sockets.client_of(registration_endpoint(run_dir, container))
+        self.session = 0
+        self.sequence = 0
+        self.got_bytes = 0
+
+    def say_hello(self) -> None:
+        self.registration.send(control_frame(Envelope(instance_hello=self.hello)))
+
+    def register(self) -> pb.InstanceWelcome:
+        self.say_hello()
+        welcome = parse_control(receive(self.channel)).instance_welcome
+        self.session = welcome.session
+        return welcome
+
+    def expect_plan(self) -> int:
+        return parse_control(receive(self.channel)).plan.version
+
+    def send(self, *segments: bytes, skip: int = 0) -> int:
+        """Sends a data frame, whatever the credit; its size as credit counts it."""
+        self.sequence += 1 + skip
+        frame = b"".join((frame_header(FrameKind.DATA, self.session, self.sequence), *segments))
+        self.channel.send(frame)
+        return len(frame) - FRAME_HEADER_BYTES
+
+    def report(self, phase: pb.TaskPhase) -> None:
+        report = pb.TaskReport(task_id=self.hello.task_id, phase=phase)
+        self.channel.send(control_frame(Envelope(task_report=report), self.session))
+
+    def segments(self) -> list[bytes]:
+        """The segments of the next data frame; anything else is an error."""
+        frame = receive(self.channel)
+        assert parse_frame_header(frame)[:2] == (FrameKind.DATA, self.session)
+        self.got_bytes += len(frame) - FRAME_HEADER_BYTES
+        return [frame[start:end] for start, end, _ in segment_routes(frame)]
+
+    def payloads(self, count: int, *, credit: bool = True) -> list[bytes]:
+        """The payloads of so many segments."""
+        found: list[bytes] = []
+        while len(found) < count:
+            for data in self.segments():
+                head = parse_segment(data, 0)
+                found.append(data[head.payload_start : head.end])
+            if credit:
+                self.release()
+        return found
+
+    def release(self) -> None:
+        """Releases all that came."""
+        header = frame_header(FrameKind.CREDIT, self.session, 0)
+        self.channel.send(header + credit_body(0, self.got_bytes))
+
+    def released(self, size_bytes: int) -> None:
+        """Waits until the stream manager has released so many bytes in all."""
+        while True:
+            frame = receive(self.channel)
+            assert parse_frame_header(frame)[0] == FrameKind.CREDIT
+            if parse_credit(frame)[1] >= size_bytes:
+                assert parse_credit(frame)[1] == size_bytes
+                return
+
+
+def receive(channel: Channel) -> bytes:
+    assert channel.wait(10), "nothing came"
+    frame = channel.receive()
+    assert frame is not None
+    return frame
+
+
+def silent(channel: Channel) -> bool:
+    return not channel.wait(0.05)
+
+
+def receive_from(hub: Hub) -> tuple[bytes, bytes]:
+    found: list[tuple[bytes, bytes]] = []
+
+    def look() -> bool:
+        message = hub.receive()
+        found.extend([message] if message else [])
+        return bool(found)
+
+    wait_until(look)
+    return found[0]
+
+
+class Site:
+    """A run directory with stream managers and instances, and what their tests need."""
+
+    tuples = staticmethod(tuples)
+    end_marker = staticmethod(end_marker)
+    receive = staticmethod(receive)
+    silent = staticmethod(silent)
+
+    def __init__(self) -> None:
+        self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))  # short: tmp_path is too long for a socket
+        self.sockets = SocketContext()
+        self.stmgrs: dict[int, Stmgr] = {}
+        for container in (0, 1, 2):
+            container_dir(self.run_dir, container).mkdir()
+
+    def start(self, container: int, incarnation: int = 0) -> Stmgr:
+        self.stmgrs[container] = Stmgr(self.run_dir, container, incarnation, self.sockets)
+        self.stmgrs[container].connect()
+        return self.stmgrs[container]
+
+    def instance(self, task: int, incarnation: int = 0, attempt: int = 1) -> Instance:
+        return Instance(self.run_dir, self.sockets, task, incarnation, attempt)
+
+    def registered(self, task: int, incarnation: int = 0, attempt: int = 1) -> Instance:
+        """An instance that is in session and has the plan."""
+        made = self.instance(task, incarnation, attempt)
+        made.register()
+        made.expect_plan()
+        return made
+
+    def plan(self, version: int = 1) -> None:
+        incarnations = {container: stmgr.host.spec.incarnation for container, stmgr in self.stmgrs.items()}
+        for stmgr in self.stmgrs.values():
+            stmgr.tell(plan_of(incarnations, self.run_dir, version))
+
+    def close(self) -> None:
+        for stmgr in self.stmgrs.values():
+            stmgr.close()
+        self.sockets.close()
+        shutil.rmtree(self.run_dir)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    made = Site()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def one(site: Site) -> Stmgr:
+    """One stream manager with a plan."""
+    stmgr = site.start(1)
+    site.plan()
+    return stmgr

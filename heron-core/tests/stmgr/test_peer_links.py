@@ -1,0 +1,124 @@
+"""The links between stream managers, over real sockets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.clock import monotonic_s
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import peer_endpoint
+from heron.ipc.envelope import Envelope, control_frame, parse_control
+from heron.ipc.frame import (
+    WIRE_VERSION,
+    FrameKind,
+    SegmentKind,
+    frame_header,
+    parse_segment,
+)
+from heron.testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import Site, Stmgr
+
+pytestmark = pytest.mark.leaks_nothing
+
+WINDOW_BYTES = 10_000  # as in conftest
+
+
+def test_two_stream_managers_exchange_segments(site: Site) -> None:
+    """A segment for both containers arrives in both; one for two tasks of a peer crosses once."""
+    here, there = site.start(1), site.start(2)
+    site.plan()
+    spout, local, third, fourth = (site.registered(task) for task in (1, 2, 3, 4))
+    size = spout.send(site.tuples([2, 3, 4], b"all"), site.tuples([4], b"four"))
+    assert local.payloads(1) == [b"all"]
+    assert third.payloads(1) == [b"all"]
+    assert fourth.payloads(2) == [b"all", b"four"]
+    spout.released(size)
+    crossed = len(site.tuples([3, 4], b"all")) + len(site.tuples([4], b"four"))
+    assert there.host.counters.bytes_from_peers == crossed
+    assert here.host.counters.lost_frames == there.host.counters.lost_frames == 0
+
+
+def test_peer_credit_does_not_leak_with_several_destinations(site: Site) -> None:
+    """More data than many windows crosses, with one destination left behind and many segments retargeted."""
+    here, _ = site.start(1), site.start(2)
+    site.plan()
+    spout, local, third, fourth = (site.registered(task) for task in (1, 2, 3, 4))
+    for number in range(300):
+        spout.send(site.tuples([2, 3, 4], bytes([number % 256]) * 400))
+    for instance in (local, fourth, third):
+        assert len(instance.payloads(300)) == 300
+    wait_until(lambda: all(_settled(here, task) for task in (3, 4)))
+
+
+def _settled(stmgr: Stmgr, task: int) -> bool:
+    window = stmgr.host.router.outlets[task].window
+    return window is not None and window.sent_bytes == window.released_bytes
+
+
+def test_a_full_task_of_a_peer_does_not_hold_up_its_neighbour(site: Site) -> None:
+    """Credit between stream managers is per task; the link itself is always read."""
+    site.start(1)
+    site.start(2)
+    site.plan()
+    spout, slow, quick = (site.registered(task) for task in (1, 3, 4))
+    for _ in range(30):
+        spout.send(site.tuples([3], b"x" * 3000))
+    spout.send(site.tuples([4], b"through"))
+    assert quick.payloads(1) == [b"through"]
+    assert len(slow.payloads(30)) == 30
+
+
+def test_a_restarted_peer_hears_the_end_markers_again(site: Site) -> None:
+    """At most once, what was under way may be lost with a stream manager; the end of the stream may not."""
+    site.start(1)
+    first = site.start(2)
+    site.plan()
+    spout, bolt = site.registered(1), site.registered(3)
+    spout.send(site.tuples([3], b"a"), site.end_marker([3, 4]))
+    assert len(bolt.payloads(2)) == 2
+    first.close()
+    site.start(2, incarnation=1)
+    spout.send(site.tuples([3], b"b"))
+    site.plan(version=2)
+    again = site.registered(3, attempt=2)
+    kinds = [parse_segment(data, 0).kind for data in again.segments()]
+    while SegmentKind.MARKER not in kinds:
+        kinds += [parse_segment(data, 0).kind for data in again.segments()]
+    assert kinds[-1] == SegmentKind.MARKER
+
+
+def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None:
+    """The refusal is answered, further frames of that identity are dropped and counted, others go on."""
+    site.start(1)
+    there = site.start(2)
+    site.plan()
+    spout, bolt = site.registered(1), site.registered(3)
+    rogue = site.sockets.client_of(peer_endpoint(site.run_dir, 2, 0), b"rogue")
+    hello = pb.PeerHello(container_id=9, incarnation=0, session=5, wire_version=WIRE_VERSION)
+    rogue.send(control_frame(Envelope(peer_hello=hello)))
+    assert parse_control(site.receive(rogue)).peer_welcome.window_bytes == WINDOW_BYTES
+    rogue.send(frame_header(FrameKind.DATA, 6, 1) + site.tuples([3], b"wrong session"))
+    assert "session 6" in parse_control(site.receive(rogue)).refused.reason
+    rogue.send(frame_header(FrameKind.DATA, 5, 1) + site.tuples([3], b"too late"))
+    wait_until(lambda: there.host.counters.refused_frames == 2)
+    spout.send(site.tuples([3], b"fine"))
+    assert bolt.payloads(1) == [b"fine"]
+
+
+def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
+    """Two stream managers that disagree must not spend the machine on telling each other so."""
+    here, there = site.start(1), site.start(2)
+    successor = site.sockets.client_of(peer_endpoint(site.run_dir, 2, 0), b"successor")
+    hello = pb.PeerHello(container_id=1, incarnation=9, session=1, wire_version=WIRE_VERSION)
+    successor.send(control_frame(Envelope(peer_hello=hello)))
+    assert parse_control(site.receive(successor)).peer_welcome.session == 1
+    started_s = monotonic_s()
+    site.plan()
+    wait_until(lambda: here.host.counters.refused_frames >= 3)
+    assert monotonic_s() - started_s > 0.15
+    assert there.host.counters.refused_frames <= 4
+    assert here.host.router.outlets[3].window is None
