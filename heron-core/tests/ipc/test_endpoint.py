@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import LimitExceededError
-from heron.ipc.endpoint import PATH_LIMIT_BYTES, check_run_dir, instance_endpoint, peer_endpoint
+from heron.ipc.endpoint import PATH_LIMIT_BYTES, check_run_dir, instance_endpoint
 
 
 def test_a_path_that_could_become_too_long_is_refused_before_anything_starts() -> None:
@@ -23,7 +23,6 @@ def test_the_longest_allowed_directory_holds_the_longest_names() -> None:
     longest = Path("/" + "x" * length)
     endpoint = instance_endpoint(longest, 9999, 99999, 2**32 - 1, 9999)
     assert len(endpoint.removeprefix("ipc://").encode()) <= PATH_LIMIT_BYTES
-    assert len(peer_endpoint(longest, 9999, 2**32 - 1)) - len("ipc://") <= PATH_LIMIT_BYTES
 
 
 def _accepted(run_dir: Path) -> bool:
@@ -39,4 +38,3 @@ def test_each_session_and_incarnation_has_a_place_of_its_own() -> None:
     run_dir = Path("/run")
     places = {instance_endpoint(run_dir, 1, 2, incarnation, attempt) for incarnation in (0, 1) for attempt in (1, 2)}
     assert len(places) == 4
-    assert peer_endpoint(run_dir, 1, 0) != peer_endpoint(run_dir, 1, 1)

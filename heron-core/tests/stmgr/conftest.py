@@ -19,14 +19,13 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import (
     container_dir,
     executor_endpoint,
     instance_endpoint,
-    peer_endpoint,
     registration_endpoint,
-    tmanager_endpoint,
 )
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
@@ -45,12 +44,14 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
+from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.router import Router
@@ -62,7 +63,7 @@ HIGH_BYTES = 20_000
 TASKS = {1: (1, 2), 2: (3, 4)}  # spout task 1 and bolt task 2 in container 1, bolt tasks 3 and 4 in container 2
 
 
-def plan_of(incarnations: dict[int, int], run_dir: Path, version: int = 1) -> Envelope:
+def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1) -> Envelope:
     bolt_input = InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL))
     topology = TopologyDefinition(
         "t",
@@ -72,10 +73,6 @@ def plan_of(incarnations: dict[int, int], run_dir: Path, version: int = 1) -> En
         ),
     )
     tasks = [TaskPlan(1, "spout", 0, 1), *(TaskPlan(each, "bolt", each - 2, 1 + (each > 2)) for each in (2, 3, 4))]
-    stmgrs = [
-        StreamManagerLocation(container, incarnation, peer_endpoint(run_dir, container, incarnation), "host", 1)
-        for container, incarnation in incarnations.items()
-    ]
     plan = PhysicalPlan(version, 1, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
     return Envelope(epoch=1, plan=pb.Plan(version=version, document=encode(plan)))
 
@@ -101,19 +98,37 @@ def end_marker(destinations: Sequence[int]) -> bytes:
 class Stmgr:
     """A stream manager on a thread, with its executor and its topology manager."""
 
-    def __init__(self, run_dir: Path, container: int, incarnation: int, sockets: SocketContext) -> None:
+    def __init__(
+        self, run_dir: Path, container: int, incarnation: int, sockets: SocketContext, keys: TopologyKeys
+    ) -> None:
         settings = EngineSettings(
-            link_window_bytes=WINDOW_BYTES, high_watermark_bytes=HIGH_BYTES, low_watermark_bytes=5000, heartbeat_s=60.0
+            link_window_bytes=WINDOW_BYTES,
+            high_watermark_bytes=HIGH_BYTES,
+            low_watermark_bytes=5000,
+            heartbeat_s=60.0,
+            metrics_export_s=0.05,
         )
-        spec = StmgrSpec("t", "t-1", container, incarnation, str(run_dir), str(run_dir), TASKS[container])
+        spec = StmgrSpec(
+            "t",
+            "t-1",
+            container,
+            incarnation,
+            str(run_dir),
+            str(run_dir),
+            TASKS[container],
+            keys.connecting_as(Speaker.MEMBER),
+            keys.listening_to(Speaker.MEMBER),
+        )
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
-        router = Router(high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
-        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters())
+        acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
+        router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
+        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters(), acks)
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))
-        self.tmanager = sockets.hub(tmanager_endpoint(run_dir, container, incarnation))  # one of its own, to keep apart
-        self.tmanager_at = tmanager_endpoint(run_dir, container, incarnation)
+        self.tmanager_at = f"ipc://{container_dir(run_dir, container)}/t{incarnation}"  # one of its own, to keep apart
+        self.tmanager = sockets.hub(self.tmanager_at)
+        self.endpoint = ""
         self.heard: list[Envelope] = []
         self._client = b""
         self._thread = threading.Thread(target=self._run)
@@ -135,7 +150,7 @@ class Stmgr:
         client, _ = receive_from(self.executor)
         location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1)
         self.executor.send(client, control_frame(Envelope(tmanager_location=location)))
-        self.expect("stmgr_hello")
+        self.endpoint = self.expect("stmgr_hello").stmgr_hello.endpoint
 
     def expect(self, body: str) -> Envelope:
         """The next message to the topology manager of that kind."""
@@ -259,12 +274,14 @@ class Site:
     def __init__(self) -> None:
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))  # short: tmp_path is too long for a socket
         self.sockets = SocketContext()
+        self.keys = new_keys()
+        self.by_way_of: dict[int, str] = {}  # where others are to find a stream manager, if not at its own endpoint
         self.stmgrs: dict[int, Stmgr] = {}
         for container in (0, 1, 2):
             container_dir(self.run_dir, container).mkdir()
 
     def start(self, container: int, incarnation: int = 0) -> Stmgr:
-        self.stmgrs[container] = Stmgr(self.run_dir, container, incarnation, self.sockets)
+        self.stmgrs[container] = Stmgr(self.run_dir, container, incarnation, self.sockets, self.keys)
         self.stmgrs[container].connect()
         return self.stmgrs[container]
 
@@ -279,9 +296,17 @@ class Site:
         return made
 
     def plan(self, version: int = 1) -> None:
-        incarnations = {container: stmgr.host.spec.incarnation for container, stmgr in self.stmgrs.items()}
+        locations = [
+            StreamManagerLocation(container, each.host.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1)
+            for container, each in self.stmgrs.items()
+        ]
         for stmgr in self.stmgrs.values():
-            stmgr.tell(plan_of(incarnations, self.run_dir, version))
+            stmgr.tell(plan_of(locations, version))
+
+    def peer(self, container: int, identity: bytes) -> Channel:
+        """A channel to a stream manager's peers' socket, with a member's keys."""
+        endpoint, keys = self.stmgrs[container].endpoint, self.keys.connecting_as(Speaker.MEMBER)
+        return self.sockets.client_of(endpoint, identity, keys=keys)
 
     def close(self) -> None:
         for stmgr in self.stmgrs.values():

@@ -8,7 +8,6 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
-from heron.ipc.endpoint import peer_endpoint
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.frame import (
     WIRE_VERSION,
@@ -97,7 +96,7 @@ def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None
     there = site.start(2)
     site.plan()
     spout, bolt = site.registered(1), site.registered(3)
-    rogue = site.sockets.client_of(peer_endpoint(site.run_dir, 2, 0), b"rogue")
+    rogue = site.peer(2, b"rogue")
     hello = pb.PeerHello(container_id=9, incarnation=0, session=5, wire_version=WIRE_VERSION)
     rogue.send(control_frame(Envelope(peer_hello=hello)))
     assert parse_control(site.receive(rogue)).peer_welcome.window_bytes == WINDOW_BYTES
@@ -112,7 +111,7 @@ def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None
 def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
     """Two stream managers that disagree must not spend the machine on telling each other so."""
     here, there = site.start(1), site.start(2)
-    successor = site.sockets.client_of(peer_endpoint(site.run_dir, 2, 0), b"successor")
+    successor = site.peer(2, b"successor")
     hello = pb.PeerHello(container_id=1, incarnation=9, session=1, wire_version=WIRE_VERSION)
     successor.send(control_frame(Envelope(peer_hello=hello)))
     assert parse_control(site.receive(successor)).peer_welcome.session == 1
