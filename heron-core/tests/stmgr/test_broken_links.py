@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,83 +11,40 @@ import pytest
 
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.envelope import parse_control
-from heron.ipc.frame import SegmentKind, parse_segment
+from heron.ipc.frame import (
+    FrameKind,
+    SegmentKind,
+    frame_header,
+    parse_frame_header,
+    parse_segment,
+    segment_routes,
+)
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.socket import Inbox
+from heron.ipc.tracking import COUNTER_BITS, Outcome, ack_range, new_roots_derived, parse_settled
 from heron.spi.metricsink import Histogram
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.relay import Relay
 
 if TYPE_CHECKING:
-    from conftest import Site
+    from conftest import Instance, Site
 
 pytestmark = pytest.mark.leaks_nothing
 
 
-class Relay:
-    """A network between two processes: passes bytes on until it is cut, or swallows one direction's."""
-
-    def __init__(self, endpoint: str) -> None:
-        host, port = endpoint.removeprefix("tcp://").split(":")
-        self._target = (host, int(port))
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.swallows = False
-        self.passed = 0
-        self._open: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-        self._start(self._accept)
-
-    def cut(self) -> None:
-        """Breaks every connection; new ones can be made."""
-        for each in self._open:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """Ends it."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self.cut()
-        for thread in self._threads:
-            thread.join(10)
-        for each in (self._listener, *self._open):
-            each.close()
-
-    def _start(self, work: object, *arguments: socket.socket) -> None:
-        assert callable(work)
-        self._threads.append(threading.Thread(target=work, args=arguments))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._target)
-            except OSError:
-                return
-            self._open += [client, server]
-            self._start(self._pass, client, server)
-            self._start(self._pass, server, client)
-
-    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
-        there = sink.getpeername() == self._target
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if not (there and self.swallows):
-                    sink.sendall(data)
-                    self.passed += len(data) if there else 0
-        with contextlib.suppress(OSError):
-            sink.shutdown(socket.SHUT_RDWR)
+def address_of(endpoint: str) -> tuple[str, int]:
+    host, _, port = endpoint.removeprefix("tcp://").partition(":")
+    return host, int(port)
 
 
 @pytest.fixture
 def relay(site: Site) -> Iterator[Relay]:
     """Container 1 reaches container 2 by way of this; both run and have a plan."""
     site.start(1)
-    made = Relay(site.start(2).endpoint)
-    site.by_way_of[2] = made.endpoint
+    made = Relay(address_of(site.start(2).endpoint))
+    site.by_way_of[2] = "tcp://{}:{}".format(*made.address)
     site.plan()
     yield made
     made.close()
@@ -124,6 +80,63 @@ def test_what_was_on_its_way_when_a_connection_broke_is_counted_as_lost(site: Si
     assert there.lost_frames == 1
 
 
+def test_what_a_break_has_lost_fails_the_roots_in_flight(site: Site, relay: Relay) -> None:
+    """Their stream manager hears of it from the one that missed the frames; a break without loss fails nothing."""
+    spout, bolt = site.registered(1), site.registered(3)
+    spout.send(site.tuples([3], b"before"))
+    assert bolt.payloads(1) == [b"before"]
+    send_acks(spout, new_roots_derived(1, 0, 99, 2, [3]))
+    relay.cut()
+    spout.send(site.tuples([3], b"between"))
+    assert bolt.payloads(1) == [b"between"]
+    relay.swallows = True
+    sent_bytes = site.stmgrs[1].host.counters.bytes_to_peers
+    spout.send(site.tuples([3], b"x"))
+    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes)
+    assert settled(spout) == []
+    relay.swallows = False
+    relay.cut()
+    wait_until(lambda: (Outcome.LOST, range(2)) in settled(spout))
+
+
+def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> None:
+    """Their stream manager would wait for them for ever; it is told as soon as it is reached again."""
+    home = Relay(address_of(site.start(1).endpoint))
+    try:
+        site.by_way_of[1] = "tcp://{}:{}".format(*home.address)
+        there = site.start(2)
+        site.plan()
+        spout, bolt = site.registered(1), site.registered(3)
+        send_acks(spout, new_roots_derived(1, 0, 99, 2, [3]))
+        spout.send(site.tuples([3], b"both links are there"))
+        bolt.payloads(1)
+        home.cut()
+
+        def lost() -> bool:
+            send_acks(bolt, ack_range(1 << COUNTER_BITS, 1, 3, 1))
+            return there.host.counters.lost_acks > 0
+
+        wait_until(lost)
+        wait_until(lambda: (Outcome.LOST, range(2)) in settled(spout))
+    finally:
+        home.close()
+
+
+def send_acks(instance: Instance, data: bytes) -> None:
+    """Sends segments about roots."""
+    instance.sequence += 1
+    instance.channel.send(frame_header(FrameKind.ACK, instance.session, instance.sequence) + data)
+
+
+def settled(instance: Instance) -> list[tuple[Outcome, range | list[int]]]:
+    """What the instance has been told of its roots since the last call."""
+    found = []
+    while (frame := instance.channel.receive()) is not None:
+        if parse_frame_header(frame)[0] == FrameKind.ACK:
+            found += [parse_settled(frame, parse_segment(frame, start)) for start, _, _ in segment_routes(frame)]
+    return found
+
+
 def test_end_markers_come_again_after_a_break(site: Site, relay: Relay) -> None:
     """One that was swallowed would be waited for in vain."""
     spout, bolt = site.registered(1), site.registered(3)
@@ -153,9 +166,8 @@ def test_a_scan_of_the_port_changes_nothing_and_is_counted(site: Site) -> None:
     inbox = site.sockets.inbox(metricsmgr_endpoint(site.run_dir, 2))
     here, there = site.start(1), site.start(2)
     site.plan()
-    host, port = there.endpoint.removeprefix("tcp://").split(":")
     for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 64, b"\xff" * 64, b"", b"\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL"):
-        with socket.create_connection((host, int(port))) as stranger:
+        with socket.create_connection(address_of(there.endpoint)) as stranger:
             stranger.sendall(data)
             stranger.shutdown(socket.SHUT_WR)
             stranger.settimeout(10)

@@ -1,0 +1,82 @@
+"""A network between two processes that a test can break."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+
+__all__ = ["Relay"]
+
+_CHUNK_BYTES = 65536
+_JOIN_S = 10.0
+
+
+class Relay:
+    """Passes the bytes of TCP connections on to a target, until it is told otherwise. Close it at the end of a test.
+
+    While `swallows` is set, everything that comes is lost, in both directions, and connections stay open: what a
+    cable that was pulled looks like.
+    """
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        """Listens at a free port of this machine; `target` is host and port."""
+        self.swallows = False
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port to connect to."""
+        host, port = self._listener.getsockname()
+        return host, port
+
+    def cut(self) -> None:
+        """Breaks every connection; new ones can be made."""
+        for each in self._open:
+            _shut(each)
+
+    def close(self) -> None:
+        """Breaks every connection for good and returns when its threads have ended."""
+        _shut(self._listener)
+        self.cut()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+        for each in (self._listener, *self._open):
+            each.close()
+
+    def _start(self, work: Callable[..., None], *arguments: socket.socket) -> None:
+        self._threads.append(threading.Thread(target=work, args=arguments))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(client)
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                _shut(client)
+                continue
+            self._open.append(server)
+            self._start(self._pass, client, server)
+            self._start(self._pass, server, client)
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(_CHUNK_BYTES):
+                if not self.swallows:
+                    sink.sendall(data)
+        _shut(sink)
+
+
+def _shut(each: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,149 @@
+"""A hub on the network: who is let in, who is not, and as whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError
+from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import Channel, GuardedHub, SocketContext
+from heron.testing.relay import Relay
+
+MAX_BYTES = 100_000
+
+
+class Guarded:
+    """A hub in a context of its own, and clients in another."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.keys: TopologyKeys = new_keys()
+        self.reactor = Reactor()
+        self.sockets = SocketContext(max_frame_bytes=MAX_BYTES, link_timeout_s=0.3)
+        self.clients = SocketContext(link_timeout_s=0.3)
+        self.hub: GuardedHub = self.sockets.guarded_hub(host, self.keys.listening_to(Speaker.MEMBER, Speaker.READER))
+        self.reactor.guard(self.hub)
+        self.reactor.on_readable(self.hub, self._read)
+        self.heard: list[tuple[bytes, bytes, Speaker]] = []
+
+    def _read(self) -> None:
+        while (message := self.hub.receive_from()) is not None:
+            self.heard.append(message)
+
+    def client(self, keys: ClientKeys, identity: bytes = b"") -> Channel:
+        return self.clients.client_of(self.hub.endpoint, identity, keys=keys)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        deadline = monotonic_s() + 10
+        while not condition():
+            assert monotonic_s() < deadline, "not in time"
+            self.reactor.run_once(0.02)
+
+    def close(self) -> None:
+        self.reactor.forget(self.hub)
+        self.hub.close()
+        self.sockets.close()
+        self.clients.close()
+
+
+@pytest.fixture
+def guarded() -> Iterator[Guarded]:
+    made = Guarded()
+    yield made
+    made.close()
+
+
+def test_known_keys_are_let_in_and_each_frame_says_whose(guarded: Guarded) -> None:
+    """What may be said depends on it."""
+    for speaker in (Speaker.MEMBER, Speaker.READER):
+        client = guarded.client(guarded.keys.connecting_as(speaker), speaker.value.encode())
+        client.send(b"hello")
+        guarded.until(lambda: guarded.heard)
+        assert guarded.heard.pop() == (speaker.value.encode(), b"hello", speaker)
+        assert guarded.hub.send(speaker.value.encode(), b"answer")
+        assert client.wait(10)
+        assert client.receive() == b"answer"
+    assert not any(guarded.hub.gate.refused().values())
+
+
+def test_unknown_keys_are_denied_and_counted(guarded: Guarded) -> None:
+    """Also the topology's own control key, where it has nothing to say; and a good key with another server in mind."""
+    strangers = (new_keys().member, guarded.keys.control)
+    for pair in strangers:
+        guarded.client(ClientKeys(guarded.keys.server.public, pair)).send(b"let me in")
+    guarded.until(lambda: guarded.hub.gate.refused()["unknown-key"] == len(strangers))
+    elsewhere = guarded.client(ClientKeys(new_keys().server.public, guarded.keys.member))
+    elsewhere.send(b"who are you")
+    guarded.until(lambda: guarded.hub.gate.refused()["protocol"] > 0)
+    elsewhere.close()
+    assert guarded.heard == []
+
+
+def test_a_network_address_without_keys_is_refused_on_both_sides(guarded: Guarded) -> None:
+    """No link on a network is ever in clear text, whatever a caller forgets."""
+    with pytest.raises(HeronError, match="it is on the network, and there are no keys for it"):
+        guarded.clients.client_of(guarded.hub.endpoint)
+    for bind in (guarded.clients.hub, guarded.clients.inbox, guarded.clients.channel_bound):
+        with pytest.raises(HeronError, match="only a guarded hub listens"):
+            bind("tcp://127.0.0.1:0")
+
+
+def test_a_frame_above_the_limit_costs_its_sender_the_connection(guarded: Guarded) -> None:
+    """It is cut before it is in memory; the sender hears of it as of any break."""
+    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    gone: list[bool] = []
+    guarded.reactor.on_disconnect(client, lambda: gone.append(True))
+    client.send(b"hello")
+    guarded.until(lambda: guarded.heard)
+    client.send(b"x" * (2 * MAX_BYTES))
+    guarded.until(lambda: gone)
+    assert [frame for _, frame, _ in guarded.heard] == [b"hello"]
+    guarded.reactor.forget(client)
+
+
+def test_a_link_that_has_fallen_silent_counts_as_broken(guarded: Guarded) -> None:
+    """A cable that was pulled ends no connection; idle links are pinged, and live ones answer."""
+    host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
+    relay = Relay((host, int(port)))
+    keys = guarded.keys.connecting_as(Speaker.MEMBER)
+    client = guarded.clients.client_of("tcp://{}:{}".format(*relay.address), keys=keys)
+    gone: list[bool] = []
+    try:
+        guarded.reactor.on_disconnect(client, lambda: gone.append(True))
+        client.send(b"hello")
+        guarded.until(lambda: guarded.heard)
+        relay.swallows = True
+        guarded.until(lambda: gone)
+        relay.swallows = False
+        client.send(b"again")
+        guarded.until(lambda: len(guarded.heard) == 2)
+        guarded.reactor.forget(client)
+    finally:
+        relay.close()
+
+
+def test_a_hub_can_listen_on_an_interface() -> None:
+    """The endpoint that is published has the interface's address."""
+    made = Guarded("lo")
+    try:
+        assert made.hub.endpoint.startswith("tcp://127.0.0.1:")
+        made.client(made.keys.connecting_as(Speaker.MEMBER)).send(b"hello")
+        made.until(lambda: made.heard)
+    finally:
+        made.close()
+
+
+def test_nobody_gets_in_before_the_gate_is_answered_for(guarded: Guarded) -> None:
+    """The library lets in any key when there is no handler; here there always is one, if a silent one."""
+    guarded.reactor.forget(guarded.hub)
+    guarded.reactor.on_readable(guarded.hub, guarded._read)  # noqa: SLF001  # the fixture's own
+    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client.send(b"hello")
+    for _ in range(5):
+        guarded.reactor.run_once(0.02)
+    assert guarded.heard == []
+    guarded.reactor.guard(guarded.hub)
+    guarded.until(lambda: guarded.heard)

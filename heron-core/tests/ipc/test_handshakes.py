@@ -1,0 +1,49 @@
+"""Counting connections that were not let in, from events that do not say which connection they are about."""
+
+from __future__ import annotations
+
+from heron.ipc.handshakes import Handshakes
+
+LONGEST_S = 10.0
+NONE = {"unknown-key": 0, "protocol": 0, "unfinished": 0, "foreign": 0}
+
+
+def test_who_gets_in_is_not_counted() -> None:
+    """Neither while at it, nor in session, nor afterwards."""
+    counts = Handshakes(LONGEST_S)
+    counts.accepted(7, 0.0)
+    assert counts.refused(0.0) == NONE
+    counts.succeeded()
+    assert counts.refused(1.0) == counts.refused(100.0) == NONE
+    counts.disconnected(7)
+    assert counts.refused(101.0) == NONE
+
+
+def test_who_fails_is_counted_once_by_reason() -> None:
+    """The failure is told before the connection is closed."""
+    counts = Handshakes(LONGEST_S)
+    for descriptor, reason in enumerate(("unknown-key", "protocol", "unfinished")):
+        counts.accepted(descriptor, 0.0)
+        counts.failed(reason)
+        counts.disconnected(descriptor)
+    assert counts.refused(50.0) == {"unknown-key": 1, "protocol": 1, "unfinished": 1, "foreign": 0}
+
+
+def test_who_does_not_speak_the_protocol_is_what_is_left() -> None:
+    """The library is silent about such a connection, but for its being accepted and closed."""
+    counts = Handshakes(LONGEST_S)
+    counts.accepted(3, 0.0)
+    counts.disconnected(3)
+    assert counts.refused(0.0) == NONE | {"foreign": 1}
+
+
+def test_a_count_never_goes_back_while_others_are_at_their_handshakes() -> None:
+    """A counter that falls is read as a restart."""
+    counts = Handshakes(LONGEST_S)
+    counts.accepted(3, 0.0)
+    counts.disconnected(3)
+    for descriptor in range(4, 9):
+        counts.accepted(descriptor, 5.0)
+        counts.succeeded()
+        assert counts.refused(5.0)["foreign"] <= 1
+    assert counts.refused(50.0) == NONE | {"foreign": 1}
