@@ -19,6 +19,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import (
     container_dir,
@@ -51,6 +52,7 @@ from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.router import Router
@@ -107,8 +109,9 @@ class Stmgr:
         )
         spec = StmgrSpec("t", "t-1", container, incarnation, str(run_dir), str(run_dir), TASKS[container])
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
-        router = Router(high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
-        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters())
+        acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
+        router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
+        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters(), acks)
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))
