@@ -10,6 +10,7 @@ import pickle
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from heron.api.definition import (
@@ -23,6 +24,7 @@ from heron.api.definition import (
 )
 from heron.instance.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
+from heron.ipc.edge_key import edge_keys_of_range
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -45,6 +47,16 @@ from heron.ipc.frame import (
     segment_routes,
 )
 from heron.ipc.status import ComponentStatus, Culprit, TaskStatus, TopologyStatus, decode_status, encode_status
+from heron.ipc.tracking import Outcome, ack_range, new_roots_derived, parse_settled
+from heron.ipc.tracking_arrays import (
+    acks,
+    fails,
+    new_roots_listed,
+    parse_ack,
+    parse_fail,
+    parse_new_roots,
+    settled,
+)
 from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
@@ -108,6 +120,7 @@ CONTROL: dict[str, Envelope] = {
         Envelope(pressure=pb.Pressure(task_id=5, container_id=2, on=True, buffered_bytes=9_000_000)),
         Envelope(peer_hello=pb.PeerHello(container_id=1, incarnation=65536, session=3, wire_version=1)),
         Envelope(peer_welcome=pb.PeerWelcome(container_id=2, incarnation=65537, session=3, window_bytes=2**20)),
+        Envelope(loss=pb.Loss(task_id=5)),
         Envelope(
             stmgr_hello=pb.StmgrHello(
                 container_id=2,
@@ -244,6 +257,18 @@ STATUS = TopologyStatus(
     backpressure=(Culprit(3, "count", 1, 1_700_000_002.0),),
     errors=("no",),
 )
+_ROOTS = np.array([(5 << 48) | 7, (5 << 48) | 9, (6 << 48) | 7], dtype=np.uint64)
+_XORS = np.array([1, 2**63, 3], dtype=np.uint64)
+TRACKING: dict[str, bytes] = {
+    "roots-derived": new_roots_derived(5, 1000, 2**63 + 1, 3, (6, 9)),
+    "roots-listed": new_roots_listed(5, 1000, _XORS),
+    "ack-derived": ack_range((5 << 48) | 1000, 2**63 + 1, 6, 3),
+    "ack-listed": b"".join(acks(_ROOTS, _XORS)),
+    "fail": b"".join(fails(_ROOTS)),
+    "settled-derived": settled(5, Outcome.COMPLETE, np.array([7, 8, 9])),
+    "settled-listed": settled(5, Outcome.EXPIRED, np.array([9, 7])),
+    "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
+}
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode(TOPOLOGY),
     "packing-plan": encode(PACKING),
@@ -260,6 +285,7 @@ COLUMNS: list[list[object]] = [
 FILES: dict[str, bytes] = (
     {f"control-{name.replace('_', '-')}.bin": control_frame(each, SESSION) for name, each in CONTROL.items()}
     | {f"{name}.bin": data for name, data in FRAMES.items()}
+    | {f"tracking-{name}.bin": data for name, data in TRACKING.items()}
     | {f"{name}.json": data for name, data in DOCUMENTS.items()}
 )
 
@@ -286,6 +312,30 @@ def test_control_messages_decode(name: str) -> None:
     frame = read(f"control-{name.replace('_', '-')}.bin")
     assert parse_frame_header(frame) == (FrameKind.CONTROL, SESSION, 0)
     assert parse_control(frame) == CONTROL[name]
+
+
+def test_tracking_segments_decode() -> None:
+    """What is derived equals what is listed, and roots of two tasks go two ways."""
+
+    def heads(name: str) -> list[tuple[bytes, SegmentHead]]:
+        data = read(f"tracking-{name}.bin")
+        return [(data, parse_segment(data, start)) for start, _, _ in segment_routes(data, 0)]
+
+    keys = np.frombuffer(read("tracking-edge-keys.bin"), "<u8").reshape(2, 4)
+    derived = parse_new_roots(*heads("roots-derived")[0])
+    assert (derived.base, derived.xors.tolist()) == (1000, (keys[0] ^ keys[1])[:3].tolist())
+    listed = parse_new_roots(*heads("roots-listed")[0])
+    assert (listed.base, listed.xors.tolist()) == (1000, _XORS.tolist())
+    ack = parse_ack(*heads("ack-derived")[0])
+    assert (ack.base, ack.roots, ack.xors.tolist()) == (1000, None, keys[0][:3].tolist())
+    batches = heads("ack-listed")
+    assert [head.destinations for _, head in batches] == [(5,), (6,)]
+    first = parse_ack(*batches[0])
+    assert first.roots is not None
+    assert (first.roots.tolist(), first.xors.tolist()) == ([7, 9], [1, 2**63])
+    assert [parse_fail(*each).tolist() for each in heads("fail")] == [[7, 9], [7]]
+    assert parse_settled(*heads("settled-derived")[0]) == (Outcome.COMPLETE, range(7, 10))
+    assert parse_settled(*heads("settled-listed")[0]) == (Outcome.EXPIRED, [9, 7])
 
 
 def test_data_frames_decode() -> None:

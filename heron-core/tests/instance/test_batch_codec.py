@@ -100,11 +100,21 @@ def test_a_stream_without_fields_keeps_its_number_of_rows() -> None:
     assert decode_columns(payload, 2) == []
 
 
-def test_mutable_values_that_rows_share_arrive_shared_once() -> None:
-    """Pickle keeps identities within a batch; known, and the reason to emit plain data."""
+def test_a_value_that_was_emitted_twice_arrives_as_two() -> None:
+    """A bolt that changes what it received must not change another tuple."""
     shared = [1]
     first, second = Codec().round_trip([shared, shared], 1)
-    assert first is second
+    assert first == second
+    assert first is not second
+
+
+def test_a_value_that_contains_itself_travels() -> None:
+    """Pickling without a memo cannot do it, so that batch is pickled with one."""
+    cyclic: list[object] = [1]
+    cyclic.append(cyclic)
+    (arrived,) = Codec().round_trip([cyclic], 1)
+    assert isinstance(arrived, list)
+    assert arrived[1] is arrived
 
 
 @pytest.mark.parametrize(

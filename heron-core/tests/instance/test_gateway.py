@@ -168,7 +168,7 @@ def bad_frames() -> dict[str, bytes]:
     return {
         "garbage": b"garbage",
         "session": frame_header(FrameKind.DATA, 9, 1),
-        "kind": frame_header(FrameKind.ACK, 1, 1),
+        "kind": frame_header(99, 1, 1),
         "hello": control_frame(Envelope(instance_hello=pb.InstanceHello()), 1),
         "plan": control_frame(Envelope(plan=pb.Plan(version=1, document=b"{}")), 1),
         "credit": frame_header(FrameKind.CREDIT, 1, 0) + credit_body(0, 10**6),

@@ -177,7 +177,6 @@ def test_a_gap_is_counted() -> None:
         credit(4, 1),
         credit(4, 0)[:-1],
         credit(5, 0),
-        frame_header(FrameKind.ACK, 4, 1),
         frame_header(99, 4, 1),
         control_frame(Envelope(stop=pb.Stop()), 5),
     ],

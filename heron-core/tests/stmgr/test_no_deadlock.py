@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from heron.clock import monotonic_s
 from heron.ipc.credit import CreditGrant, CreditWindow
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -24,6 +25,7 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.peer_outlets import next_segments
 from heron.stmgr.router import Router
 
@@ -74,7 +76,10 @@ class Model:
         self.window_bytes = draw.choice([150, 400, 1500])
         high_bytes = draw.choice([200, 800])
         self.containers = draw.randint(1, 4)
-        self.routers = [Router(high_bytes=high_bytes, low_bytes=high_bytes // 2) for _ in range(self.containers)]
+        self.routers = [
+            Router(AckRoutes(frozenset(), monotonic_s), high_bytes=high_bytes, low_bytes=high_bytes // 2)
+            for _ in range(self.containers)
+        ]
         self.high_bytes = high_bytes
         self.tasks: dict[int, Task] = {}
         self._make_topology()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -19,6 +20,7 @@ from heron.ipc.frame import (
     parse_segment,
     segment,
 )
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.router import Router
 
 
@@ -67,7 +69,7 @@ def frame_of(*segments: bytes) -> bytes:
 
 
 def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100) -> Router:
-    router = Router(high_bytes=high_bytes, low_bytes=low_bytes)
+    router = Router(AckRoutes(frozenset(), monotonic_s), high_bytes=high_bytes, low_bytes=low_bytes)
     router.set_tasks(task_ids)
     return router
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.culprits import Culprits, PressureChanged
 from heron.stmgr.router import Router
@@ -27,7 +29,11 @@ def test_an_end_stays_whatever_comes_later() -> None:
 
 def test_every_counter_is_a_metric_with_a_unit() -> None:
     """What is dropped, refused or lost must be visible under its own name."""
-    router, counters, culprits = Router(high_bytes=10, low_bytes=5), Counters(refused_frames=3), Culprits()
+    router, counters, culprits = (
+        Router(AckRoutes(frozenset(), monotonic_s), high_bytes=10, low_bytes=5),
+        Counters(refused_frames=3),
+        Culprits(),
+    )
     router.set_tasks([4])
     culprits.update(frozenset({4}), 1.0)
     metrics = {metric.name: metric for metric in metrics_of(router, counters, culprits, 3.0)}
