@@ -8,11 +8,13 @@ import pytest
 
 from heron.errors import StateError
 from heron.executor.container_processes import container_processes, output_file, role_spec
+from heron.ipc.keys import Speaker, new_keys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec, read_spec, write_spec
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 
+KEYS = new_keys()
 REF = DriverRef("statemgr", "x", "m:C", {"root": "r"})
 SPEC = ContainerSpec("wc", "wc-1", 1, 2, "/run", "/log", "file:///p", REF, REF, (REF,), {"heron.heartbeat.s": 1.0})
 
@@ -35,22 +37,31 @@ def test_a_container_that_is_not_planned_is_refused(packing: PackingPlan) -> Non
 
 
 def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_path: Path) -> None:
-    """Instances never see where the state is; specs survive the way through their file, mode 0600."""
+    """Instances never see a key or where the state is; specs survive the way through their file, mode 0600."""
     kinds: dict[str, type[object]] = {
         "stmgr": StmgrSpec,
         "word-1": InstanceSpec,
         "count-2": InstanceSpec,
         "metricsmgr": MetricsmgrSpec,
     }
+    secrets_of: dict[str, set[str]] = {"stmgr": {"server", "member"}, "metricsmgr": {"member"}, "instance": set()}
     for process in container_processes(1, packing):
-        spec = role_spec(process, SPEC, (1, 2), 7, tmp_path)
+        spec = role_spec(process, SPEC, KEYS, (1, 2), 7, tmp_path)
         path = tmp_path / f"{process.name}.json"
         write_spec(path, spec)
         assert read_spec(path, kinds[process.name]) == spec
         assert path.stat().st_mode & 0o777 == 0o600
         assert b"statemgr" not in path.read_bytes() or process.name == "metricsmgr"
-    tmanager = role_spec(container_processes(0, packing)[0], SPEC, (), 7, tmp_path)
-    assert tmanager == TManagerSpec("wc", "wc-1", 7, "/run", "/log", REF, SPEC.settings)
+        assert secrets_in(path) == secrets_of[process.role]
+    tmanager = role_spec(container_processes(0, packing)[0], SPEC, KEYS, (), 7, tmp_path)
+    assert tmanager == TManagerSpec("wc", "wc-1", 7, "/run", "/log", REF, KEYS.listening_to(*Speaker), SPEC.settings)
+
+
+def secrets_in(path: Path) -> set[str]:
+    """Whose secrets stand in a file."""
+    text = path.read_text()
+    pairs = {"server": KEYS.server, "member": KEYS.member, "control": KEYS.control, "reader": KEYS.reader}
+    return {name for name, pair in pairs.items() if pair.secret in text}
 
 
 def test_output_is_named_by_task_for_users_and_by_container_for_the_engine(packing: PackingPlan) -> None:

@@ -16,6 +16,7 @@ import pytest
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.keys import encode_keys, new_keys
 from heron.ipc.socket import SocketContext
 from heron.kernel.loading import open_driver
 from heron.kernel.manifest import PackageManifest
@@ -170,6 +171,7 @@ def container(tmp_path: Path, packing: PackingPlan) -> Iterator[Container]:
     )
     state = open_driver(statemgr, StateManager)
     state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+    state.set(NodeKind.KEYS, "wc", encode_keys(new_keys()))
     source = tmp_path / "author"
     source.mkdir()
     (source / "wc.py").write_text("WORDS = 1\n")

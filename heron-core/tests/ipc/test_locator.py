@@ -10,9 +10,11 @@ import pytest
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.keys import Speaker, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
+from heron.testing.relay import Relay
 
 
 class Network:
@@ -21,6 +23,7 @@ class Network:
     def __init__(self, folder: Path) -> None:
         self.reactor = Reactor()
         self.sockets = SocketContext()
+        self.keys = new_keys()
         self.endpoints = [f"ipc://{folder}/t{number}" for number in range(2)]
         self.tmanagers = [self.sockets.hub(endpoint) for endpoint in self.endpoints]
         self.executor = self.sockets.hub(f"ipc://{folder}/executor")
@@ -30,6 +33,7 @@ class Network:
             self.reactor,
             self.sockets,
             f"ipc://{folder}/executor",
+            keys=self.keys.connecting_as(Speaker.MEMBER),
             process="test",
             on_connect=self._hello,
             on_envelope=lambda envelope: self.heard.append(envelope.stop.reason),
@@ -118,3 +122,24 @@ def test_garbage_is_counted_and_survived(network: Network) -> None:
     say(network.tmanagers[0], client, "still here", 1)
     network.until(lambda: network.heard)
     assert network.channel.refused == 2
+
+
+def test_a_broken_connection_is_made_anew_with_a_new_hello(network: Network) -> None:
+    """The topology manager knows this process by its connection: without a hello it could not answer."""
+    hub = network.sockets.guarded_hub("127.0.0.1", network.keys.listening_to(Speaker.MEMBER))
+    network.reactor.guard(hub)
+    host, _, port = hub.endpoint.removeprefix("tcp://").partition(":")
+    relay = Relay((host, int(port)))
+    try:
+        network.endpoints[0] = "tcp://{}:{}".format(*relay.address)
+        network.locate(0, 1)
+        first, _ = network.read(hub)
+        relay.cut()
+        second, hello = network.read(hub)
+        assert first != second
+        assert hello.stop.reason == "hello"
+        say(hub, second, "welcome back", 1)
+        network.until(lambda: network.heard)
+        assert network.connected == 2
+    finally:
+        relay.close()

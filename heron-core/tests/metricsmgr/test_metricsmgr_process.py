@@ -13,6 +13,7 @@ import pytest
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.keys import Speaker, new_keys
 from heron.ipc.socket import Hub, SocketContext
 from heron.kernel.role_spec import MetricsmgrSpec, write_spec
 from heron.spi.driver import DriverRef
@@ -37,7 +38,8 @@ def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             "metricsink", "file", "heron_metricsink_file.sink:FileSink", {"directory": str(tmp_path / "metrics")}
         ),
     )
-    spec = MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), sinks, {"heron.metrics.export.s": 0.1})
+    keys = new_keys().connecting_as(Speaker.MEMBER)
+    spec = MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), keys, sinks, {"heron.metrics.export.s": 0.1})
     write_spec(tmp_path / "spec.json", spec)
     process = subprocess.Popen([sys.executable, "-m", "heron.metricsmgr.main", str(tmp_path / "spec.json")])
     yield process

@@ -16,6 +16,7 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
@@ -33,8 +34,8 @@ from heron.testing.pytest_plugin import Eventually
 class Peer:
     """A stream manager or executor, as far as the topology manager sees one."""
 
-    def __init__(self, sockets: SocketContext, location: TManagerLocation) -> None:
-        self.channel: Channel = sockets.client_of(location.endpoint)
+    def __init__(self, sockets: SocketContext, location: TManagerLocation, keys: ClientKeys) -> None:
+        self.channel: Channel = sockets.client_of(location.endpoint, keys=keys)
 
     def send(self, envelope: Envelope) -> None:
         """Sends it."""
@@ -53,7 +54,7 @@ class Peer:
     def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
         """Says hello as the first incarnation of a stream manager."""
         hello = pb.StmgrHello(
-            container_id=container_id, incarnation=1, endpoint=f"ipc:///p{container_id}", host="here", tasks=tasks
+            container_id=container_id, incarnation=1, endpoint=f"tcp://10.0.0.{container_id}:1", host="here", tasks=tasks
         )
         self.send(Envelope(stmgr_hello=hello))
 
@@ -79,12 +80,14 @@ class Run:
         self.state = open_driver(self.ref, StateManager)
         self.sockets = SocketContext()
         self.folder = folder
+        self.keys = new_keys()
         self.peers: list[Peer] = []
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, incarnation: int) -> subprocess.Popen[bytes]:
         """Starts a topology manager."""
-        spec = TManagerSpec("wc", "wc-1", incarnation, str(self.folder), str(self.folder), self.ref)
+        keys = self.keys.listening_to(*Speaker)
+        spec = TManagerSpec("wc", "wc-1", incarnation, str(self.folder), str(self.folder), self.ref, keys)
         path = self.folder / f"tmanager-{incarnation}.json"
         write_spec(path, spec)
         self.processes.append(subprocess.Popen([sys.executable, "-m", "heron.tmanager.main", str(path)]))
@@ -97,8 +100,12 @@ class Run:
 
     def peer(self, location: TManagerLocation) -> Peer:
         """A new peer of that topology manager."""
-        self.peers.append(Peer(self.sockets, location))
+        self.peers.append(Peer(self.sockets, location, self.keys.connecting_as(Speaker.MEMBER)))
         return self.peers[-1]
+
+    def client(self, location: TManagerLocation, speaker: Speaker = Speaker.CONTROL) -> TManagerClient:
+        """A command's view of that topology manager."""
+        return TManagerClient(location.endpoint, self.keys.connecting_as(speaker))
 
     def close(self) -> None:
         """Ends everything."""
@@ -125,11 +132,11 @@ def leader_of(run: Run, eventually: Eventually) -> Callable[[int], TManagerLocat
     """Starts a topology manager of that incarnation and waits until it leads."""
 
     def start(incarnation: int) -> TManagerLocation:
-        run.start(incarnation)
+        process = run.start(incarnation)
 
         def leads() -> TManagerLocation | None:
             found = run.location()
-            return found if found and found.endpoint.endswith(f"/t{incarnation}") else None
+            return found if found and found.pid == process.pid else None
 
         location = eventually(leads, what="a leader")
         assert location is not None
@@ -175,9 +182,9 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     first.register(1)
     second.register(2)
     before = first.plan()
-    run.start(2)
+    standby = run.start(2)
     run.processes[0].kill()
-    eventually(lambda: (found := run.location()) is not None and found.endpoint.endswith("/t2"))
+    eventually(lambda: (found := run.location()) is not None and found.pid == standby.pid)
     successor = run.location()
     assert successor is not None
     first, second = run.peer(successor), run.peer(successor)
@@ -186,14 +193,14 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     assert after.version == before.version
     assert after.epoch > before.epoch
     second.register(2, end_of(3))
-    with TManagerClient(successor.endpoint) as client:
+    with run.client(successor) as client:
         eventually(lambda: client.status(5.0).state == "finished")
 
 
 def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """Status, pause, a refusal with its reason, and kill."""
     location = leader_of(1)
-    with TManagerClient(location.endpoint) as client:
+    with run.client(location) as client:
         status = client.status(5.0)
         assert (status.topology_id, status.plan_version, len(status.tasks)) == ("wc-1", 0, 3)
         with pytest.raises(HeronError, match="is starting, it cannot become paused"):
@@ -208,6 +215,26 @@ def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLoca
         assert client.status(5.0).state == "killed"
 
 
+def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """Who may look may not change, and no command passes for a process of the topology."""
+    location = leader_of(1)
+    with run.client(location, Speaker.READER) as reader:
+        assert reader.status(5.0).topology_id == "wc-1"
+        with pytest.raises(HeronError, match="not for the topology's read-only key; use its control key"):
+            reader.change_state("killed", 5.0)
+        assert reader.status(5.0).state == "running"
+    for speaker in (Speaker.READER, Speaker.CONTROL):
+        intruder = Peer(run.sockets, location, run.keys.connecting_as(speaker))
+        intruder.register(1)
+        refusal = intruder.expect("refused").refused.reason
+        assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {speaker.value} key"
+    with TManagerClient(location.endpoint, new_keys().connecting_as(Speaker.CONTROL)) as stranger:
+        with pytest.raises(HeronError, match="did not answer"):
+            stranger.change_state("killed", 0.3)
+    with run.client(location) as control:
+        control.change_state("killed", 5.0)
+
+
 def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """A garbled frame is refused with a reason, and the next good one is answered."""
     location = leader_of(1)
@@ -219,7 +246,7 @@ def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable
     peer = run.peer(location)
     peer.register(9)
     assert "container 9 is not in packing plan" in peer.expect("refused").refused.reason
-    with TManagerClient(location.endpoint) as client:
+    with run.client(location) as client:
         assert client.status(5.0).state == "running"
 
 
@@ -228,7 +255,7 @@ def test_an_executor_that_comes_after_the_end_is_told_to_stop(
 ) -> None:
     """Its container was being started again while the topology ended; also a new leader knows."""
     location = leader_of(1)
-    with TManagerClient(location.endpoint) as client:
+    with run.client(location) as client:
         client.change_state("killed", 5.0)
     os.kill(location.pid, signal.SIGKILL)
     successor = leader_of(2)

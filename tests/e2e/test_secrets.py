@@ -1,0 +1,111 @@
+"""The keys of a running topology: where they are, and where they are not (D11)."""
+
+from __future__ import annotations
+
+import re
+import socket
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from heron.errors import HeronError
+from heron.ipc.keys import Speaker, TopologyKeys, decode_keys, new_keys
+from heron.ipc.query import TManagerClient
+from heron.kernel.loading import open_driver
+from heron.kernel.tmanager_location import decode_location
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind, StateManager
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+_DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+
+
+def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> None:
+    """Of a run in three containers: command lines, environments, logs and files that others may read; its ports."""
+    run = sandbox.start("steady.py")
+    run.until(lambda: (run.out / "progress").exists(), "the first counts")
+    state = open_driver(
+        DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")}), StateManager
+    )
+    try:
+        keys = _keys_of(state)
+        location = state.get(NodeKind.TMANAGER_LOCATION, "steady")
+        assert location is not None
+        endpoint = decode_location(location.value).endpoint
+    finally:
+        state.close()
+    _bother(_ports(run))
+    with TManagerClient(endpoint, new_keys().connecting_as(Speaker.CONTROL)) as stranger:
+        with pytest.raises(HeronError, match="did not answer"):
+            stranger.change_state("killed", 0.3)
+    with TManagerClient(endpoint, keys.connecting_as(Speaker.READER)) as reader:
+        with pytest.raises(HeronError, match="read-only"):
+            reader.change_state("killed", 5.0)
+        assert reader.status(5.0).state == "running"
+    secrets = [pair.secret for pair in (keys.server, keys.member, keys.control, keys.reader)]
+    _look_for(secrets, sandbox, run)
+    (run.out / "stop").touch()
+    run.finished()
+    assert _found(secrets, sandbox.root) == []
+
+
+def _keys_of(state: StateManager) -> TopologyKeys:
+    node = state.get(NodeKind.KEYS, "steady")
+    assert node is not None
+    return decode_keys(node.value, "steady")
+
+
+def _processes(run: HeronRun) -> list[psutil.Process]:
+    roles = ("supervisor", "executor", "tmanager", "stmgr", "metricsmgr", "instance")
+    found = [psutil.Process(run.process.pid), *(each for role in roles for each in run.processes(role))]
+    assert len(found) == 1 + 1 + 3 + 1 + 2 + 3 + 4, found
+    return found
+
+
+def _look_for(secrets: list[str], sandbox: Sandbox, run: HeronRun) -> None:
+    for process in _processes(run):
+        for place in ("cmdline", "environ"):
+            shown = Path(f"/proc/{process.pid}/{place}").read_bytes().decode(errors="replace")
+            assert not any(secret in shown for secret in secrets), f"{place} of {process}"
+    holders = _found(secrets, sandbox.root)
+    names = {re.sub(r"[0-9]+", "N", str(path.relative_to(sandbox.root))).rpartition("/")[2] for path in holders}
+    assert names == {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"}  # the first is the state node
+    for path in holders:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700, path
+
+
+def _found(secrets: list[str], root: Path) -> list[Path]:
+    found = []
+    for path in root.rglob("*"):
+        if path.is_file():
+            text = path.read_bytes().decode(errors="replace")
+            found += [path] if any(secret in text for secret in secrets) else []
+    return found
+
+
+def _ports(run: HeronRun) -> list[int]:
+    """Where processes of the run listen on the network: the topology manager, and each stream manager."""
+    listening = {}
+    for process in _processes(run):
+        for each in process.net_connections(kind="tcp"):
+            if each.status == psutil.CONN_LISTEN:
+                assert each.laddr.ip == "127.0.0.1"
+                listening[each.laddr.port] = process.pid
+    owners = {process.pid for role in ("tmanager", "stmgr") for process in run.processes(role)}
+    assert set(listening.values()) == owners
+    assert len(listening) == len(owners) == 3
+    return list(listening)
+
+
+def _bother(ports: list[int]) -> None:
+    """What a scanner of ports does."""
+    for port in ports:
+        for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 64, b"\xff" * 1000, b""):
+            with socket.create_connection(("127.0.0.1", port)) as scanner:
+                scanner.sendall(data)
