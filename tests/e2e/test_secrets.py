@@ -28,7 +28,7 @@ _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> None:
     """Of a run in three containers: command lines, environments, logs and files that others may read; its ports."""
     run = sandbox.start("steady.py")
-    run.until(lambda: (run.out / "progress").exists(), "the first counts")
+    run.until((run.out / "progress").exists, "the first counts")
     state = open_driver(
         DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")}), StateManager
     )
@@ -40,9 +40,9 @@ def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> N
     finally:
         state.close()
     _bother(_ports(run))
-    with TManagerClient(endpoint, new_keys().connecting_as(Speaker.CONTROL)) as stranger:
-        with pytest.raises(HeronError, match="did not answer"):
-            stranger.change_state("killed", 0.3)
+    strange = new_keys().connecting_as(Speaker.CONTROL)
+    with TManagerClient(endpoint, strange) as stranger, pytest.raises(HeronError, match="did not answer"):
+        stranger.change_state("killed", 0.3)
     with TManagerClient(endpoint, keys.connecting_as(Speaker.READER)) as reader:
         with pytest.raises(HeronError, match="read-only"):
             reader.change_state("killed", 5.0)

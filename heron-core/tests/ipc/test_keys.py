@@ -22,9 +22,7 @@ def test_each_process_gets_the_part_it_needs() -> None:
     """Who listens has no client's secret, who connects not the server's, and a reader no other's."""
     keys = new_keys()
     server = keys.listening_to(Speaker.MEMBER, Speaker.READER)
-    assert server == ServerKeys(
-        keys.server, {keys.member.public: Speaker.MEMBER, keys.reader.public: Speaker.READER}
-    )
+    assert server == ServerKeys(keys.server, {keys.member.public: Speaker.MEMBER, keys.reader.public: Speaker.READER})
     assert keys.connecting_as(Speaker.CONTROL) == ClientKeys(keys.server.public, keys.control)
 
 

@@ -10,6 +10,7 @@ import pytest
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.keys import Speaker, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
@@ -126,7 +127,7 @@ def test_garbage_is_counted_and_survived(network: Network) -> None:
 
 def test_a_broken_connection_is_made_anew_with_a_new_hello(network: Network) -> None:
     """The topology manager knows this process by its connection: without a hello it could not answer."""
-    hub = network.sockets.guarded_hub("127.0.0.1", network.keys.listening_to(Speaker.MEMBER))
+    hub = open_guarded_hub(network.sockets, "127.0.0.1", network.keys.listening_to(Speaker.MEMBER))
     network.reactor.guard(hub)
     host, _, port = hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))

@@ -49,7 +49,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import encode
+from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
 from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
@@ -297,11 +297,20 @@ class Site:
 
     def plan(self, version: int = 1) -> None:
         locations = [
-            StreamManagerLocation(container, each.host.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1)
+            StreamManagerLocation(
+                container, each.host.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1
+            )
             for container, each in self.stmgrs.items()
         ]
+        plan = plan_of(locations, version)
+        decode_physical_plan(plan.plan.document, "test")  # msgspec's first look at a type is not for several threads
         for stmgr in self.stmgrs.values():
-            stmgr.tell(plan_of(locations, version))
+            stmgr.tell(plan)
+
+    def linked(self, container: int, *tasks: int) -> None:
+        """Waits until a stream manager may send to these tasks of its peer: what is sent before is marked twice."""
+        outlets = self.stmgrs[container].host.router.outlets
+        wait_until(lambda: all(task in outlets and outlets[task].window is not None for task in tasks))
 
     def peer(self, container: int, identity: bytes) -> Channel:
         """A channel to a stream manager's peers' socket, with a member's keys."""

@@ -77,6 +77,7 @@ def test_a_restarted_peer_hears_the_end_markers_again(site: Site) -> None:
     first = site.start(2)
     site.plan()
     spout, bolt = site.registered(1), site.registered(3)
+    site.linked(1, 3, 4)
     spout.send(site.tuples([3], b"a"), site.end_marker([3, 4]))
     assert len(bolt.payloads(2)) == 2
     first.close()

@@ -54,7 +54,11 @@ class Peer:
     def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
         """Says hello as the first incarnation of a stream manager."""
         hello = pb.StmgrHello(
-            container_id=container_id, incarnation=1, endpoint=f"tcp://10.0.0.{container_id}:1", host="here", tasks=tasks
+            container_id=container_id,
+            incarnation=1,
+            endpoint=f"tcp://10.0.0.{container_id}:1",
+            host="here",
+            tasks=tasks,
         )
         self.send(Envelope(stmgr_hello=hello))
 
@@ -228,9 +232,9 @@ def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable
         intruder.register(1)
         refusal = intruder.expect("refused").refused.reason
         assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {speaker.value} key"
-    with TManagerClient(location.endpoint, new_keys().connecting_as(Speaker.CONTROL)) as stranger:
-        with pytest.raises(HeronError, match="did not answer"):
-            stranger.change_state("killed", 0.3)
+    strange = new_keys().connecting_as(Speaker.CONTROL)
+    with TManagerClient(location.endpoint, strange) as stranger, pytest.raises(HeronError, match="did not answer"):
+        stranger.change_state("killed", 0.3)
     with run.client(location) as control:
         control.change_state("killed", 5.0)
 

@@ -7,25 +7,24 @@ It is bound before the socket is, and the socket is told to refuse everybody whi
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 import zmq
 from zmq.utils import z85
-from zmq.utils.monitor import parse_monitor_message
 
 from heron.ipc.handshakes import Handshakes
 from heron.ipc.keys import ServerKeys, Speaker
+from heron.ipc.socket import HANDSHAKE_S
 
-__all__ = ["DOMAIN", "HANDSHAKE_S", "Gate"]
+__all__ = ["DOMAIN", "Gate"]
 
 DOMAIN = b"heron"
-
-HANDSHAKE_S = 10.0
-"""A connection that has not proved its key by then is closed: two round trips, and a handler that may be at work."""
 
 _ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR = "inproc://gate.monitor"
 _VERSION = b"1.0"
+_EVENT = struct.Struct("=HI")  # event and value: the first part of what a monitor says
 _MONITORED = (
     zmq.EVENT_ACCEPTED
     | zmq.EVENT_DISCONNECTED
@@ -39,7 +38,9 @@ _MONITORED = (
 class Gate:
     """Answers for each connection whether its key is known, and counts what becomes of connections."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: ServerKeys, now_s: Callable[[], float]) -> None:
+    def __init__(self, socket: zmq.Socket[bytes], keys: ServerKeys, now_s: Callable[[], float]) -> None:
+        """For a socket that is not bound yet."""
+        context = socket.context
         self._known = {z85.decode(public): speaker for public, speaker in keys.clients.items()}
         self._now_s = now_s
         self.handshakes = Handshakes(HANDSHAKE_S)
@@ -50,9 +51,6 @@ class Gate:
         self.events: zmq.Socket[bytes] = context.socket(zmq.PAIR)
         self.events.setsockopt(zmq.RCVHWM, 0)
         self.events.setsockopt(zmq.LINGER, 0)
-
-    def watch(self, socket: zmq.Socket[bytes]) -> None:
-        """Counts the connections of that socket; before it is bound."""
         socket.monitor(_MONITOR, _MONITORED)
         self.events.connect(_MONITOR)
 
@@ -72,8 +70,7 @@ class Gate:
                 parts = self.events.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            event = parse_monitor_message(parts)
-            self._count(int(event["event"]), int(event["value"]))
+            self._count(*_EVENT.unpack(parts[0]))
 
     def refused(self) -> dict[str, int]:
         """How many connections did not get in so far, by reason."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import zmq
 
 from heron.clock import Clock, SystemClock
-from heron.ipc.socket import Channel, GuardedHub, Hub, Inbox
+from heron.ipc.socket import Channel, Hub, Inbox
 from heron.ipc.wakeup import Wakeup
+
+if TYPE_CHECKING:  # instances have no use for it, and would pay for its imports
+    from heron.ipc.guarded_hub import GuardedHub
 
 __all__ = ["Reactor", "Timer"]
 
@@ -53,7 +57,7 @@ class Reactor:
         self._calls[key] = call
 
     def on_disconnect(self, channel: Channel, call: Callable[[], None]) -> None:
-        """Calls `call` when the channel's peer is gone."""
+        """Calls `call` when the channel's peer is gone or cannot be reached."""
         monitor = channel.monitor()
 
         def drain() -> None:
@@ -66,7 +70,7 @@ class Reactor:
 
     def guard(self, hub: GuardedHub) -> None:
         """Answers whoever connects to a hub on the network, and counts those who are not let in."""
-        for source in (hub.gate.requests, hub.gate.events):
+        for source in hub.attendants:
             self._poller.register(source, zmq.POLLIN)
             self._calls[source] = hub.serve
 
@@ -81,11 +85,7 @@ class Reactor:
 
     def forget(self, source: Channel | Hub | Inbox | int) -> None:
         """Ends all calls for a source; before it is closed."""
-        keys: list[object] = [source if isinstance(source, int) else source.raw]
-        if isinstance(source, Channel) and source.monitored is not None:
-            keys.append(source.monitored)
-        if isinstance(source, GuardedHub):
-            keys += [source.gate.requests, source.gate.events]
+        keys: tuple[object, ...] = (source,) if isinstance(source, int) else (source.raw, *source.attendants)
         for key in keys:
             if key in self._poller:
                 self._poller.unregister(key)

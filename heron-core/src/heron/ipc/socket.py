@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import zmq
-from zmq.utils import z85
 
-from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.gate import DOMAIN, HANDSHAKE_S, Gate
-from heron.ipc.keys import ClientKeys, ServerKeys, Speaker
-from heron.ipc.network import listen_endpoint
+from heron.ipc.keys import ClientKeys, KeyPair
 
-__all__ = ["Channel", "GuardedHub", "Hub", "Inbox", "Push", "SocketContext"]
+__all__ = ["HANDSHAKE_S", "Channel", "Hub", "Inbox", "Push", "SocketContext"]
 
-_MONITORED = int(zmq.EVENT_DISCONNECTED)
+HANDSHAKE_S = 10.0
+"""A connection that has not proved its key by then is closed: two round trips, and a handler that may be at work."""
+
+_GONE = int(zmq.EVENT_DISCONNECTED)
+_NOT_TO_BE_HAD = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
 _RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
-_RECONNECT_MAX_MS = 1000  # on the network, where it doubles: who is not there may be gone for good
+_NO_RECONNECT = -1
 _NETWORK = "tcp://"
 _PINGS = 3  # in the time after which a silent link counts as broken
 _PUSH_LIMIT = 1000  # records of metrics that wait for a metrics manager; a few seconds' worth of a busy container
@@ -61,7 +61,8 @@ class SocketContext:
         """A channel to a hub; the hub knows it by `identity`, or by one of its own making.
 
         What is sent before the hub is there waits for it, unless `eager` is off: then it is dropped. `keys` are for
-        a hub on the network.
+        a hub on the network; a channel to such a hub ends with its connection, or when there is none to be had
+        (`Reactor.on_disconnect`).
 
         Raises:
             HeronError: when the endpoint is not one, or is on the network and there are no keys.
@@ -82,27 +83,15 @@ class SocketContext:
         _bind(socket, endpoint)
         return Hub(socket)
 
-    def guarded_hub(self, host: str, keys: ServerKeys) -> GuardedHub:
-        """A hub on the network, at any free port of `host`, for those who have one of the keys it knows.
-
-        One per context. Nobody gets in before `Reactor.guard` (or `GuardedHub.serve`) answers for it.
-
-        Raises:
-            HeronError: when `host` is no address, interface or name of this machine.
-        """
-        gate = Gate(self._context, keys, monotonic_s)
-        socket = self._open(zmq.ROUTER)
-        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    def server(self, kind: int, keys: KeyPair, domain: bytes) -> zmq.Socket[bytes]:
+        """A socket on the network, not yet bound; for `heron.ipc.guarded_hub`, which sees to who may connect."""
+        socket = self._open(kind)
         self._tune(socket)
         socket.setsockopt(zmq.CURVE_SERVER, 1)
-        socket.setsockopt(zmq.CURVE_SECRETKEY, z85.decode(keys.pair.secret))
-        socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode("ascii"))
+        socket.setsockopt(zmq.ZAP_DOMAIN, domain)
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
-        gate.watch(socket)
-        endpoint = listen_endpoint(host)
-        socket.setsockopt(zmq.IPV6, "[" in endpoint)
-        _attempt(socket.bind, endpoint, "bind")
-        return GuardedHub(socket, gate)
+        return socket
 
     def push_to(self, endpoint: str) -> Push:
         """A one-way sender that drops, counted, when nobody takes what it sends."""
@@ -123,10 +112,11 @@ class SocketContext:
 
     def _secure_client(self, socket: zmq.Socket[bytes], endpoint: str, keys: ClientKeys) -> None:
         self._tune(socket)
-        socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
-        socket.setsockopt(zmq.CURVE_SERVERKEY, z85.decode(keys.server_public))
-        socket.setsockopt(zmq.CURVE_PUBLICKEY, z85.decode(keys.pair.public))
-        socket.setsockopt(zmq.CURVE_SECRETKEY, z85.decode(keys.pair.secret))
+        # A connection is a session: what the library would pass on in a new one belongs to the old.
+        socket.setsockopt(zmq.RECONNECT_IVL, _NO_RECONNECT)
+        socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode("ascii"))
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.pair.public.encode("ascii"))
+        socket.setsockopt(zmq.CURVE_SECRETKEY, keys.pair.secret.encode("ascii"))
         socket.setsockopt(zmq.IPV6, "[" in endpoint)
 
     def _tune(self, socket: zmq.Socket[bytes]) -> None:
@@ -153,6 +143,11 @@ class _Socket:
 
     def __init__(self, raw: zmq.Socket[bytes]) -> None:
         self.raw = raw
+
+    @property
+    def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
+        """What a reactor polls beside it, if it was asked to."""
+        return ()
 
     def close(self) -> None:
         """Closes it; idempotent."""
@@ -187,15 +182,15 @@ class Channel(_Socket):
         return bool(self.raw.poll(int(timeout_s * 1000)))
 
     def monitor(self) -> zmq.Socket[bytes]:
-        """A source for the reactor that becomes readable when the peer is disconnected."""
+        """A source for the reactor that becomes readable when the peer is gone, or the only attempt has failed."""
         if self._monitor is None:
-            self._monitor = self.raw.get_monitor_socket(_MONITORED)
+            once = self.raw.getsockopt(zmq.RECONNECT_IVL) == _NO_RECONNECT
+            self._monitor = self.raw.get_monitor_socket(_GONE | _NOT_TO_BE_HAD if once else _GONE)
         return self._monitor
 
     @property
-    def monitored(self) -> zmq.Socket[bytes] | None:
-        """The source that `monitor` gave, if it was asked for."""
-        return self._monitor
+    def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
+        return () if self._monitor is None else (self._monitor,)
 
     def close(self) -> None:
         monitor, self._monitor = self._monitor, None
@@ -227,39 +222,6 @@ class Hub(_Socket):
         except (zmq.Again, zmq.ZMQError):
             return False
         return True
-
-
-class GuardedHub(Hub):
-    """A hub on the network: whoever it hears has proved a key."""
-
-    __slots__ = ("endpoint", "gate")
-
-    def __init__(self, raw: zmq.Socket[bytes], gate: Gate) -> None:
-        super().__init__(raw)
-        self.gate = gate
-        self.endpoint: str = raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
-
-    def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
-        """``(identity, frame, whose key it proved)``, or None when there is nothing at the moment."""
-        while True:
-            try:
-                parts = self.raw.recv_multipart(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
-                return None
-            if len(parts) == 2:
-                identity, frame = parts
-                return identity.bytes, frame.bytes, Speaker(frame.get("User-Id"))
-
-    def serve(self) -> None:
-        """Answers who is at the gate; `Reactor.guard` calls it when there is something to do."""
-        self.gate.answer()
-        self.gate.count()
-
-    def close(self) -> None:
-        if not self.raw.closed:
-            self.raw.disable_monitor()
-        self.gate.close()
-        self.raw.close()
 
 
 class Push(_Socket):

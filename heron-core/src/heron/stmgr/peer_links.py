@@ -17,6 +17,7 @@ from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION, FrameKind, parse_frame_header
+from heron.ipc.guarded_hub import open_guarded_hub
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
 from heron.stmgr.peer_inbound import PeerInbound
@@ -45,7 +46,7 @@ class PeerLinks:
         self._sent: dict[int, int] = {}
         self._heard: dict[int, tuple[int, int]] = {}
         self._sessions = itertools.count(1)
-        self._hub = host.sockets.guarded_hub(host.settings.network_host, host.spec.peer_keys)
+        self._hub = open_guarded_hub(host.sockets, host.settings.network_host, host.spec.peer_keys)
         host.reactor.guard(self._hub)
         host.reactor.on_readable(self._hub, self._read_hub)
 
@@ -151,7 +152,8 @@ class PeerLinks:
         if self._outbound.get(peer.location.container_id) is peer:
             self._read(peer)  # the credit that came last
         if self._outbound.get(peer.location.container_id) is peer:
-            _log.info("the connection to the stream manager of container %d is gone", peer.location.container_id)
+            if peer.welcomed:  # the attempts after it are no news
+                _log.info("the connection to the stream manager of container %d is gone", peer.location.container_id)
             self._begin_anew(peer)
 
     def _begin_anew(self, peer: PeerOutbound) -> None:

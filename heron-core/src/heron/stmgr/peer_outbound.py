@@ -32,6 +32,11 @@ class PeerOutbound:
         """How many data and ack frames were sent in this session."""
         return self._lane.sequence
 
+    @property
+    def welcomed(self) -> bool:
+        """Whether the peer has answered."""
+        return self._window_bytes is not None
+
     def say_hello(self, container_id: int, incarnation: int, frames_before: int) -> None:
         """Opens the session from this side; so many frames went in earlier ones."""
         hello = pb.PeerHello(

@@ -23,6 +23,8 @@ class Relay:
     def __init__(self, target: tuple[str, int]) -> None:
         """Listens at a free port of this machine; `target` is host and port."""
         self.swallows = False
+        self.accepted = 0
+        """Connections so far: who reconnects has noticed that a former one broke."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
@@ -60,6 +62,7 @@ class Relay:
             except OSError:
                 return
             self._open.append(client)
+            self.accepted += 1
             try:
                 server = socket.create_connection(self._target)
             except OSError:

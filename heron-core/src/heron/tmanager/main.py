@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint
+from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks, ThreadedHooks
@@ -37,7 +38,7 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
     """Sets everything up on the reactor: leads as soon as the state manager lets it."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
-    hub = sockets.guarded_hub(settings.network_host, spec.keys)  # before anybody can read where it is
+    hub = open_guarded_hub(sockets, settings.network_host, spec.keys)  # before anybody can read where it is
     reactor.guard(hub)
     store = StateStore(statemgr, spec.topology, spec.topology_id)
     telemetry = Telemetry(

@@ -10,11 +10,11 @@ from heron.clock import SystemClock
 from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.socket import GuardedHub
 from heron.ipc.status import encode_status
 from heron.kernel.hooks import Hooks
 from heron.kernel.settings import EngineSettings
