@@ -359,11 +359,14 @@ def test_a_package_that_was_changed_is_refused_with_a_reason_for_the_scheduler(c
     assert not container.starts("stmgr")
 
 
-def test_a_topology_without_a_packing_plan_is_a_clear_failure(container: Container) -> None:
+@pytest.mark.parametrize(("kind", "lacks"), [(NodeKind.PACKING_PLAN, "no packing plan"), (NodeKind.KEYS, "no keys")])
+def test_a_topology_without_a_packing_plan_or_keys_is_a_clear_failure(
+    container: Container, kind: NodeKind, lacks: str
+) -> None:
     """As when it was killed while the container was being started again."""
-    container.state.delete(NodeKind.PACKING_PLAN, "wc")
+    container.state.delete(kind, "wc")
     assert container.start().wait(10.0) == 1
-    assert "no packing plan" in (Path(container.spec.run_dir) / "c1.error").read_text()
+    assert lacks in (Path(container.spec.run_dir) / "c1.error").read_text()
 
 
 def test_specs_of_children_stay_in_the_private_directory(container: Container, eventually: Eventually) -> None:

@@ -56,23 +56,21 @@ class PeerInbound:
         """Every producer of this session."""
         return tuple(self._rooms.values())
 
-    def handle(self, frame: bytes, router: Router, counters: Counters) -> int:
-        """Routes a data or ack frame, and returns how many before it are lost.
+    def handle(self, frame: bytes, router: Router, counters: Counters) -> None:
+        """Routes a data or ack frame.
 
         Raises:
             RemoteProtocolError: when it breaks the rules; the session must end.
         """
         kind, session, sequence = parse_frame_header(frame)
-        missing = self._lane.accept(session, sequence)
-        counters.lost_frames += missing
+        counters.lost_frames += self._lane.accept(session, sequence)
         if kind == FrameKind.ACK:
             counters.ack_bytes += len(frame)
             router.route_acks(frame)
-            return missing
+            return
         counters.frames_from_peers += 1
         counters.bytes_from_peers += len(frame) - FRAME_HEADER_BYTES
         router.route_from_peer(frame, self)
-        return missing
 
     def send_credits(self, hub: Hub) -> None:
         """Tells the peer what was released since the last time, per task."""

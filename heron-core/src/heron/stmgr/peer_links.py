@@ -68,12 +68,9 @@ class PeerLinks:
             cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in wanted
         }
         self._container_of = {task_id: cid for cid, task_ids in self._tasks_of.items() for task_id in task_ids}
-        for container_id in tuple(former):
-            if wanted.get(container_id) != former[container_id]:
-                self._sent.pop(container_id, None)
-                self._owed.discard(container_id)
-                if container_id in self._outbound:
-                    self._close(container_id)
+        for container_id, location in former.items():
+            if wanted.get(container_id) != location:
+                self._leave(container_id)
         for container_id, location in wanted.items():
             if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
@@ -98,7 +95,7 @@ class PeerLinks:
         return True
 
     def tell_loss(self, task_id: int) -> None:
-        """Tells every peer that an incarnation of a local task is gone, or, as task 0, that frames are."""
+        """Tells every peer that an incarnation of a local task is gone, or (0) something that was on its way."""
         for container_id in self._wanted:
             peer = self._outbound.get(container_id)
             if peer is not None:
@@ -131,12 +128,20 @@ class PeerLinks:
             self._owed.discard(container_id)
             peer.tell_loss(pb.Loss())
 
-    def _close(self, container_id: int) -> None:
+    def _leave(self, container_id: int) -> None:
+        """That incarnation is not in the plan any more: what it has not confirmed is lost."""
+        self._owed.discard(container_id)
+        peer = self._outbound.get(container_id)
+        unknown = self._sent.pop(container_id, 0) > 0 and not (peer and peer.welcomed)
+        under_way = self._close(container_id) if peer else False
+        self._host.counters.broken_links += unknown or under_way
+
+    def _close(self, container_id: int) -> bool:
         peer = self._outbound.pop(container_id)
         for task_id in peer.task_ids:
             self._peer_of_task.pop(task_id, None)
         self._host.reactor.forget(peer.channel)
-        peer.close(self._host.router)
+        return peer.close(self._host.router)
 
     def _read(self, peer: PeerOutbound) -> None:
         try:
@@ -161,7 +166,7 @@ class PeerLinks:
         self._sent[container_id] = self._sent.get(container_id, 0) + peer.frames
         if peer.told_loss:
             self._owed.add(container_id)  # it may not have heard
-        self._close(container_id)
+        self._close(container_id)  # what was on its way is no loss yet: the peer knows what it has
         self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
 
     def _reopen(self, location: StreamManagerLocation) -> None:
@@ -191,13 +196,12 @@ class PeerLinks:
             if inbound is None:
                 self._host.counters.refused_frames += 1  # of a session that is over: dropped until a new hello
                 return
-            if missing := inbound.handle(frame, self._host.router, self._host.counters):
-                self._frames_lost(inbound.container_id, missing)
+            inbound.handle(frame, self._host.router, self._host.counters)
         elif kind == FrameKind.CONTROL:
             envelope = parse_control(frame)
             if body_of(envelope) == "loss":
-                lost = envelope.loss.task_id
-                self._host.acks.lost(f"task {lost}" if lost else "a frame between other stream managers")
+                task_id = envelope.loss.task_id
+                self._host.acks.lost(f"task {task_id}" if task_id else "something on its way")
             else:
                 self._greet(identity, envelope)
         else:
@@ -228,14 +232,7 @@ class PeerLinks:
 
         incarnation, frames = self._heard.pop(hello.container_id, (hello.incarnation, 0))
         missing = hello.frames_before - frames if incarnation == hello.incarnation else hello.frames_before
-        if missing > 0:
-            self._host.counters.lost_frames += missing
-            self._frames_lost(hello.container_id, missing)
-
-    def _frames_lost(self, container_id: int, missing: int) -> None:
-        """They may have belonged to trees of any stream manager, and have had acks for any."""
-        self._host.acks.lost(f"{missing} frames of stream manager {container_id}")
-        self.tell_loss(0)
+        self._host.counters.lost_frames += max(0, missing)
 
     def _forget(self, identity: bytes) -> None:
         inbound = self._inbound.pop(identity, None)
