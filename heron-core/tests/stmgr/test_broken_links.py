@@ -129,6 +129,25 @@ def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> No
         home.close()
 
 
+def test_what_a_peer_never_confirmed_counts_as_lost_when_it_is_replaced(site: Site, relay: Relay) -> None:
+    """Nobody is left who knows how much of it had come; other stream managers are told."""
+    spout, bolt = site.registered(1), site.registered(3)
+    spout.send(site.tuples([3], b"before"))
+    assert bolt.payloads(1) == [b"before"]
+    here = site.stmgrs[1].host.counters
+    relay.swallows = True
+    sent_bytes = here.bytes_to_peers
+    spout.send(site.tuples([3], b"x"))
+    wait_until(lambda: here.bytes_to_peers > sent_bytes)
+    site.stmgrs[2].close()
+    cut_and_reconnect(relay)
+    assert here.broken_links == 0
+    del site.by_way_of[2]
+    site.start(2, incarnation=1)
+    site.plan(version=2)
+    wait_until(lambda: here.broken_links == 1)
+
+
 def send_acks(instance: Instance, data: bytes) -> None:
     """Sends segments about roots."""
     instance.sequence += 1
