@@ -173,7 +173,8 @@ class BoltRunner(Runner):
         while done < rows:
             size = min(self._slice, rows - done)
             start_s = monotonic_s()
-            self._process_slice(islice(pairs, size))
+            with self.emitter.baton:
+                self._process_slice(islice(pairs, size))
             took_s = monotonic_s() - start_s
             done += size
             self._slice = max(1, min(_LARGEST_SLICE, 4 * size, int(size * _SLICE_S / max(took_s, 1e-9))))
@@ -234,7 +235,8 @@ class BoltRunner(Runner):
         if self.ended or monotonic_s() < self._next_tick_s:
             return
         try:
-            self._component.process_tick(TupleHelper.make_tick_tuple())
+            with self.emitter.baton:
+                self._component.process_tick(TupleHelper.make_tick_tuple())
         except Exception as error:
             self.user_failed("process_tick", error, "the task goes on")
         self._settle_acks()
@@ -253,7 +255,8 @@ class BoltRunner(Runner):
     def _call_finish(self) -> None:
         self._afterwards.prepare(self._component, self.apply_routes)
         try:
-            self._component.finish()
+            with self.emitter.baton:
+                self._component.finish()
         except Exception as error:
             # What finish would have emitted is the result of the run: an end without it would be a silent loss.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")

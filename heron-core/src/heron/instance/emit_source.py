@@ -91,7 +91,6 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         lines += ["except TypeError:", f"    p{number} = memo{number}.place({name})"]  # it cannot be hashed
     for number, _ in enumerate(routes.choosers):
         lines.append(f"c{number} = choose{number}(({unpacked}))")
-    lines.append(f"rows_append({row})")
     lines += [f"picks{number}_append(p{number})" for number, edge in enumerate(routes.keyed) if edge.picks is not None]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
     lines += [f"direct{number}_append(direct[0])" for number, _ in enumerate(routes.direct_picks)]
@@ -101,6 +100,7 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         lines += _ANCHOR_LINES
     elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
+    lines += [f"rows_append({row})"]  # last: a flush takes as many of the others as there are rows
     lines += ["if len(rows) >= limit[0]:", "    overflow()"]
     return "".join(f"    {line}\n" for line in lines)
 

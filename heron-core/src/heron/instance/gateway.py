@@ -160,10 +160,8 @@ class Gateway:
             raise RemoteProtocolError(str(error)) from error
 
     def _end_linger(self) -> None:
-        """Something was flushed a while ago: what is emitted from now on goes out at once, until the next flush."""
         self._linger = None
-        for limit in self.data_out.limits:
-            limit[0] = 0
+        self.data_out.end_linger()
 
     def _end_round(self) -> None:
         """Sends what may be sent; asks to be woken from here on, and looks once more."""

@@ -73,12 +73,12 @@ class RootStream(TrackedStream):
 
     def flush(self) -> list[bytes]:
         """Rows that have an id become roots; without any, the batch is sent as in a topology without acks."""
-        ids = self.ids.copy()
-        self.ids.clear()
+        rows = self.take_rows()
+        ids = self.ids[: len(rows)]
+        del self.ids[: len(rows)]
         untracked = ids.count(None)
         if untracked == len(ids):
-            return super().flush()
-        rows = self.take_rows()
+            return self.segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self.book.open([ids[row] for row in with_id])
@@ -136,8 +136,9 @@ class AnchoredStream(TrackedStream):
 
         The batches that rows hang on learn the keys of the copies here: their acks must wait for it.
         """
-        self.anchors.resolve(self.in_work[0])
+        rows = self.take_rows()
+        self.anchors.resolve(self.in_work[0], len(rows))
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
-            return super().flush()
-        return arrays().anchored_segments(self, self.take_rows(), regular, irregular)
+            return self.segments_of(rows)
+        return arrays().anchored_segments(self, rows, regular, irregular)
