@@ -18,7 +18,7 @@ from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
 from heron.instance.finish_roots import FinishRoots
-from heron.instance.in_batch import InBatch, tracked_batch
+from heron.instance.in_batch import UNTRACKED, InBatch, tracked_batch
 from heron.instance.marker_aligner import EndAligner
 from heron.instance.out_stream import OutStream
 from heron.instance.runner import ComponentStoppedError, Runner
@@ -149,6 +149,8 @@ class BoltRunner(Runner):
                 self._tracker.fail_whole(batch)
             raise
         if self.ended or not head.rows:
+            if batch is not None and self._tracker is not None:
+                self._tracker.ack_whole(batch)  # else its roots would come again for ever
             return  # a doubled batch of a task that was restarted; this bolt has finished
         start_s = monotonic_s()
         self._process_rows(source, columns, head.rows, batch)
@@ -187,7 +189,7 @@ class BoltRunner(Runner):
             self._tracker.in_work[0] = None
             if self._tracker.waiting >= self.task.settings.batch_rows:
                 self._flush(monotonic_s())
-        source.pool.recycle(rows, batch)
+        source.pool.recycle(rows, batch or UNTRACKED)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
         process = self._component.process
@@ -214,6 +216,7 @@ class BoltRunner(Runner):
         """Flushes when there is nothing more to read, at some distance from the flush before; else waits."""
         data_in = self.task.gateway.data_in
         now_s = monotonic_s()
+        self._settle_acks()  # of a thread of the component's own
         if self.emitter.pending_rows() or (self._tracker is not None and self._tracker.waiting):
             since_s = now_s - self._last_flush_s
             if since_s >= _FLUSH_EVERY_S:

@@ -39,9 +39,14 @@ class BoltTracker:
     def settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
         """Takes what the component acked and failed since the last call, and empties both lists.
 
-        Doubled acks, acks after a fail and acks of ticks are counted in `ignored`.
+        What comes first counts, and a fail before an ack where both come in one call: their order is not known, and
+        only an ack can lose the tuple. The rest is counted in `ignored`, as are acks of ticks.
         """
         batch = self.in_work[0]
+        if failed:
+            self.waiting += len(failed)
+            self._failed += self._by_batch(failed, pool)
+            failed.clear()
         if acked:
             self.waiting += len(acked)
             if batch is not None and len(acked) == batch.rows and batch.untouched() and acked == pool[: batch.rows]:
@@ -50,10 +55,12 @@ class BoltTracker:
             else:
                 self._acked += self._by_batch(acked, pool)
             acked.clear()
-        if failed:
-            self.waiting += len(failed)
-            self._failed += self._by_batch(failed, pool)
-            failed.clear()
+
+    def ack_whole(self, batch: InBatch) -> None:
+        """The batch is not wanted any more."""
+        self.waiting += batch.rows
+        batch.settle_all()
+        self._acked.append((batch, None))
 
     def fail_whole(self, batch: InBatch) -> None:
         """The batch cannot be read."""
@@ -70,6 +77,7 @@ class BoltTracker:
                 segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
             else:
                 others.append((batch, places))
+            batch.note_acks_left(places)
         if others:
             segments += arrays().ack_segments(others)
         if self._failed:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heron.api.definition import DEFAULT_STREAM
-from heron.instance.anchors import UNANCHORED
+from heron.instance.anchors import UNANCHORED, checked_anchors
 from heron.instance.out_stream import OutStream
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 
@@ -41,14 +41,19 @@ _GUARD = """\
 """
 
 
-_ANCHOR_LINES = (
+_ANCHOR_LINES = (  # what is no tuple has to be known here: a flush has many emits, and whose it was is forgotten then
     "if anchors is None:",
     "    parents_append(UNANCHORED)",
-    "elif len(anchors) == 1:",
-    "    (a,) = anchors",
-    "    parents_append(a)",
     "else:",
-    "    parents_append(tuple(anchors))",
+    "    try:",
+    "        if len(anchors) == 1:",
+    "            (a,) = anchors",
+    "            a._index",
+    "        else:",
+    "            a = checked(anchors)",
+    "    except (TypeError, AttributeError):",
+    "        a = checked(anchors)",
+    "    parents_append(a)",
 )
 
 
@@ -91,13 +96,13 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         lines += ["except TypeError:", f"    p{number} = memo{number}.place({name})"]  # it cannot be hashed
     for number, _ in enumerate(routes.choosers):
         lines.append(f"c{number} = choose{number}(({unpacked}))")
+    if isinstance(stream, AnchoredStream):
+        lines += _ANCHOR_LINES  # before anything is appended, for they may raise
     lines += [f"picks{number}_append(p{number})" for number, edge in enumerate(routes.keyed) if edge.picks is not None]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
     lines += [f"direct{number}_append(direct[0])" for number, _ in enumerate(routes.direct_picks)]
     if isinstance(stream, RootStream):
         lines.append("ids_append(tup_id)")
-    elif isinstance(stream, AnchoredStream):
-        lines += _ANCHOR_LINES
     elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     lines += [f"rows_append({row})"]  # last: a flush takes as many of the others as there are rows
@@ -126,7 +131,11 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
     if isinstance(stream, RootStream):
         names["ids_append"] = stream.ids.append
     elif isinstance(stream, AnchoredStream):
-        names |= {"parents_append": stream.anchors.parents.append, "UNANCHORED": UNANCHORED}
+        names |= {
+            "parents_append": stream.anchors.parents.append,
+            "UNANCHORED": UNANCHORED,
+            "checked": checked_anchors,
+        }
     elif ids is not None:
         names["ids_append"] = ids.append
     return names

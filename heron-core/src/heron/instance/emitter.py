@@ -135,7 +135,7 @@ class Emitter:
         need_task_ids: bool,
         *,
         tup_id: object = None,
-        anchors: Sequence[Tuple] | None = None,
+        anchors: Iterable[Tuple] | None = None,
     ) -> list[int] | None:
         """Appends a row to any stream; the receiving tasks when asked for.
 
@@ -237,7 +237,7 @@ class BoltEmitter(Emitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits."""
-        return self.add(values, stream, direct_task, need_task_ids, anchors=None if anchors is None else tuple(anchors))
+        return self.add(values, stream, direct_task, need_task_ids, anchors=anchors)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""

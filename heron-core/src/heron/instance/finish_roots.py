@@ -66,6 +66,7 @@ class FinishRoots:
         if self.begun:
             apply_routes()
             specialise(component, {"emit": self._emit})
+            self._emitter.emit = self._emit  # type: ignore[method-assign]  # an `emit` of the author's calls this one
 
     def _emit(
         self,

@@ -6,12 +6,17 @@ It lives as long as a tuple of it does. While it is in work its tuples do not na
 
 from __future__ import annotations
 
+import struct
+
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import OptionTag, SegmentHead
 
-__all__ = ["InBatch", "tracked_batch"]
+__all__ = ["UNTRACKED", "InBatch", "tracked_batch"]
 
 _SIZE = 8  # bytes of a root, key or number
+
+UNTRACKED = object()
+"""The id of a kept tuple that nobody waits for: None would say that it is of the batch in work."""
 
 
 class InBatch:
@@ -24,6 +29,7 @@ class InBatch:
 
     __slots__ = (
         "_settled",
+        "acks_left",
         "arrays",
         "batch_key",
         "numbers",
@@ -43,7 +49,8 @@ class InBatch:
         self.roots: memoryview | None = None
         self.root_rows: memoryview | None = None
         self.arrays: object = None
-        self._settled: bytearray | None = None
+        self.acks_left = False  # whether any ack of it is on its way
+        self._settled: bytearray | None = None  # a byte a tuple: 1 settled, 2 its ack has left
 
     def is_range(self) -> bool:
         """Whether it is one range of roots with nothing emitted under it, so that an ack of all is one record."""
@@ -69,6 +76,19 @@ class InBatch:
                 fresh.append(place)
         return fresh
 
+    def note_acks_left(self, places: list[int] | None) -> None:
+        """The acks of these tuples (None: of all) are on their way: whatever is emitted from now on is not in them."""
+        self.acks_left = True
+        if places is None or self._settled is None:
+            self._settled = bytearray(b"\2") * self.rows
+            return
+        for place in places:
+            self._settled[place] = 2
+
+    def takes_children(self, place: int) -> bool:
+        """Whether a tuple's ack can still tell of what is emitted under it."""
+        return self._settled is None or self._settled[place] != 2
+
 
 def tracked_batch(head: SegmentHead, task_id: int) -> InBatch | None:
     """The batch of a TUPLES segment, or None when nobody waits for its acks.
@@ -82,15 +102,25 @@ def tracked_batch(head: SegmentHead, task_id: int) -> InBatch | None:
     batch = InBatch(task_id, head.rows, int.from_bytes(options[OptionTag.BATCH_KEY], "little"))
     batch.numbers = options.get(OptionTag.ROW_NUMBERS)
     batch.root_rows = options.get(OptionTag.ROOT_ROWS)
+    fits = len(options[OptionTag.BATCH_KEY]) == _SIZE
     if OptionTag.ROOT_BASE in options:
         batch.root_base = int.from_bytes(options[OptionTag.ROOT_BASE], "little")
+        fits = fits and len(options[OptionTag.ROOT_BASE]) == _SIZE and batch.root_rows is None
     elif OptionTag.ROOTS in options:
         batch.roots = options[OptionTag.ROOTS]
-    fits = batch.root_base is not None or batch.roots is not None
-    fits = fits and (batch.numbers is None or len(batch.numbers) == _SIZE * head.rows)
-    if batch.roots is not None:
         fits = fits and len(batch.roots) == (_SIZE * head.rows if batch.root_rows is None else len(batch.root_rows))
-    if not fits:
+    else:
+        fits = False
+    fits = fits and (batch.numbers is None or len(batch.numbers) == _SIZE * head.rows)
+    if not fits or (batch.root_rows is not None and not _ascend(batch.root_rows, head.rows)):
         msg = f"tracked segment of task {head.source_task}: its roots and numbers do not fit its {head.rows} rows"
         raise RemoteProtocolError(msg)
     return batch
+
+
+def _ascend(root_rows: memoryview, rows: int) -> bool:
+    """Whether they are rows of the batch, in order."""
+    if len(root_rows) % _SIZE:
+        return False
+    places = struct.unpack(f"<{len(root_rows) // _SIZE}q", root_rows)
+    return not places or (places[0] >= 0 and places[-1] < rows and list(places) == sorted(places))

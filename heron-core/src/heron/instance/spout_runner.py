@@ -136,6 +136,7 @@ class SpoutRunner(Runner):
                 self._call_next_tuple()
         except Exception as error:
             failed = True
+            self._quiet = False  # an ending task is asked again
             self.user_failed("next_tuple", error, f"it is called again after {self._backoff_s:g} s")
         self._ack_immediately()
         if failed:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heron.errors import RemoteProtocolError
 from heron.ipc.edge_key import U64, edge_keys_of_range
 from heron.ipc.frame import SegmentHead, SegmentKind
 from heron.ipc.tracking import COUNTER_BITS, DERIVED, LISTED, RANGE, Outcome, expect_length, tracking_segment
@@ -64,14 +65,14 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     payload = memoryview(data)[head.payload_start : head.end]
     if head.encoding == LISTED:
         expect_length(len(payload) == _SIZE * (head.rows + 1), head)
-        return NewRoots(_BASE.unpack_from(payload)[0], np.frombuffer(payload, "<u8", head.rows, _SIZE))
+        return NewRoots(_counter(_BASE.unpack_from(payload)[0], head), np.frombuffer(payload, "<u8", head.rows, _SIZE))
     expect_length(len(payload) >= RANGE.size, head)
     base, batch_key, count, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows and len(payload) == RANGE.size + 4 * count, head)
     xors = np.zeros(rows, dtype=np.uint64)
     for task_id in struct.unpack_from(f"<{count}I", payload, RANGE.size):
         xors ^= edge_keys_of_range(batch_key, rows, task_id)
-    return NewRoots(base, xors)
+    return NewRoots(_counter(base, head), xors)
 
 
 def acks(roots: U64, xors: U64) -> Iterator[bytes]:
@@ -92,7 +93,7 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
     expect_length(len(payload) == RANGE.size, head)
     base, batch_key, task_id, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows, head)
-    return AckBatch(base, None, edge_keys_of_range(batch_key, rows, task_id))
+    return AckBatch(_counter(base, head), None, edge_keys_of_range(batch_key, rows, task_id))
 
 
 def fails(roots: U64) -> Iterator[bytes]:
@@ -118,6 +119,13 @@ def settled(task_id: int, outcome: Outcome, roots: Counters) -> bytes:
     else:
         payload, encoding = roots.astype("<i8", copy=False).tobytes(), LISTED
     return tracking_segment(task_id, SegmentKind.SETTLED, encoding, count, payload, stream=outcome)
+
+
+def _counter(base: int, head: SegmentHead) -> int:
+    if base + head.rows > 1 << COUNTER_BITS:
+        msg = f"segment of kind {head.kind} for {head.rows} roots from {base} on exceeds {COUNTER_BITS} bits"
+        raise RemoteProtocolError(msg)
+    return base
 
 
 def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:

@@ -11,6 +11,7 @@ Every method works on arrays; a batch costs a few microseconds and 20-90 ns a tu
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,7 @@ class Ledger:
         `deadline_s` is when they expire (infinite: never).
         """
         count = len(xors)
+        before = (self.next_root - 1) >> _SHIFT
         self.next_root = max(self.next_root, base + count)
         if deadline_s != float("inf"):
             self._expiries.append((deadline_s, base, count))
@@ -99,6 +101,8 @@ class Ledger:
             segment.live[start:end] = live
             segment.live_count += int(np.count_nonzero(live))
         self.in_flight += count - len(complete)
+        # Where it was complete while it was the last, or has no live root at all, no ack will come to drop it.
+        self._drop_settled(range(before, self.next_root >> _SHIFT))
         return complete
 
     def update(self, roots: Counters, xors: U64) -> Counters:
@@ -170,13 +174,16 @@ class Ledger:
     def _settled(self, parts: list[Counters], numbers: list[int]) -> Counters:
         settled = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else _NONE
         self.in_flight -= len(settled)
+        self._drop_settled(numbers)
+        return settled
+
+    def _drop_settled(self, numbers: Iterable[int]) -> None:
         # The last segment is kept while it still fills: its later roots are yet to come.
         newest = (self.next_root - 1) >> _SHIFT
         for number in numbers:
             segment = self._segments.get(number)
             if segment is not None and segment.live_count == 0 and number < newest:
                 del self._segments[number]
-        return settled
 
 
 def _parts(base: int, count: int) -> list[tuple[int, int, int, int]]:

@@ -1,0 +1,413 @@
+"""A topology in one process: real streams, pools, trackers and ledgers; the test decides what moves when.
+
+Nothing here knows of keys; what it should come to is told by `TreeModel`, from the values alone: the first value of
+each tuple is the number of its emit.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from heron.api.custom_grouping import ICustomGrouping
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.api.tuple import Tuple, TupleHelper
+from heron.instance.batch_codec import decode_columns
+from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.in_batch import UNTRACKED, tracked_batch
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.root_book import RootBook
+from heron.instance.root_settler import RootSettler
+from heron.instance.stream_routes import routes_of
+from heron.instance.task_metrics import TaskMetrics
+from heron.instance.tracked_stream import AnchoredStream, RootStream
+from heron.instance.tuple_pool import TuplePool
+from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TaskPlan, TopologyState
+from heron.stmgr.ack_desk import AckDesk
+
+Copy = tuple[int, int]
+"""``(number of the emit, receiving task)``."""
+
+FIELDS = ("uid", "key", "load")
+TIMEOUT_S = 30.0
+SPOUTS, MIDDLES, LASTS, SIDE = (1, 2), (3, 4), (5, 6), 7
+
+
+def index_of(to_middle: GroupingDefinition, to_last: GroupingDefinition, to_side: GroupingDefinition) -> PlanIndex:
+    """A plan: spout (2) -> middle (2) -> last (2), and a side bolt that hears of all of them."""
+    heard, unheard = StreamDefinition("default", FIELDS), StreamDefinition("unheard", FIELDS)
+    side = tuple(InputDefinition(name, "default", to_side) for name in ("spout", "middle", "last"))
+    bolt = ComponentKind.BOLT
+    topology = TopologyDefinition(
+        "t",
+        (
+            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", len(SPOUTS), (heard, unheard)),
+            ComponentDefinition(
+                "middle", bolt, "m:M", 2, (heard, unheard), (InputDefinition("spout", "default", to_middle),)
+            ),
+            ComponentDefinition("last", bolt, "m:L", 2, (heard,), (InputDefinition("middle", "default", to_last),)),
+            ComponentDefinition("side", bolt, "m:X", 1, (), side),
+        ),
+    )
+    places = (("spout", SPOUTS), ("middle", MIDDLES), ("last", LASTS), ("side", (SIDE,)))
+    tasks = tuple(TaskPlan(task, name, at, 1) for name, ids in places for at, task in enumerate(ids))
+    return PlanIndex(PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ()))
+
+
+class Lane:
+    """What a task has sent and what has not arrived yet: data, and the acks that may overtake it.
+
+    Beside each frame stands what the model has to know of it, as `about_data` and `about_acks` gave it.
+    """
+
+    def __init__(
+        self, about_data: Callable[[Sequence[bytes]], list[int]], about_acks: Callable[[], dict[Copy, str]]
+    ) -> None:
+        self._about_data, self._about_acks = about_data, about_acks
+        self.data: deque[tuple[bytes, list[int]]] = deque()
+        self.acks: deque[tuple[bytes, dict[Copy, str]]] = deque()
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """`heron.instance.emitter.SegmentSink`."""
+        self.data.append((frame_header(FrameKind.DATA, 1, 1) + b"".join(segments), self._about_data(segments)))
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        """`heron.instance.bolt_tracker.AckOut`."""
+        self.acks.append((frame_header(FrameKind.ACK, 1, 1) + b"".join(segments), self._about_acks()))
+
+    def has_room(self) -> bool:
+        """Always."""
+        return True
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Never."""
+
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
+        """Nobody does."""
+
+
+def copies_of(segments: Iterable[bytes]) -> list[Copy]:
+    """Every copy in these segments."""
+    copies: list[Copy] = []
+    for each in segments:
+        head = parse_segment(each, 0)
+        if head.kind == SegmentKind.TUPLES:
+            uids = pickle.loads(each[head.payload_start : head.end])[0]
+            copies += [(uid, task) for uid in uids for task in head.destinations]
+    return copies
+
+
+class TreeModel:
+    """Trees as sets of copies: what the ledger must be indistinguishable from.
+
+    A root is complete when each copy that can be reached from it is acked: its own, and those below acked ones.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[int, object] = {}  # of roots, by emit
+        self.live: dict[int, float] = {}  # root -> when it expires
+        self.outcomes: list[tuple[str, object]] = []
+        self.settled: set[Copy] = set()
+        self.ack_sent: set[Copy] = set()
+        self._bad: set[int] = set()
+        self._roots_of: dict[int, set[int]] = {}  # by emit
+        self._parents: dict[int, set[Copy]] = {}
+        self._children: defaultdict[Copy, set[Copy]] = defaultdict(set)
+        self._top: defaultdict[int, set[Copy]] = defaultdict(set)
+        self._acked: set[Copy] = set()  # whose ack has arrived
+
+    def emitted(self, uid: int, parents: Iterable[Copy], *, name: object = None, bad: bool = False) -> None:
+        """An emit; with a name it is a root. What it hangs on counts as long as its ack has not left."""
+        self._parents[uid] = {each for each in parents if each not in self.ack_sent}
+        self._roots_of[uid] = {root for copy in self._parents[uid] for root in self._roots_of[copy[0]]}
+        if name is not None:
+            self._roots_of[uid], self.names[uid] = {uid}, name
+        if bad:
+            self._bad.add(uid)
+
+    def left(self, uids: Iterable[int], copies: Iterable[Copy]) -> None:
+        """A flush has left; what cannot travel counts as a copy that nobody will ever ack."""
+        for uid, task in [*copies, *((uid, -1) for uid in uids if uid in self._bad)]:
+            if uid in self.names:
+                self._top[uid].add((uid, task))
+            for parent in self._parents[uid]:
+                self._children[parent].add((uid, task))
+
+    def arrived(self, uids: list[int], deadline_s: float) -> None:
+        """The ledger hears of a flush."""
+        self.live |= {uid: deadline_s for uid in uids if uid in self.names}
+        self.gone({root for uid in uids if uid in self._bad for root in self._roots_of[uid]})
+        self._complete()
+
+    def acks_arrived(self, settled: dict[Copy, str]) -> None:
+        """The ledger hears of acks and fails."""
+        self._acked |= {copy for copy, how in settled.items() if how == "ack"}
+        self._complete()
+        self.gone({root for copy, how in settled.items() if how == "fail" for root in self._roots_of[copy[0]]})
+
+    def expire(self, now_s: float) -> None:
+        """Whose time is over."""
+        self.gone([root for root, deadline_s in self.live.items() if deadline_s <= now_s])
+
+    def gone(self, roots: Iterable[int]) -> None:
+        """Roots fail, expire or are lost."""
+        for root in sorted(set(roots)):
+            if self.live.pop(root, None) is not None:
+                self.outcomes.append(("fail", self.names[root]))
+
+    def _complete(self) -> None:
+        for root in [each for each in self.live if self._is_complete(each)]:
+            del self.live[root]
+            self.outcomes.append(("ack", self.names[root]))
+
+    def _is_complete(self, root: int) -> bool:
+        waiting, seen = list(self._top[root]), set(self._top[root])
+        while waiting:
+            copy = waiting.pop()
+            if copy not in self._acked:
+                return False
+            below = {each for each in self._children[copy] if root in self._roots_of[each[0]]} - seen
+            seen |= below
+            waiting += below
+        return True
+
+
+class EmittingTask:
+    """What both kinds of tasks have."""
+
+    def __init__(self, net: Net, task_id: int) -> None:
+        self.net, self.task_id = net, task_id
+        self.lane = Lane(self._left, self._acks_left)
+        self._pending: defaultdict[str, list[int]] = defaultdict(list)
+
+    @property
+    def streams(self) -> dict[str, OutStream]:
+        """The output streams."""
+        raise NotImplementedError
+
+    def next_row(self, stream: str, parents: Iterable[Copy], *, name: object, bad: bool) -> list[object]:
+        """The values of the next emit, after telling the model; what nobody hears is never pickled."""
+        net = self.net
+        bad = bad and stream == "default"
+        uid = net.uids = net.uids + 1
+        net.model.emitted(uid, parents, name=name, bad=bad)
+        self._pending[stream].append(uid)
+        return [uid, uid % 5, (lambda: None) if bad else "x" * (uid % 40)]
+
+    def _left(self, segments: Sequence[bytes]) -> list[int]:
+        uids: list[int] = []
+        for name, stream in self.streams.items():
+            if not stream.rows:
+                uids += self._pending.pop(name, [])
+        self.net.model.left(uids, copies_of(segments))
+        return uids
+
+    def _acks_left(self) -> dict[Copy, str]:
+        raise NotImplementedError
+
+
+class SpoutTask(EmittingTask):
+    """A spout's emitter, book and settler."""
+
+    def __init__(self, net: Net, task_id: int) -> None:
+        super().__init__(net, task_id)
+        self.book = RootBook(lambda: net.now_s)
+        self.emitter = SpoutEmitter(net.origin(task_id), self.lane)
+        self.emitter.set_streams(net.streams(task_id, lambda *parts: RootStream(*parts, self.book)))
+        self._emit = self.emitter.specialised()
+        self.settler = RootSettler(self.book, TaskMetrics(), lambda _doing, error, _id: net.errors.append(error))
+        self.settler.on_ack = lambda name: net.outcomes.append(("ack", name))
+        self.settler.on_fail = lambda name: net.outcomes.append(("fail", name))
+
+    @property
+    def streams(self) -> dict[str, OutStream]:
+        """`EmittingTask.streams`."""
+        return self.emitter.streams
+
+    def emit(self, name: object, stream: str, *, bad: bool) -> None:
+        """One emit; without a name it is no root."""
+        assert self._emit is not None
+        self._emit(self.next_row(stream, (), name=name, bad=bad), name, stream)
+
+
+class BoltTask(EmittingTask):
+    """A bolt's emitter, tracker and pools, used in the order in which `heron.instance.bolt_runner` uses them."""
+
+    def __init__(self, net: Net, task_id: int) -> None:
+        super().__init__(net, task_id)
+        self.inbox: deque[bytes] = deque()
+        self.kept: list[Tuple] = []
+        self.tracker = BoltTracker(self.lane)
+        self.emitter = BoltEmitter(net.origin(task_id), self.lane)
+        self.emitter.set_streams(net.streams(task_id, lambda *parts: AnchoredStream(*parts, self.tracker.in_work)))
+        self._emit = self.emitter.specialised()
+        self._to_send: dict[Copy, str] = {}
+        self._pools: dict[tuple[int, int], TuplePool] = {}
+        self._pool: list[Tuple] = []
+
+    @property
+    def streams(self) -> dict[str, OutStream]:
+        """`EmittingTask.streams`."""
+        return self.emitter.streams
+
+    def emit(self, anchors: list[Tuple] | None, stream: str, *, bad: bool) -> None:
+        """One emit, where the bolt has anybody to emit to."""
+        if self._emit is not None:
+            parents = [self._copy_of(tup) for tup in anchors or () if not self._is_tick(tup)]
+            self._emit(self.next_row(stream, parents, name=None, bad=bad), stream, anchors)
+
+    def process_segment(self, process: Callable[[Tuple], None], between: Callable[[], None], slice_rows: int) -> None:
+        """`BoltRunner._process_segment`, for the oldest segment in the inbox."""
+        data = self.inbox.popleft()
+        head = parse_segment(data, 0)
+        batch = tracked_batch(head, self.task_id)
+        values = zip(*decode_columns(data[head.payload_start : head.end], head.rows), strict=True)
+        source = (head.source_task, head.stream)
+        pool = self._pools.setdefault(source, TuplePool(Tuple.source("c", "s", head.source_task)))
+        self._pool = pool.take(head.rows)
+        self.tracker.in_work[0] = batch
+        pairs = zip(self._pool, values, strict=False)
+        tup: Tuple
+        for done, (tup, tup.values) in enumerate(pairs, 1):
+            process(tup)
+            if done % slice_rows == 0:
+                between()
+        del pairs, tup
+        self.settle()
+        self.emitter.resolve_anchors(batch)
+        self.tracker.in_work[0] = None
+        pool.recycle(head.rows, batch or UNTRACKED)
+
+    def settle(self) -> None:
+        """`BoltRunner._settle_acks`."""
+        settled = self.net.model.settled
+        for how, tuples in (("fail", self.emitter.failed), ("ack", self.emitter.acked)):
+            copies = {self._copy_of(tup) for tup in tuples if not self._is_tick(tup)} - settled
+            settled |= copies
+            self._to_send |= dict.fromkeys(copies, how)
+        self.tracker.settle(self.emitter.acked, self.emitter.failed, self._pool)
+
+    def flush(self) -> None:
+        """`BoltRunner._flush`."""
+        self.settle()
+        self.emitter.flush()
+        self.tracker.flush()
+
+    def _copy_of(self, tup: Tuple) -> Copy:
+        return tup.values[0], self.task_id
+
+    @staticmethod
+    def _is_tick(tup: Tuple) -> bool:
+        return tup.stream == TupleHelper.TICK_TUPLE_ID
+
+    def _acks_left(self) -> dict[Copy, str]:
+        sent, self._to_send = self._to_send, {}
+        self.net.model.ack_sent |= {copy for copy, how in sent.items() if how == "ack"}
+        return sent
+
+
+class Net:
+    """All tasks, one desk of ledgers, and the model beside them."""
+
+    TIMEOUT_S = TIMEOUT_S
+
+    def __init__(
+        self,
+        to_middle: GroupingDefinition,
+        to_last: GroupingDefinition,
+        to_side: GroupingDefinition,
+        *,
+        batch_rows: int = 20,
+        batch_bytes: int = 400,
+    ) -> None:
+        self.index = index_of(to_middle, to_last, to_side)
+        self._limits = (batch_rows, batch_bytes, 100_000)
+        self.now_s = 1000.0
+        self.uids = 0
+        self.model = TreeModel()
+        self.outcomes: list[tuple[str, object]] = []
+        self.errors: list[Exception] = []
+        self.desk = AckDesk()
+        self.desk.timeout_s = TIMEOUT_S
+        self.spouts = {task: SpoutTask(self, task) for task in SPOUTS}
+        self.bolts = {task: BoltTask(self, task) for task in (*MIDDLES, *LASTS, SIDE)}
+        self.tasks: list[SpoutTask | BoltTask] = [*self.spouts.values(), *self.bolts.values()]
+
+    def origin(self, task_id: int) -> StreamOrigin:
+        """Small batches, so that there are many kinds of them."""
+        return StreamOrigin(task_id, 0, 1, *self._limits)
+
+    def streams(self, task_id: int, make: Callable[..., OutStream]) -> list[OutStream]:
+        """The output streams of a task."""
+        outputs = self.index.plan.topology.component(self.index.tasks[task_id].component).outputs
+        origin = self.origin(task_id)
+        return [
+            make(number, each, routes_of(self.index, task_id, each, _no_custom), origin)
+            for number, each in enumerate(outputs)
+        ]
+
+    def carry_data(self, task: SpoutTask | BoltTask, *, lose: bool = False) -> None:
+        """The oldest data frame of a task arrives where the router would send it; `lose` drops its tuples."""
+        if not task.lane.data:
+            return
+        frame, uids = task.lane.data.popleft()
+        for start, end, destinations in segment_routes(frame):
+            if frame[start + SEGMENT_KIND_AT] != SegmentKind.TUPLES:
+                self.desk.take(frame, start, destinations[0], self.now_s)
+                continue
+            for destination in destinations if not lose else ():
+                self.bolts[destination].inbox.append(frame[start:end])
+        self.model.arrived(uids, self.now_s + TIMEOUT_S)
+        self._tell()
+
+    def carry_acks(self, task: SpoutTask | BoltTask) -> None:
+        """The oldest ack frame of a task arrives."""
+        if not task.lane.acks:
+            return
+        frame, settled = task.lane.acks.popleft()
+        for start, _, destinations in segment_routes(frame):
+            self.desk.take(frame, start, destinations[0], self.now_s)
+        self.model.acks_arrived(settled)
+        self._tell()
+
+    def pass_time(self, seconds: float) -> None:
+        """Time passes, and what is too old expires."""
+        self.now_s += seconds
+        self.desk.expire(self.now_s)
+        self.model.expire(self.now_s)
+        self._tell()
+
+    def lose_all(self) -> None:
+        """Something that may have had a part of any tree is gone."""
+        self.desk.lose_all()
+        self.model.gone(list(self.model.live))
+        self._tell()
+
+    def _tell(self) -> None:
+        """What was settled is told to the spouts; it must be what the model says."""
+        for task_id, segments in self.desk.take_settled().items():
+            self.spouts[task_id].settler.take(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments))
+        assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
+        assert self.desk.in_flight() == len(self.model.live)
+
+
+def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:
+    raise AssertionError
+
+
+@pytest.fixture(scope="session")
+def net_class() -> type[Net]:
+    """`Net`, for tests that make many."""
+    return Net
