@@ -1,0 +1,146 @@
+"""Delivery at least once: every tree is complete, fails or expires, the spout hears of it, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+NUMBERS = 300
+ODD = [number for number in range(NUMBERS) if number % 10 == 3]
+WORDS_A_LINE = 3
+
+
+class Told:
+    """What the topology ``replays`` has written down."""
+
+    def __init__(self, run: HeronRun) -> None:
+        ((self.acked, self.failed, (self.most_open,)),) = run.results("numbers").values()
+        self.seen: Counter[int] = Counter()
+        for rows in run.results("last").values():
+            self.seen.update({int(str(number)): int(str(times)) for number, times in rows})
+
+
+def told(sandbox: Sandbox, habit: str, **options: int) -> Told:
+    """Runs ``replays`` to its end."""
+    args = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    run = sandbox.start("replays.py", args=("--habit", habit, "--numbers", str(NUMBERS), *args))
+    run.finished()
+    return Told(run)
+
+
+def test_counts_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
+    """Two spouts, three splitters and four counters in three containers, anchors and fields grouping."""
+    words = 300_000
+    run = sandbox.start("acked_counting.py", args=("--words", str(words)))
+    report = run.finished()
+    counted: Counter[str] = Counter()
+    for rows in run.results("count").values():
+        counted.update({str(word): int(str(count)) for word, count in rows})
+    expected: Counter[str] = Counter()
+    for line in range(words // 10):
+        expected.update(f"w{(line % 1000 * 7 + place * 131) % 1009}" for place in range(10))
+    assert counted == expected
+    assert [row for _, row in sorted(run.results("lines").items())] == [[words // 20, 0]] * 2
+    figures = {name: (each.executed, each.acked, each.failed) for name, each in report.components.items()}
+    assert figures == {
+        "lines": (0, words // 10, 0),
+        "split": (words // 10, words // 10, 0),
+        "count": (words, words, 0),
+    }
+
+
+def test_what_fails_is_told_at_once_and_replayed(sandbox: Sandbox) -> None:
+    """A fail counts although an ack follows it, and `end` has been called long before."""
+    result = told(sandbox, "fail")
+    assert sorted(result.failed) == ODD
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter([*range(NUMBERS), *ODD])
+
+
+def test_what_nobody_acks_expires_and_is_replayed(sandbox: Sandbox) -> None:
+    """`topology.message.timeout.secs`, with a bolt that forgets some tuples once."""
+    result = told(sandbox, "swallow", timeout=1)
+    assert sorted(result.failed) == ODD
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter(range(NUMBERS))
+
+
+def test_acks_that_come_too_late_are_harmless(sandbox: Sandbox) -> None:
+    """A tuple that is kept for longer than its timeout is replayed, and its own ack means nothing."""
+    result = told(sandbox, "late", timeout=1)
+    assert sorted(result.failed) == ODD
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert not result.seen.keys() ^ set(range(NUMBERS))
+
+
+def test_without_timeouts_nothing_ever_expires(sandbox: Sandbox) -> None:
+    """`topology.enable.message.timeouts: false`: the same late acks are in time."""
+    result = told(sandbox, "late", timeout=-1)
+    assert result.failed == []
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter(range(NUMBERS))
+
+
+def test_spout_pending_bounds_the_roots_in_flight(sandbox: Sandbox) -> None:
+    """One at a time, so that acks come in the order of the emits."""
+    result = told(sandbox, "none", pending=1)
+    assert result.most_open == 1
+    assert result.acked == list(range(NUMBERS))
+
+
+def test_a_thread_of_the_bolts_own_may_emit_and_ack(sandbox: Sandbox) -> None:
+    """Also the last ones, after which nothing more comes to the bolt."""
+    result = told(sandbox, "thread")
+    assert result.failed == []
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter(range(NUMBERS))
+
+
+def test_a_window_holds_its_tuples_until_it_expires(sandbox: Sandbox) -> None:
+    """Emits that are anchored in a whole window: every tuple of it waits for all of them."""
+    result = told(sandbox, "window")
+    assert result.failed == []
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter(range(NUMBERS))
+
+
+def test_what_finish_emits_is_replayed_until_it_is_acked(sandbox: Sandbox) -> None:
+    """The bolt's end waits for it, and its own instance keeps it (design D15)."""
+    result = told(sandbox, "finish")
+    assert sorted(result.acked) == list(range(NUMBERS))
+    assert result.seen == Counter([*range(NUMBERS)] * 2)
+
+
+VICTIMS = [
+    ("instance", "/lines-"),
+    ("instance", "/split-"),
+    ("instance", "/journal-"),
+    ("stmgr", "/c1/"),
+    ("stmgr", "/c2/"),
+]
+
+
+@pytest.mark.parametrize(("role", "name"), VICTIMS)
+def test_no_line_is_lost_when_a_process_is_killed(sandbox: Sandbox, role: str, name: str) -> None:
+    """kill -9 in mid-run: what was in flight is replayed because its loss was noticed, without any timeout."""
+    lines = 6000
+    run = sandbox.start("journal.py", args=("--lines", str(lines)))
+    journal = run.out / "journal"
+    run.until(lambda: journal.exists() and journal.stat().st_size > 20_000, "lines in the journal")
+    victims = run.processes(role, name)
+    victims[0].kill()
+    run.finished(40.0)
+    seen: Counter[tuple[int, str]] = Counter()
+    for row in journal.read_text(encoding="utf-8").splitlines():
+        line, word, _attempt, _pid = row.split()
+        seen[int(line), word] += 1
+    assert set(seen) == {(line, f"word-{word}-{line % 7}") for line in range(lines) for word in range(WORDS_A_LINE)}
+    acked = [int(line) for path in run.out.glob("acked-*") for line in path.read_text(encoding="utf-8").split()]
+    assert set(acked) == set(range(lines))
+    doubled = sum(seen.values()) - len(seen)
+    assert doubled < len(seen)

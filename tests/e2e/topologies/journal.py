@@ -1,0 +1,104 @@
+"""Lines that must all arrive whatever dies: spout and last bolt keep on disk what they have done.
+
+Spouts append each acked line to ``acked-TASK`` and go on from there when they start again; the last bolts append
+``line attempt pid`` to ``journal`` before they ack.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recording import arguments
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+WORDS_A_LINE = 3
+
+
+def appending(path: Path) -> int:
+    """A file that only ever grows, whoever writes."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+class LineSpout(Spout):
+    """Emits its lines, some at a time, until each is acked."""
+
+    outputs = ("line", "attempt")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """What was acked in an earlier life is done."""
+        path = Path(config["out"], f"acked-{context.get_task_id()}")
+        self.file = appending(path)
+        done = {int(line) for line in path.read_text(encoding="utf-8").split()}
+        own = range(context.get_task_index(), config["lines"], context.get_parallelism())
+        self.waiting = deque(number for number in own if number not in done)
+        self.attempts: Counter[int] = Counter()
+
+    def next_tuple(self) -> None:
+        """Emits some lines, then waits a little."""
+        for _ in range(min(10, len(self.waiting))):
+            number = self.waiting.popleft()
+            self.attempts[number] += 1
+            self.emit([number, self.attempts[number]], tup_id=number)
+        if not self.waiting:
+            self.end()
+        time.sleep(0.005)
+
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
+        """This line need never be emitted again."""
+        os.write(self.file, f"{tup_id}\n".encode())
+
+    def fail(self, tup_id: Any) -> None:  # noqa: ANN401
+        """This one does."""
+        self.waiting.append(tup_id)
+
+
+class SplitBolt(Bolt):
+    """Each line becomes some words."""
+
+    outputs = ("word", "line", "attempt")
+
+    def process(self, tup: Tuple) -> None:
+        """Splits."""
+        line, attempt = tup.values
+        for word in range(WORDS_A_LINE):
+            self.emit([f"word-{word}-{line % 7}", line, attempt], anchors=[tup])
+        self.ack(tup)
+
+
+class JournalBolt(Bolt):
+    """Writes down what came."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Opens the journal."""
+        self.file = appending(Path(config["out"], "journal"))
+
+    def process(self, tup: Tuple) -> None:
+        """First to disk, then the ack."""
+        word, line, attempt = tup.values
+        os.write(self.file, f"{line} {word} {attempt} {os.getpid()}\n".encode())
+        self.ack(tup)
+
+
+if __name__ == "__main__":
+    options = arguments(lines=6000)
+    builder = TopologyBuilder("journal")
+    builder.set_config(
+        {
+            api_constants.TOPOLOGY_STMGRS: 2,
+            api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
+            # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
+            api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
+            "out": options.out,
+            "lines": options.lines,
+        }
+    )
+    lines = builder.add_spout("lines", LineSpout, par=2)
+    split = builder.add_bolt("split", SplitBolt, par=2, inputs={lines: Grouping.SHUFFLE})
+    builder.add_bolt("journal", JournalBolt, par=2, inputs={split: Grouping.fields("word")})
+    builder.build_and_submit()

@@ -1,0 +1,242 @@
+"""Numbers at least once, through a bolt with a habit: what fails, expires or is late comes again.
+
+Spout and last bolt write down what they were told and what they have seen.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import Any
+
+from recording import arguments, write_result
+
+from heron.api import (
+    Bolt,
+    Grouping,
+    Spout,
+    TopologyBuilder,
+    TopologyContext,
+    TumblingWindowBolt,
+    Tuple,
+    WindowContext,
+    api_constants,
+)
+
+
+class NumberSpout(Spout):
+    """Emits numbers and ends at once; whatever fails is emitted again."""
+
+    outputs = ("number",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Everything is to be done."""
+        self.out, self.context = config["out"], context
+        self.waiting = deque(range(config["numbers"]))
+        self.acked: list[int] = []
+        self.failed: list[int] = []
+        self.open = self.most_open = 0
+
+    def next_tuple(self) -> None:
+        """Emits a number."""
+        if self.waiting:
+            number = self.waiting.popleft()
+            self.emit([number], tup_id=number)
+            self.open += 1
+            self.most_open = max(self.open, self.most_open)
+        else:
+            self.end()  # replays stay legal
+
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
+        """A tree is complete."""
+        self.acked.append(tup_id)
+        self.open -= 1
+
+    def fail(self, tup_id: Any) -> None:  # noqa: ANN401
+        """Again."""
+        self.failed.append(tup_id)
+        self.waiting.append(tup_id)
+        self.open -= 1
+
+    def close(self) -> None:
+        """Tells everything."""
+        write_result(self.out, self.context, [self.acked, self.failed, [self.most_open]])
+
+
+class PassBolt(Bolt):
+    """Passes numbers on and acks them; its descendants have habits."""
+
+    outputs = ("number",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Has seen nothing yet."""
+        self.seen: Counter[int] = Counter()
+        self.context = context
+
+    def process(self, tup: Tuple) -> None:
+        """Passes one on."""
+        number = tup.values[0]
+        self.seen[number] += 1
+        if number % 10 == 3 and self.seen[number] == 1:
+            self.odd(tup)
+        else:
+            self.pass_on(tup)
+
+    def pass_on(self, tup: Tuple) -> None:
+        """As it should be."""
+        self.emit(tup.values, anchors=[tup])
+        self.ack(tup)
+
+    def odd(self, tup: Tuple) -> None:
+        """Every tenth number, the first time that it comes."""
+        self.pass_on(tup)
+
+
+class FailBolt(PassBolt):
+    """Fails them."""
+
+    def odd(self, tup: Tuple) -> None:
+        """After it has been passed on: twice in all."""
+        self.emit(tup.values, anchors=[tup])
+        self.fail(tup)
+        self.ack(tup)  # too late
+
+
+class SwallowBolt(PassBolt):
+    """Forgets them."""
+
+    def odd(self, tup: Tuple) -> None:
+        """Nothing: neither ack nor fail."""
+
+
+class LateBolt(PassBolt):
+    """Keeps them for longer than the message timeout."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Keeps nothing yet."""
+        super().initialize(config, context)
+        self.kept: deque[tuple[float, Tuple]] = deque()
+
+    def odd(self, tup: Tuple) -> None:
+        """Keeps one."""
+        self.kept.append((time.monotonic() + 1.5, tup))
+
+    def process_tick(self, tup: Tuple) -> None:
+        """Passes on what was kept for long enough."""
+        while self.kept and self.kept[0][0] < time.monotonic():
+            self.pass_on(self.kept.popleft()[1])
+        self.ack(tup)  # of a tick: counted and harmless
+
+
+class ThreadBolt(PassBolt):
+    """A thread of its own passes everything on."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Starts the thread."""
+        super().initialize(config, context)
+        self.collector = context.threadsafe_collector()
+        self.work: deque[Tuple] = deque()
+        self.more = threading.Semaphore(0)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def process(self, tup: Tuple) -> None:
+        """Hands it over."""
+        self.work.append(tup)
+        self.more.release()
+
+    def run(self) -> None:
+        """The thread: takes its time with some."""
+        while self.more.acquire():
+            tup = self.work.popleft()
+            if tup.values[0] % 100 == 99:
+                time.sleep(0.02)
+            self.collector.emit(tup.values, anchors=[tup])
+            self.collector.ack(tup)
+
+
+class WindowBolt(TumblingWindowBolt):
+    """Passes whole windows on; their tuples are acked when they leave it."""
+
+    outputs = ("number",)
+
+    def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
+        """One number for each of the window, anchored in all of it."""
+        for tup in tuples:
+            self.emit(tup.values, anchors=tuples)
+
+
+class FinishBolt(PassBolt):
+    """Passes on at the end only, through an `emit` of its own."""
+
+    def pass_on(self, tup: Tuple) -> None:
+        """Not now."""
+        self.ack(tup)
+
+    def emit(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # the base's
+        """As an author may wrap it."""
+        return super().emit(*arguments, **named)
+
+    def finish(self) -> None:
+        """Everything that has been seen."""
+        for number in self.seen:
+            self.emit([number])
+
+
+class LastBolt(Bolt):
+    """Counts how often it has seen each number; fails each that it is told to the first time."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins with nothing."""
+        self.out, self.context = config["out"], context
+        self.refuses = config["habit"] == "finish"
+        self.seen: Counter[int] = Counter()
+
+    def process(self, tup: Tuple) -> None:
+        """Counts, and acks twice."""
+        self.seen[tup.values[0]] += 1
+        if self.refuses and self.seen[tup.values[0]] == 1:
+            self.fail(tup)
+        self.ack(tup)
+        self.ack(tup)
+
+    def finish(self) -> None:
+        """Tells."""
+        write_result(self.out, self.context, list(self.seen.items()))
+
+
+HABITS = {
+    "none": PassBolt,
+    "fail": FailBolt,
+    "swallow": SwallowBolt,
+    "late": LateBolt,
+    "thread": ThreadBolt,
+    "window": WindowBolt,
+    "finish": FinishBolt,
+}
+
+if __name__ == "__main__":
+    options = arguments(habit="none", numbers=300, timeout=30, pending=0)
+    builder = TopologyBuilder("replays")
+    config: dict[str, object] = {
+        api_constants.TOPOLOGY_STMGRS: 2,
+        api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
+        api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS: abs(options.timeout),
+        api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: options.timeout > 0,
+        "out": options.out,
+        "habit": options.habit,
+        "numbers": options.numbers,
+    }
+    if options.pending:
+        config[api_constants.TOPOLOGY_MAX_SPOUT_PENDING] = options.pending
+    builder.set_config(config)
+    numbers = builder.add_spout("numbers", NumberSpout, par=1)
+    of_bolt: dict[str, dict[str, object]] = {
+        "late": {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1},
+        "window": {TumblingWindowBolt.WINDOW_DURATION_SECS: 0.3},
+    }
+    bolt, own = HABITS[options.habit], of_bolt.get(options.habit, {})
+    habit = builder.add_bolt("habit", bolt, 1, {numbers: Grouping.SHUFFLE}, config=own)
+    builder.add_bolt("last", LastBolt, par=2, inputs={habit: Grouping.fields("number")})
+    builder.build_and_submit()
