@@ -251,7 +251,7 @@ class BoltTask(EmittingTask):
         self.kept: list[Tuple] = []
         self.tracker = BoltTracker(self.lane)
         self.emitter = BoltEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(net.streams(task_id, lambda *parts: AnchoredStream(*parts, self.tracker.in_work)))
+        self.emitter.set_streams(net.streams(task_id, lambda *parts: AnchoredStream(*parts, self.tracker)))
         self._emit = self.emitter.specialised()
         self._to_send: dict[Copy, str] = {}
         self._pools: dict[tuple[int, int], TuplePool] = {}

@@ -109,7 +109,7 @@ class BoltRunner(Runner):
 
     def apply_routes(self) -> None:
         """`Runner.apply_routes`."""
-        make = OutStream if self._tracker is None else self._afterwards.make_stream(self._tracker.in_work)
+        make = OutStream if self._tracker is None else self._afterwards.make_stream(self._tracker)
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin, make))
         self._sources.set_plan(self.task.index)
         self._aligner.set_upstream(self.task.index.upstream_tasks(self.task.spec.component))
