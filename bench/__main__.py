@@ -1,77 +1,84 @@
-"""``python -m bench [NAME...] [--quick]``: measures, prints a table with ratios, and writes results/latest.json."""
+"""``python -m bench [NAME...] [--quick]``: measures, prints tables with ratios, and writes results/latest.json."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from bench.bench_kind import Bench
-from bench.benches import BENCHES
-from bench.findings import Findings, Pace, write_findings
-from bench.records import BenchError
+from bench.benches import BENCHES, FILE_READ, WORD_COUNT
+from bench.engine import Engine
+from bench.findings import Pace, write_findings
+from bench.session import Session
+from bench.throughput import Throughput
 
 _RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 _QUICK = Pace(warm_up_s=1.0, window_s=2.0, pairs=1)
 
+_HELP = """Measures the named benches, or all.
 
-@click.command()
+\b
+gate               instead: the ratios that do not depend on the machine, against floor.json
+profile [NAME]...  instead: where the processor time goes
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--quick", is_flag=True, help="One short run of each: to see whether it works, not how fast it is.")
 @click.option("--pairs", type=click.IntRange(min=1), help="How often each is measured (default: 5).")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An engine setting; repeatable.")
-@click.option("--out", type=click.Path(path_type=Path), default=_RESULTS, help="Where to write the results.")
-def main(names: tuple[str, ...], quick: bool, pairs: int | None, settings: tuple[str, ...], out: Path) -> None:
-    """Measures the named benches, or all."""
+@click.option("--against", metavar="REV", help="Compares with the engine of another revision, by turns.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Where to write what was found; benches write results/latest.json."
+)
+def main(
+    names: tuple[str, ...],
+    quick: bool,
+    pairs: int | None,
+    settings: tuple[str, ...],
+    against: str | None,
+    out: Path | None,
+) -> None:
+    """Does one of four things."""
     usual = _QUICK if quick else Pace()
-    pace = Pace(usual.warm_up_s, usual.window_s, pairs or usual.pairs, settings)
-    console, findings, failed = Console(), Findings(), False
-    for bench in _chosen(names):
-        console.print(f"[bold]{bench.name}[/] …")
-        try:
-            found = bench.run(pace)
-        except BenchError as error:
-            failed = True
-            console.print(f"{bench.name}: error: {error}", style="red", markup=False)
-            continue
-        console.print(_table(found))
-        findings.add(found)
-    if findings.ratios:
-        console.print(_ratios(findings))
-    write_findings(findings, out, pace)
-    sys.exit(1 if failed else 0)
+    pace = replace(usual, pairs=pairs or usual.pairs, engine=Engine(settings))
+    session = Session(pace)
+    if names[:1] == ("gate",):
+        session.gate()
+    elif names[:1] == ("profile",):
+        session.profile(_throughputs(names[1:]) or [WORD_COUNT])
+    elif against:
+        session.compare(_throughputs(names) or [WORD_COUNT, FILE_READ], against)
+    else:
+        session.measure(_chosen(names) or BENCHES)
+        out = out or _RESULTS
+    if out:
+        write_findings(session.findings, out, pace)
+    sys.exit(1 if session.failed else 0)
 
 
-def _chosen(names: tuple[str, ...]) -> list[Bench]:
+def _chosen(names: Sequence[str]) -> list[Bench]:
     by_name = {bench.name.lower(): bench for bench in BENCHES}
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
         known = ", ".join(bench.name for bench in BENCHES)
         msg = f"no bench {unknown[0]!r}; there are {known}"
         raise click.UsageError(msg)
-    return [by_name[name.lower()] for name in names] or list(BENCHES)
+    return [by_name[name.lower()] for name in names]
 
 
-def _table(findings: Findings) -> Table:
-    table = Table("subject", "runs", box=None)
-    table.add_column("value", justify="right")
-    table.add_column("unit")
-    table.add_column("spread", justify="right")
-    for row in findings.rows:
-        value = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:.3g}"
-        table.add_row(row.subject, str(row.runs), value, row.unit, f"{row.spread:.0%}" if row.runs > 1 else "")
-    return table
-
-
-def _ratios(findings: Findings) -> Table:
-    table = Table("ratio", box=None)
-    table.add_column("value", justify="right")
-    for name, value in findings.ratios.items():
-        table.add_row(name, f"{value:.3f}")
-    return table
+def _throughputs(names: Sequence[str]) -> list[Throughput]:
+    chosen = _chosen(names)
+    others = [bench.name for bench in chosen if not isinstance(bench, Throughput)]
+    if others:
+        msg = f"{others[0]} does not measure throughput; choose another"
+        raise click.UsageError(msg)
+    return [bench for bench in chosen if isinstance(bench, Throughput)]
 
 
 if __name__ == "__main__":

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
-from bench.job import Job
+from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.memory import Memory
 from bench.start_up import StartUp
 from bench.throughput import Throughput
 
-__all__ = ["BENCHES"]
+__all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "WORD_COUNT"]
 
-_WORD_COUNT = Job("simplified_word_count")
+_WORDS = Job("simplified_word_count")
+
+WORD_COUNT = Throughput("SimplifiedWordCount", "wordcount", _WORDS)
+FILE_READ = Throughput("FileReadWordCount", "fileread", Job("file_read_word_count"))
+FOUR_FIELDS = Throughput("FourFields", "fourfields", Job("four_fields"), base=("onefield", _WORDS))
 
 BENCHES: tuple[Bench, ...] = (
-    Throughput("ConstSpoutOnly", "constspoutonly", Job("const_spout_only"), null=False),
+    Throughput("ConstSpoutOnly", "constspoutonly", Job("const_spout_only"), modes=(ATMOST,), null=False),
     Throughput("ConstSpoutNullBolt", "const", Job("const_spout_null_bolt")),
     Throughput("ConstSpoutIdBoltNullBolt", "constid", Job("const_spout_id_bolt_null_bolt")),
-    Throughput("SimplifiedWordCount", "wordcount", _WORD_COUNT),
-    Throughput("FileReadWordCount", "fileread", Job("file_read_word_count")),
+    WORD_COUNT,
+    Throughput("ToldWordCount", "told", Job("simplified_word_count", ("--told", "1")), modes=(ATLEAST,)),
+    FILE_READ,
     Throughput("FileReadWordCount3", "fileread3", Job("file_read_word_count", ("--containers", "3"))),
     Throughput("AllGrouping", "all", Job("all_grouping")),
-    Throughput("FourFields", "fourfields", Job("four_fields"), base=("onefield", _WORD_COUNT)),
+    FOUR_FIELDS,
+    Throughput("ManySmallTasks", "manytasks", Job("simplified_word_count", ("--bolts", "20"))),
     Latency("LowThroughput", 1_000),
     Latency("Latency10k", 10_000),
     Latency("Latency100k", 100_000),

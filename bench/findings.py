@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from bench.engine import Engine
 from bench.machine import machine
 
 __all__ = ["Findings", "Pace", "Row", "median_row", "write_findings"]
@@ -15,12 +16,12 @@ __all__ = ["Findings", "Pace", "Row", "median_row", "write_findings"]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long and how often is measured; `settings` are engine settings, as ``heron run --set`` takes them."""
+    """How long and how often is measured, and what."""
 
     warm_up_s: float = 1.5
     window_s: float = 4.0
     pairs: int = 5
-    settings: tuple[str, ...] = ()
+    engine: Engine = field(default_factory=Engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,23 @@ class Findings:
         self.ratios.update(other.ratios)
 
 
-def median_row(bench: str, subject: str, unit: str, values: Sequence[float]) -> Row:
-    """A row of the tuple path, at most once."""
+def median_row(bench: str, subject: str, unit: str, values: Sequence[float], mode: str = "atmost") -> Row:
+    """A row of the tuple path."""
     middle = statistics.median(values)
     spread = (max(values) - min(values)) / middle if middle else 0.0
-    return Row(bench, "tuple", "atmost", subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
+    return Row(bench, "tuple", mode, subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
 
 
 def write_findings(findings: Findings, path: Path, pace: Pace) -> None:
     """Writes them as JSON, with what the machine is and how it was measured."""
     document = {
         "machine": machine(),
-        "pace": asdict(pace),
+        "pace": {
+            "warm_up_s": pace.warm_up_s,
+            "window_s": pace.window_s,
+            "pairs": pace.pairs,
+            "settings": list(pace.engine.settings),
+        },
         "rows": [asdict(row) for row in findings.rows],
         "ratios": {name: round(value, 3) for name, value in findings.ratios.items()},
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from bench.records import BenchError, Records
@@ -12,10 +13,15 @@ from bench.trial import TOPOLOGIES
 from heron.api import TopologyBuilder
 from heron.api.definition import ComponentKind, TopologyDefinition
 
-__all__ = ["LAST", "Job"]
+__all__ = ["ATLEAST", "ATMOST", "LAST", "MODES", "Job"]
 
 LAST = "last"
 """The component at which tuples are counted, in every bench topology."""
+
+ATMOST, ATLEAST = MODES = ("atmost", "atleast")
+
+_ATLEAST_ARGUMENT = "--atleast"
+_LOADING_S = 0.2  # a quarter of a second of processor time, and two cores or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,16 @@ class Job:
 
     topology: str
     arguments: tuple[str, ...] = ()
+
+    @property
+    def acked(self) -> bool:
+        """Whether its tuples have ids, are anchored and acked."""
+        return _ATLEAST_ARGUMENT in self.arguments
+
+    def in_mode(self, mode: str) -> Job:
+        """The same with this delivery: of the classes those that give ids, anchor and ack."""
+        plain = tuple(each for each in self.arguments if each != _ATLEAST_ARGUMENT)
+        return replace(self, arguments=(*plain, _ATLEAST_ARGUMENT) if mode == ATLEAST else plain)
 
     def builder(self, folder: str, *more: str) -> TopologyBuilder:
         """The topology, in this process."""
@@ -38,18 +54,27 @@ class Job:
         """How many tasks count tuples."""
         return self.definition().component(LAST).parallelism
 
-    def check(self, records: Records, executed: int) -> int:
-        """How many tuples came, once they have been compared with what was sent, by key.
+    def warm_up_s(self) -> float:
+        """How much longer its warm-up is: each task that tracks acks loads numpy when it first needs it."""
+        tasks = sum(each.parallelism for each in self.definition().components)
+        return _LOADING_S * tasks if self.acked else 0.0
+
+    def check(self, records: Records, report: Mapping[str, Mapping[str, int]]) -> int:
+        """How many tuples came, once they have been compared with what was sent, by key; `report` is the engine's.
 
         Raises:
-            BenchError: when any count differs, or the engine's own count (`executed`) does.
+            BenchError: when any count differs, the engine's own does, or not every root was acked.
         """
         spout = next(each.name for each in self.definition().components if each.kind is ComponentKind.SPOUT)
         if spout == LAST:
-            return executed
-        came = records.check(spout, LAST, self._module().EXPECTED)
+            return report[LAST]["emitted"]
+        came, executed = records.check(spout, LAST, self._module().EXPECTED), report[LAST]["executed"]
         if came != executed:
             msg = f"{self.topology}: {came} tuples came to the last bolt, the engine counted {executed}"
+            raise BenchError(msg)
+        emitted, acked = report[spout]["emitted"], report[spout]["acked"]
+        if self.acked and acked != emitted:
+            msg = f"{self.topology}: {acked} of {emitted} roots were acked"
             raise BenchError(msg)
         return came
 

@@ -8,7 +8,7 @@ from math import ceil
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
-from bench.job import LAST, Job
+from bench.job import LAST, MODES, Job
 from bench.records import BenchError
 from bench.trial import Trial
 
@@ -27,25 +27,26 @@ class Latency(Bench):
 
     def run(self, pace: Pace) -> Findings:
         """`Bench.run`."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(max(1, pace.pairs // 2)):
-            late_ms = sorted(self._late_ms(pace))
-            for each in _PERCENTILES:
-                found[f"p{each:g}"].append(percentile(late_ms, each))
-            found["largest"].append(late_ms[-1])
+            for mode in MODES:
+                late_ms = sorted(self._late_ms(pace, mode))
+                for each in _PERCENTILES:
+                    found[mode, f"p{each:g}"].append(percentile(late_ms, each))
+                found[mode, "largest"].append(late_ms[-1])
         findings = Findings()
-        findings.rows.extend(median_row(self.name, name, "ms", values) for name, values in found.items())
+        for (mode, name), values in found.items():
+            findings.rows.append(median_row(self.name, name, "ms", values, mode))
         return findings
 
-    def _late_ms(self, pace: Pace) -> list[float]:
-        job = Job("low_throughput", ("--rate", str(self.rate)))
-        with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
+    def _late_ms(self, pace: Pace, mode: str) -> list[float]:
+        job = Job("low_throughput", ("--rate", str(self.rate))).in_mode(mode)
+        with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
             trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
             start_s = trial.wait(pace.warm_up_s)
             end_s = trial.wait(pace.window_s)
             trial.wait_for_note(LAST, 1, end_s)
-            last = trial.end()["components"][LAST]
-            job.check(trial.records, last["executed"])
+            job.check(trial.records, trial.end())
             late_ms = [late_s * 1e3 for due_s, late_s in trial.records.latencies(LAST) if start_s <= due_s < end_s]
         if len(late_ms) < 0.9 * self.rate * pace.window_s:
             msg = f"{self.name}: {len(late_ms)} tuples were due in {pace.window_s:g} s, at {self.rate}/s"

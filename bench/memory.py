@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
-from bench.job import LAST
+from bench.job import LAST, MODES, Job
 from bench.trial import Trial
 
 __all__ = ["Memory"]
@@ -18,25 +18,28 @@ _SETTLE_S = 2.0
 
 @dataclass(frozen=True)
 class Memory(Bench):
-    """One spout, one bolt, ten tuples a second."""
+    """One spout, one bolt, ten tuples a second, in both modes."""
 
     name: str
 
     def run(self, pace: Pace) -> Findings:
         """`Bench.run`."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(max(1, pace.pairs // 2)):
-            for role, size in _largest(pace).items():
-                found[role].append(size / 2**20)
+            for mode in MODES:
+                for role, size in _largest(pace, mode).items():
+                    found[mode, role].append(size / 2**20)
         findings = Findings()
-        findings.rows.extend(median_row(self.name, role, "MiB resident", sizes) for role, sizes in found.items())
+        for (mode, role), sizes in found.items():
+            findings.rows.append(median_row(self.name, role, "MiB resident", sizes, mode))
         return findings
 
 
-def _largest(pace: Pace) -> dict[str, int]:
+def _largest(pace: Pace, mode: str) -> dict[str, int]:
     """Bytes of the largest process of each role."""
     largest: defaultdict[str, int] = defaultdict(int)
-    with Trial("low_throughput", "--rate", "10", settings=pace.settings) as trial:
+    job = Job("low_throughput", ("--rate", "10")).in_mode(mode)
+    with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
         trial.wait(_SETTLE_S)
         for each in trial.processes():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-__all__ = ["ProcessUse", "processes_of"]
+__all__ = ["ProcessUse", "ThreadUse", "processes_of", "threads_of"]
 
+_STREAM_MANAGER = "stream manager"
 _ROLES = {
     "heron.tmanager.main": "topology manager",
-    "heron.stmgr.main": "stream manager",
+    "heron.stmgr.main": _STREAM_MANAGER,
     "heron.metricsmgr.main": "metrics manager",
     "heron.executor.main": "executor",
     "heron.instance.main": "instance",
@@ -29,6 +32,18 @@ class ProcessUse:
     resident_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadUse:
+    """What a thread has used so far; `name` is the system's."""
+
+    pid: int
+    role: str
+    name: str
+    main: bool
+    on_tuple_path: bool
+    cpu_s: float
+
+
 def processes_of(command_pid: int) -> list[ProcessUse]:
     """The command of a run and all that it started, directly or not, and that is alive."""
     root = psutil.Process(command_pid)
@@ -40,6 +55,26 @@ def processes_of(command_pid: int) -> list[ProcessUse]:
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
     return found
+
+
+def threads_of(processes: Iterable[ProcessUse]) -> dict[int, ThreadUse]:
+    """Their threads that are alive, by the system's number. Linux only."""
+    found: dict[int, ThreadUse] = {}
+    for each in processes:
+        on_path = each.instance or each.role == _STREAM_MANAGER
+        with suppress(psutil.NoSuchProcess):
+            for thread in psutil.Process(each.pid).threads():
+                name = _thread_name(each.pid, thread.id)
+                used_s = thread.user_time + thread.system_time
+                found[thread.id] = ThreadUse(each.pid, each.role, name, thread.id == each.pid, on_path, used_s)
+    return found
+
+
+def _thread_name(pid: int, thread_id: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/task/{thread_id}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""  # it has just ended
 
 
 def _use(process: psutil.Process) -> tuple[float, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
-from bench.job import LAST, Job
+from bench.job import Job
 from bench.trial import Trial
 
 __all__ = ["StartUp"]
@@ -36,7 +36,7 @@ class StartUp(Bench):
 
     @staticmethod
     def _report(job: Job, pace: Pace) -> dict[str, float]:
-        with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
-            report = trial.end()
-            job.check(trial.records, report["components"][LAST]["executed"])
+        with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
+            job.check(trial.records, trial.end())
+            report = trial.report
         return {"first_tuple_s": report["first_tuple_s"], "elapsed_s": report["elapsed_s"]}

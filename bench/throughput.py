@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
-from bench.job import Job
+from bench.job import ATLEAST, ATMOST, MODES, Job
 from bench.window import Measured, measure_heron
 from bench.yardstick import measure_null, measure_user_code
 
-__all__ = ["Throughput"]
+__all__ = ["Throughput", "median_ratio"]
 
 _RATE = "tuples/s"
 _CPU = "CPU s/million tuples"
@@ -20,49 +21,77 @@ _CPU = "CPU s/million tuples"
 
 @dataclass(frozen=True)
 class Throughput(Bench):
-    """`key` begins the names of its ratios; `base` is another job to compare with, and what to call it."""
+    """`key` begins the names of its ratios; `base` is another job to compare with, and what to call it.
+
+    Whatever the mode, the null engine and the base run as they do at most once: without ids, anchors and acks.
+    """
 
     name: str
     key: str
     job: Job
+    modes: tuple[str, ...] = MODES
     null: bool = True
     base: tuple[str, Job] | None = None
 
     def run(self, pace: Pace) -> Findings:
         """`Bench.run`: so many times one after the other, as the machine's pace drifts."""
-        heron: list[Measured] = []
+        heron: defaultdict[str, list[Measured]] = defaultdict(list)
         others: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(pace.pairs):
             if self.null:
                 others["null"].append(measure_null(self.job, pace))
             if self.base:
                 others[self.base[0]].append(measure_heron(self.base[1], pace).per_s)
-            heron.append(measure_heron(self.job, pace))
+            for mode in self.modes:
+                heron[mode].append(measure_heron(self.job.in_mode(mode), pace))
         findings = Findings()
-        findings.rows.append(median_row(self.name, "heron", _RATE, [each.per_s for each in heron]))
         for name, rates in others.items():
             subject = "null engine" if name == "null" else name
             findings.rows.append(median_row(self.name, subject, _RATE, rates))
-            pairs = zip(heron, rates, strict=True)
-            ratio = statistics.median(each.per_s / rate for each, rate in pairs)
-            findings.ratios[f"{self.key}.tuple.atmost.vs_{name}"] = ratio
-        if self.null:
-            self._add_cost(findings, heron, measure_user_code(self.job, pace))
-        findings.rows.append(median_row(self.name, "counted and checked", "tuples", [each.checked for each in heron]))
-        others_cores = [each.other_cores for each in heron]
-        findings.rows.append(median_row(self.name, "other programs meanwhile", "cores", others_cores))
+        for mode, runs in heron.items():
+            self._add_rates(findings, mode, runs, others)
+            if self.null:
+                user_s = measure_user_code(self.job.in_mode(mode), pace)
+                self._add_cost(findings, mode, runs, user_s, others["null"])
+        if len(heron) == len(MODES):
+            rates = [each.per_s for each in heron[ATMOST]]
+            findings.ratios[f"{self.key}.tuple.acked_vs_unacked"] = median_ratio(heron[ATLEAST], rates)
         return findings
 
-    def _add_cost(self, findings: Findings, heron: list[Measured], user_s: float) -> None:
-        roles = heron[0].cpu_s
-        for role in roles:
-            used = [each.cpu_s.get(role, 0.0) for each in heron]
+    def _add_rates(self, findings: Findings, mode: str, runs: list[Measured], others: dict[str, list[float]]) -> None:
+        def add(subject: str, unit: str, values: list[float]) -> None:
+            findings.rows.append(median_row(self.name, subject, unit, values, mode))
+
+        add("heron", _RATE, [each.per_s for each in runs])
+        add("counted and checked", "tuples", [each.checked for each in runs])
+        add("other programs meanwhile", "cores", [each.other_cores for each in runs])
+        for name, rates in others.items():
+            findings.ratios[f"{self.key}.tuple.{mode}.vs_{name}"] = median_ratio(runs, rates)
+        if self.null:
+            per_tuple = statistics.median(each.wire_bytes for each in runs)
+            findings.ratios[f"{self.key}.tuple.{mode}.link_bytes_per_tuple"] = per_tuple
+
+    def _add_cost(
+        self, findings: Findings, mode: str, runs: list[Measured], user_s: float, null_rates: list[float]
+    ) -> None:
+        def add(subject: str, values: list[float]) -> None:
+            findings.rows.append(median_row(self.name, subject, _CPU, values, mode))
+
+        for role in runs[0].cpu_s:
+            used = [each.cpu_s.get(role, 0.0) for each in runs]
             if max(used) >= 0.001:
-                findings.rows.append(median_row(self.name, f"{role} process", _CPU, used))
-        total = [sum(each.cpu_s.values()) for each in heron]
-        findings.rows.append(median_row(self.name, "user code alone", _CPU, [user_s]))
-        findings.rows.append(median_row(self.name, "all but user code", _CPU, [each - user_s for each in total]))
-        share = statistics.median(each.engine_share for each in heron)
-        findings.ratios[f"{self.key}.tuple.atmost.engine_share_of_cpu"] = share
-        resident = [each.resident_bytes["stream manager"] / 2**20 for each in heron]
-        findings.rows.append(median_row(self.name, "stream manager under load", "MiB resident", resident))
+                add(f"{role} process", used)
+        beyond = [sum(each.cpu_s.values()) - user_s for each in runs]
+        add("user code alone", [user_s])
+        add("all but user code", beyond)
+        resident = [each.resident_bytes["stream manager"] / 2**20 for each in runs]
+        findings.rows.append(median_row(self.name, "stream manager under load", "MiB resident", resident, mode))
+        share = statistics.median(each.engine_share for each in runs)
+        findings.ratios[f"{self.key}.tuple.{mode}.engine_share_of_cpu"] = share
+        in_null_tuples = (each * rate / 1e6 for each, rate in zip(beyond, null_rates, strict=True))
+        findings.ratios[f"{self.key}.tuple.{mode}.overhead_vs_null"] = statistics.median(in_null_tuples)
+
+
+def median_ratio(runs: Sequence[Measured], rates: Sequence[float]) -> float:
+    """The median over the pairs of runs."""
+    return statistics.median(each.per_s / rate for each, rate in zip(runs, rates, strict=True))

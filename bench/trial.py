@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from bench.engine import Engine
 from bench.processes import ProcessUse, processes_of
 from bench.records import BenchError, Records
 
@@ -34,10 +34,10 @@ _LOOK_EVERY_S = 0.02
 class Trial:
     """A context manager: the run begins at its start, and is gone at its end whatever happened."""
 
-    def __init__(self, topology: str, *arguments: str, settings: tuple[str, ...] = ()) -> None:
+    def __init__(self, topology: str, *arguments: str, engine: Engine) -> None:
         self._topology = topology
         self._arguments = arguments
-        self._settings = settings
+        self._engine = engine
         self._pause = threading.Event()
 
     def __enter__(self) -> Trial:
@@ -49,7 +49,7 @@ class Trial:
         command = [
             *(str(Path(sys.executable).with_name("heron")), "run", str(TOPOLOGIES / f"{self._topology}.py")),
             *("--timeout", str(_TIMEOUT_S), "--report", str(self._folder / "report.json")),
-            *(part for each in self._settings for part in ("--set", each)),
+            *self._engine.options(),
             *("--", "--folder", str(records), *self._arguments),
         ]
         with self._output.open("wb") as output:
@@ -59,7 +59,7 @@ class Trial:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
-                env={**os.environ, "HOME": str(self._folder)},
+                env=self._engine.environment(self._folder),
             )
         return self
 
@@ -111,8 +111,12 @@ class Trial:
         """Makes a file that components look for."""
         (self.records.folder / name).touch()
 
+    def metric_files(self) -> list[Path]:
+        """What the engine has reported of itself: a file of JSON lines for each container."""
+        return sorted(self._folder.glob(".heron/logs/**/metrics-*.jsonl"))
+
     def end(self) -> dict[str, Any]:
-        """Tells the spouts to stop, waits for the end of the run, and returns its report.
+        """Tells the spouts to stop, waits for the end of the run, and returns the report on its components.
 
         Raises:
             BenchError: when it does not finish.
@@ -124,8 +128,9 @@ class Trial:
             raise BenchError(self._failure(f"did not end within {_END_WITHIN_S:g} s")) from None
         if code != 0:
             raise BenchError(self._failure(f"ended with exit code {code}"))
-        report: dict[str, Any] = json.loads((self._folder / "report.json").read_text(encoding="utf-8"))
-        return report
+        self.report: dict[str, Any] = json.loads((self._folder / "report.json").read_text(encoding="utf-8"))
+        components: dict[str, Any] = self.report["components"]
+        return components
 
     def _failure(self, what: str) -> str:
         last = self._output.read_text(encoding="utf-8", errors="replace").strip()[-2000:]

@@ -11,6 +11,7 @@ from bench.job import LAST, Job
 from bench.machine import OtherPrograms
 from bench.processes import ProcessUse
 from bench.trial import Trial
+from bench.wire import bytes_per_tuple
 
 __all__ = ["Measured", "measure_heron"]
 
@@ -22,7 +23,7 @@ class Measured:
     """`per_s` tuples a second at the last bolt; processor seconds per million of these, by role of the process.
 
     `resident_bytes` are the largest at the end of the window; `checked` is how many tuples were counted and compared;
-    `other_cores` is what programs that have nothing to do with it used meanwhile.
+    `other_cores` is what programs that have nothing to do with it used meanwhile; `wire_bytes` are per tuple.
     """
 
     per_s: float
@@ -31,6 +32,7 @@ class Measured:
     resident_bytes: dict[str, int]
     checked: int
     other_cores: float
+    wire_bytes: float
 
     @property
     def engine_share(self) -> float:
@@ -45,9 +47,9 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
         BenchError: when it does not run to its end, or counts wrongly.
     """
     tasks = job.last_tasks()
-    with Trial(job.topology, *job.arguments, settings=pace.settings) as trial:
+    with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
-        trial.wait(pace.warm_up_s)
+        trial.wait(pace.warm_up_s + job.warm_up_s())
         others = OtherPrograms()
         start_s, before = monotonic(), trial.processes()
         trial.wait(pace.window_s)
@@ -56,8 +58,8 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
         other_cores = others.cores(sum(used_s.values()))
         trial.wait_for_note(LAST, tasks, end_s)
         tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
-        last = trial.end()["components"][LAST]
-        checked = job.check(trial.records, last["executed"] or last["emitted"])
+        checked = job.check(trial.records, trial.end())
+        wire_bytes = bytes_per_tuple(trial.metric_files(), end_s, lambda at_s: trial.records.total_at(LAST, at_s))
     return Measured(
         tuples / (end_s - start_s),
         {role: seconds / (tuples / 1e6) for role, seconds in used_s.items()},
@@ -65,6 +67,7 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
         _resident(after),
         checked,
         other_cores,
+        wire_bytes,
     )
 
 

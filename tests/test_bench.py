@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench.against import working_tree
+from bench.engine import Engine
+from bench.gate import checks_of
+from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import percentile
+from bench.parts import PART_OF, part_of
 from bench.records import BenchError, CountOverTime, Records
+from bench.wire import bytes_per_tuple
+
+from heron.clock import monotonic_s, wall_s
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,6 +67,91 @@ def test_a_percentile_is_a_value_that_was_measured() -> None:
     assert (percentile(values, 50), percentile(values, 99), percentile(values, 99.9)) == (50, 99, 100)
 
 
+@pytest.mark.parametrize(
+    ("measured", "holds"),
+    [(0.5, True), (0.4, True), (0.39, False), (None, False)],
+    ids=["above", "at", "below", "none"],
+)
+def test_a_ratio_below_its_floor_or_not_measured_breaks_the_gate(
+    tmp_path: Path, measured: float | None, holds: bool
+) -> None:
+    """A bound of something that is no longer measured must not pass for ever."""
+    floor = tmp_path / "floor.json"
+    floor.write_text(json.dumps({"least": {"speed": 0.4}, "most": {"cost": 2}}))
+    ratios = {"cost": 1.0} if measured is None else {"cost": 1.0, "speed": measured}
+    speed, cost = checks_of(ratios, floor)
+    assert (speed.holds, cost.holds) == (holds, True)
+    assert not checks_of({**ratios, "cost": 2.1}, floor)[1].holds
+
+
+def test_the_floor_has_no_bound_that_nothing_measures() -> None:
+    """The committed results hold every ratio: a name that is misspelt would break each gate."""
+    results = json.loads((ROOT / "bench" / "results" / "latest.json").read_text())
+    missing = [each.name for each in checks_of(results["ratios"]) if each.measured is None]
+    assert missing == []
+
+
+def test_a_mode_changes_the_classes_and_the_promise() -> None:
+    """A figure of at-least-once delivery would be worthless if nobody acked."""
+    job = Job("simplified_word_count")
+    config = job.in_mode(ATLEAST).definition().config
+    entries = [each.entry for each in job.in_mode(ATLEAST).definition().components]
+    assert config["topology.reliability.mode"] == "ATLEAST_ONCE"
+    assert all("Acked" in entry for entry in entries)
+    assert job.in_mode(ATLEAST).in_mode(ATMOST) == job
+
+
+def test_unacked_roots_are_an_error(tmp_path: Path) -> None:
+    """The counts can be right while acks are lost."""
+    job = Job("const_spout_null_bolt")
+    (tmp_path / "spout-0.json").write_text("1")
+    (tmp_path / "last-0.json").write_text(json.dumps({"count": 5000}))
+    report = {"spout": {"emitted": 5000, "acked": 4999}, "last": {"executed": 5000}}
+    assert job.check(Records(tmp_path), report) == 5000
+    with pytest.raises(BenchError, match="4999 of 5000 roots"):
+        job.in_mode(ATLEAST).check(Records(tmp_path), report)
+
+
+def test_bytes_per_tuple_are_those_up_to_the_last_report_in_time(tmp_path: Path) -> None:
+    """A report from after the last count would make the tuples before it look heavier."""
+    ahead_s = wall_s() - monotonic_s()
+    reports = tmp_path / "metrics-1.jsonl"
+    lines = [(ahead_s + at_s, process, size) for at_s, process, size in ((1, "stmgr", 50), (2, "stmgr", 200))]
+    lines += [(ahead_s + 1.5, "words-1", 7), (ahead_s + 9, "stmgr", 9000)]
+    reports.write_text("".join(_report(*line) for line in lines))
+    assert bytes_per_tuple([reports], 3, lambda at_s: 10 * round(at_s)) == 10
+    with pytest.raises(BenchError, match="not reported in time"):
+        bytes_per_tuple([reports], 0.5, lambda _: 1)
+
+
+def _report(at_s: float, process: str, size: int) -> str:
+    metrics = [{"name": "bytes-from-instances", "value": size}, {"name": "frames-from-instances", "value": 3}]
+    return json.dumps({"at_s": at_s, "source": {"process": process}, "metrics": metrics}) + "\n"
+
+
+def test_the_parts_of_a_profile_name_files_that_exist() -> None:
+    """A module that is renamed would otherwise hide its time among `other`."""
+    sources = {path.name for path in (ROOT / "heron-core" / "src" / "heron").rglob("*.py")}
+    assert set(PART_OF) <= sources
+    assert part_of("/src/heron/stmgr/ledger.py", "Ledger.update") == "ledger"
+    assert part_of("/run/c1/package/simplified_word_count.py", "WordSpout.next_tuple") == "user code"
+    assert part_of("<string>", "make.<locals>.emit") == "calls and emits"
+
+
+def test_the_engine_of_another_tree_comes_first() -> None:
+    """Else both sides of a comparison would be the installed one."""
+    environment = Engine().of_tree(ROOT).environment(Path("/home/nobody"))
+    first, *_ = environment["PYTHONPATH"].split(os.pathsep)
+    assert first == str(ROOT / "heron-core" / "src")
+    assert environment["HOME"] == "/home/nobody"
+
+
+def test_an_unknown_revision_is_named() -> None:
+    """A misspelt revision is the most likely mistake there."""
+    with pytest.raises(BenchError, match="no-such-revision"), working_tree("no-such-revision"):
+        pass
+
+
 def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
     """Real processes and the null engine in turn: what every figure rests on. How fast it is says nothing here."""
     out = tmp_path / "results.json"
@@ -65,5 +159,6 @@ def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     document = json.loads(out.read_text())
-    assert document["ratios"]["wordcount.tuple.atmost.vs_null"] > 0
+    ratios = {"atmost.vs_null", "atleast.vs_null", "acked_vs_unacked", "atleast.link_bytes_per_tuple"}
+    assert all(document["ratios"][f"wordcount.tuple.{name}"] > 0 for name in ratios)
     assert {"heron", "null engine"} <= {row["subject"] for row in document["rows"]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from bench_record import TICK_S, options
-from const_spout import BLOCK, ConstSpout, NullBolt
+from bench_record import TICK_S, config_of, options
+from const_spout import BLOCK, AckedConstSpout, AckedNullBolt, ConstSpout, NullBolt
 
 from heron.api import Grouping, TopologyBuilder, api_constants
 
@@ -17,10 +17,11 @@ EXPECTED = {"count": BLOCK * TASKS}
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("AllGrouping")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    spout = builder.add_spout("spout", ConstSpout, par=1)
+    builder.set_config(config_of(chosen))
+    spout_class, bolt_class = (AckedConstSpout, AckedNullBolt) if chosen.atleast else (ConstSpout, NullBolt)
+    spout = builder.add_spout("spout", spout_class, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", NullBolt, par=TASKS, inputs={spout: Grouping.ALL}, config=every)
+    builder.add_bolt("last", bolt_class, par=TASKS, inputs={spout: Grouping.ALL}, config=every)
     return builder
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bench_record import TICK_S, options, repeated
+from bench_record import TICK_S, config_of, options, repeated
 from const_spout import NullBolt
 
 from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
@@ -35,6 +36,20 @@ class TextSpout(Spout):
         self.end()
 
 
+class AckedTextSpout(TextSpout):
+    """Emits each with an id of its own."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.next_id = count().__next__
+
+    def next_tuple(self) -> None:
+        for text in self.texts:
+            self.emit([text], self.next_id())
+            return
+        self.end()
+
+
 class SlowBolt(NullBolt):
     """Rests after every hundredth tuple, until it has recovered."""
 
@@ -48,13 +63,22 @@ class SlowBolt(NullBolt):
             time.sleep(PAUSE_S)
 
 
+class AckedSlowBolt(SlowBolt):
+    """Acks what it counts."""
+
+    def process(self, tup: Tuple) -> None:
+        super().process(tup)
+        self.ack(tup)
+
+
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("BackPressure")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    spout = builder.add_spout("spout", TextSpout, par=1)
+    builder.set_config(config_of(chosen))
+    spout_class, bolt_class = (AckedTextSpout, AckedSlowBolt) if chosen.atleast else (TextSpout, SlowBolt)
+    spout = builder.add_spout("spout", spout_class, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", SlowBolt, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", bolt_class, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
     return builder
 
 

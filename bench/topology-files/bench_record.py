@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from heron.api import TopologyContext
+from heron.api import TopologyContext, api_constants
 
-__all__ = ["TICK_S", "CountLog", "Latencies", "options", "repeated"]
+__all__ = ["TICK_S", "CountLog", "Latencies", "config_of", "options", "repeated"]
 
 T = TypeVar("T")
 
@@ -25,13 +25,22 @@ STOP_FILE = "stop"
 
 
 def options(arguments: Sequence[str], **defaults: int) -> Namespace:
-    """The options of a bench topology: `--folder`, `--rounds`, and a number for each of `defaults`."""
+    """The options of a bench topology: `--folder`, `--rounds`, `--atleast`, and a number for each of `defaults`."""
     parser = ArgumentParser()
     parser.add_argument("--folder", required=True, help="where the records go, and the file that says stop")
     parser.add_argument("--rounds", type=int, default=0, help="blocks after which a spout ends; 0: at the stop file")
+    parser.add_argument("--atleast", action="store_true", help="at-least-once delivery: ids, anchors, acks")
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     return parser.parse_args(arguments)
+
+
+def config_of(chosen: Namespace, **more: object) -> dict[str, object]:
+    """The configuration of a bench topology."""
+    modes = api_constants.TopologyReliabilityMode
+    mode = modes.ATLEAST_ONCE if chosen.atleast else modes.ATMOST_ONCE
+    common = {"folder": chosen.folder, "rounds": chosen.rounds}
+    return {api_constants.TOPOLOGY_RELIABILITY_MODE: mode.value, **common, **more}
 
 
 class CountLog:

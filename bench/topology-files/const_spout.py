@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from bench_record import CountLog, repeated
@@ -27,6 +28,20 @@ class ConstSpout(Spout):
         self.end()
 
 
+class AckedConstSpout(ConstSpout):
+    """Emits each with an id of its own."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.next_id = count().__next__
+
+    def next_tuple(self) -> None:
+        for text in self.texts:
+            self.emit([text], self.next_id())
+            return
+        self.end()
+
+
 class IdBolt(Bolt):
     """Emits what it gets."""
 
@@ -34,6 +49,14 @@ class IdBolt(Bolt):
 
     def process(self, tup: Tuple) -> None:
         self.emit(tup.values)
+
+
+class AckedIdBolt(IdBolt):
+    """Anchors what it emits to what it got, which it acks."""
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values, anchors=[tup])
+        self.ack(tup)
 
 
 class NullBolt(Bolt):
@@ -51,3 +74,11 @@ class NullBolt(Bolt):
 
     def finish(self) -> None:
         self.record.conclude({"count": self.count})
+
+
+class AckedNullBolt(NullBolt):
+    """Acks what it counts."""
+
+    def process(self, tup: Tuple) -> None:
+        self.count += 1
+        self.ack(tup)

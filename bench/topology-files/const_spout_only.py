@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from bench_record import options
+from bench_record import config_of, options
 from const_spout import ConstSpout
 
 from heron.api import TopologyBuilder
@@ -14,7 +14,7 @@ from heron.api import TopologyBuilder
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("ConstSpoutOnly")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
+    builder.set_config(config_of(chosen))
     builder.add_spout("last", ConstSpout, par=1)
     return builder
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pydoc_data import topics
 from typing import Any
 
-from bench_record import TICK_S, options, repeated
-from word_bolts import CountBolt
+from bench_record import TICK_S, config_of, options, repeated
+from word_bolts import AckedCountBolt, CountBolt
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
@@ -37,6 +38,20 @@ class FileReadSpout(Spout):
         self.end()
 
 
+class AckedFileReadSpout(FileReadSpout):
+    """Emits each with an id of its own."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.next_id = count().__next__
+
+    def next_tuple(self) -> None:
+        for line in self.lines:
+            self.emit([line], self.next_id())
+            return
+        self.end()
+
+
 class SplitSentenceBolt(Bolt):
     """Splits lines into words."""
 
@@ -47,15 +62,29 @@ class SplitSentenceBolt(Bolt):
             self.emit([word])
 
 
+class AckedSplitSentenceBolt(SplitSentenceBolt):
+    """Anchors the words to their line, which it acks."""
+
+    def process(self, tup: Tuple) -> None:
+        anchors = [tup]
+        for word in tup.values[0].split():
+            self.emit([word], anchors=anchors)
+        self.ack(tup)
+
+
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments, containers=2)
     builder = TopologyBuilder("FileReadWordCount")
-    config = {"folder": chosen.folder, "rounds": chosen.rounds}
-    builder.set_config({api_constants.TOPOLOGY_STMGRS: chosen.containers, **config})
-    lines = builder.add_spout("lines", FileReadSpout, par=2)
-    split = builder.add_bolt("split", SplitSentenceBolt, par=3, inputs={lines: Grouping.SHUFFLE})
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: chosen.containers, **config_of(chosen)})
+    plain, acked = (
+        (FileReadSpout, SplitSentenceBolt, CountBolt),
+        (AckedFileReadSpout, AckedSplitSentenceBolt, AckedCountBolt),
+    )
+    spout_class, split_class, count_class = acked if chosen.atleast else plain
+    lines = builder.add_spout("lines", spout_class, par=2)
+    split = builder.add_bolt("split", split_class, par=3, inputs={lines: Grouping.SHUFFLE})
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", CountBolt, par=4, inputs={split: Grouping.fields("word")}, config=every)
+    builder.add_bolt("last", count_class, par=4, inputs={split: Grouping.fields("word")}, config=every)
     return builder
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
-from bench_record import TICK_S, options, repeated
+from bench_record import TICK_S, config_of, options, repeated
 from simplified_word_count import EXPECTED, word_block
-from word_bolts import CountBolt
+from word_bolts import AckedCountBolt, CountBolt
 
 from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 
@@ -31,13 +32,28 @@ class RowSpout(Spout):
         self.end()
 
 
+class AckedRowSpout(RowSpout):
+    """Emits each with an id of its own."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.next_id = count().__next__
+
+    def next_tuple(self) -> None:
+        for row in self.rows:
+            self.emit(row, self.next_id())
+            return
+        self.end()
+
+
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments)
     builder = TopologyBuilder("FourFields")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    rows = builder.add_spout("rows", RowSpout, par=1)
+    builder.set_config(config_of(chosen))
+    spout_class, bolt_class = (AckedRowSpout, AckedCountBolt) if chosen.atleast else (RowSpout, CountBolt)
+    rows = builder.add_spout("rows", spout_class, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", CountBolt, par=4, inputs={rows: Grouping.fields("word")}, config=every)
+    builder.add_bolt("last", bolt_class, par=4, inputs={rows: Grouping.fields("word")}, config=every)
     return builder
 
 

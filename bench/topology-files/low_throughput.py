@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench_record import STOP_FILE, TICK_S, CountLog, Latencies, options
+from bench_record import STOP_FILE, TICK_S, CountLog, Latencies, config_of, options
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
@@ -35,7 +35,7 @@ class PacedSpout(Spout):
         due_s = self.start_s + self.sent * self.period_s
         now_s = time.monotonic()
         if now_s >= due_s and not self.ended:
-            self.emit([due_s])
+            self.send(due_s)
             self.sent += 1
         if now_s >= self.look_s:
             self.look_s = now_s + LOOK_EVERY_S
@@ -43,6 +43,16 @@ class PacedSpout(Spout):
                 self.record.conclude(self.sent)
                 self.ended = True  # what is left of this round of calls emits no more
                 self.end()
+
+    def send(self, due_s: float) -> None:
+        self.emit([due_s])
+
+
+class AckedPacedSpout(PacedSpout):
+    """Emits each with an id of its own."""
+
+    def send(self, due_s: float) -> None:
+        self.emit([due_s], self.sent)
 
 
 class LatencyBolt(Bolt):
@@ -65,16 +75,25 @@ class LatencyBolt(Bolt):
         self.record.conclude({"count": len(self.latencies.pairs) // 2})
 
 
+class AckedLatencyBolt(LatencyBolt):
+    """Acks what it has noted."""
+
+    def process(self, tup: Tuple) -> None:
+        super().process(tup)
+        self.ack(tup)
+
+
 EXPECTED = {"count": 1}  # per tuple that the spout says it has sent
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = options(arguments, rate=1_000)
     builder = TopologyBuilder("LowThroughput")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds, "rate": chosen.rate})
-    spout = builder.add_spout("spout", PacedSpout, par=1)
+    builder.set_config(config_of(chosen, rate=chosen.rate))
+    spout_class, bolt_class = (AckedPacedSpout, AckedLatencyBolt) if chosen.atleast else (PacedSpout, LatencyBolt)
+    spout = builder.add_spout("spout", spout_class, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", LatencyBolt, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
+    builder.add_bolt("last", bolt_class, par=1, inputs={spout: Grouping.SHUFFLE}, config=every)
     return builder
 
 

@@ -6,10 +6,11 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
-from bench_record import TICK_S, options, repeated
-from word_bolts import CountBolt
+from bench_record import TICK_S, config_of, options, repeated
+from word_bolts import AckedCountBolt, CountBolt
 
 from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, api_constants
 
@@ -41,13 +42,41 @@ class WordSpout(Spout):
         self.end()
 
 
+class AckedWordSpout(WordSpout):
+    """Emits each with an id of its own."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.next_id = count().__next__
+
+    def next_tuple(self) -> None:
+        for word in self.words:
+            self.emit([word], self.next_id())
+            return
+        self.end()
+
+
+class ToldWordSpout(AckedWordSpout):
+    """Wants to hear of each ack."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.told = 0
+
+    def ack(self, tup_id: object) -> None:
+        self.told += 1
+
+
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
-    chosen = options(arguments, spouts=1, bolts=1)
+    chosen = options(arguments, spouts=1, bolts=1, told=0)
     builder = TopologyBuilder("SimplifiedWordCount")
-    builder.set_config({"folder": chosen.folder, "rounds": chosen.rounds})
-    words = builder.add_spout("words", WordSpout, par=chosen.spouts)
+    builder.set_config(config_of(chosen))
+    spout_class, bolt_class = (AckedWordSpout, AckedCountBolt) if chosen.atleast else (WordSpout, CountBolt)
+    if chosen.told and chosen.atleast:
+        spout_class = ToldWordSpout
+    words = builder.add_spout("words", spout_class, par=chosen.spouts)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
-    builder.add_bolt("last", CountBolt, par=chosen.bolts, inputs={words: Grouping.fields("word")}, config=every)
+    builder.add_bolt("last", bolt_class, par=chosen.bolts, inputs={words: Grouping.fields("word")}, config=every)
     return builder
 
 

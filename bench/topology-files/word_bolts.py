@@ -1,4 +1,4 @@
-"""The bolt that counts words, for the benches that do."""
+"""The bolts that count words, for the benches that do."""
 
 from __future__ import annotations
 
@@ -26,3 +26,12 @@ class CountBolt(Bolt):
 
     def finish(self) -> None:
         self.record.conclude(self.counts)
+
+
+class AckedCountBolt(CountBolt):
+    """Acks what it counts."""
+
+    def process(self, tup: Tuple) -> None:
+        word = tup.values[0]
+        self.counts[word] = self.counts.get(word, 0) + 1
+        self.ack(tup)

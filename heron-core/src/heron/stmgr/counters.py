@@ -21,3 +21,4 @@ class Counters:
     refused_frames: int = 0
     ack_bytes: int = 0
     lost_acks: int = 0
+    broken_links: int = 0  # to peers, with something on its way

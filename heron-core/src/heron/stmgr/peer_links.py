@@ -72,7 +72,7 @@ class PeerLinks:
         return True
 
     def tell_loss(self, task_id: int) -> None:
-        """Tells every peer that an incarnation of a local task is gone."""
+        """Tells every peer that an incarnation of a local task is gone, or (0) something that was on its way."""
         for peer in self._outbound.values():
             peer.send_control(Envelope(loss=pb.Loss(task_id=task_id)))
 
@@ -100,7 +100,7 @@ class PeerLinks:
         for task_id in peer.task_ids:
             self._peer_of_task.pop(task_id, None)
         self._host.reactor.forget(peer.channel)
-        peer.close(self._host.router)
+        self._host.counters.broken_links += peer.close(self._host.router)
 
     def _read(self, peer: PeerOutbound) -> None:
         try:
@@ -110,6 +110,7 @@ class PeerLinks:
             _log.error("peer container %d broke the rules: %s", peer.location.container_id, error)
             self._host.counters.refused_frames += 1
             self._close(peer.location.container_id)
+            self._host.counters.broken_links += 1  # acks may have been on their way
             self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
 
     def _reopen(self, location: StreamManagerLocation) -> None:
@@ -143,7 +144,8 @@ class PeerLinks:
         elif kind == FrameKind.CONTROL:
             envelope = parse_control(frame)
             if body_of(envelope) == "loss":
-                self._host.acks.lost(f"task {envelope.loss.task_id}")
+                task_id = envelope.loss.task_id
+                self._host.acks.lost(f"task {task_id}" if task_id else "something on its way")
             else:
                 self._greet(identity, envelope)
         else:

@@ -42,12 +42,14 @@ class PeerOutbound:
         if self._window_bytes is not None:
             self._open_outlets(router, self._window_bytes)
 
-    def close(self, router: Router) -> None:
-        """The session is over: what waits, waits for the next."""
-        for task_id in self.task_ids:
-            if task_id in router.outlets:
-                router.outlets[task_id].close()
+    def close(self, router: Router) -> bool:
+        """The session is over: what waits, waits for the next. Whether anything was on its way."""
+        outlets = [router.outlets[task_id] for task_id in self.task_ids if task_id in router.outlets]
+        under_way = any(each.window and each.window.sent_bytes > each.window.released_bytes for each in outlets)
+        for outlet in outlets:
+            outlet.close()
         self.channel.close()
+        return under_way
 
     def handle(self, frame: bytes, router: Router) -> None:
         """Takes a welcome or credit.

@@ -39,6 +39,7 @@ class Router:
         self._high_bytes = high_bytes
         self._low_bytes = low_bytes
         self._holding: set[int] = set()
+        self._planned = False
         self.outlets: dict[int, Outlet] = {}
         self.touched: set[int] = set()
         self.end_markers = EndMarkers()
@@ -47,8 +48,9 @@ class Router:
     def set_tasks(self, task_ids: Iterable[int]) -> tuple[Outlet, ...]:
         """Makes outlets for the tasks of a plan; returns those of tasks that are gone, with what waited in them."""
         wanted = set(task_ids)
+        self._planned = True
         for task_id in wanted - self.outlets.keys():
-            self.outlets[task_id] = Outlet(task_id, high_bytes=self._high_bytes, low_bytes=self._low_bytes)
+            self.outlets[task_id] = self._outlet(task_id)
         gone = tuple(self.outlets.pop(task_id) for task_id in self.outlets.keys() - wanted)
         for outlet in gone:
             self.unroutable_segments += len(outlet.queue)
@@ -127,11 +129,17 @@ class Router:
     def _put(self, task_id: int, segment: Segment) -> Outlet | None:
         outlet = self.outlets.get(task_id)
         if outlet is None:
-            self.unroutable_segments += 1
-            return None
+            if self._planned:
+                self.unroutable_segments += 1
+                return None
+            # A restarted stream manager hears from instances and peers before it has a plan: that waits.
+            outlet = self.outlets[task_id] = self._outlet(task_id)
         outlet.put(segment)
         self.touched.add(task_id)
         return outlet
+
+    def _outlet(self, task_id: int) -> Outlet:
+        return Outlet(task_id, high_bytes=self._high_bytes, low_bytes=self._low_bytes)
 
     def _pass_on(self, outlet: Outlet) -> None:
         for release in outlet.unheld():

@@ -42,6 +42,7 @@ class StreamManager:
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._reports = TaskReports()
+        self._losses = 0
         self._instances = InstanceLinks(host, self._reports, self._forward_report, self._task_lost)
         self._peers = PeerLinks(host)
         spec, reactor = host.spec, host.reactor
@@ -62,6 +63,7 @@ class StreamManager:
     def _end_round(self) -> None:
         """Sends what the round has gathered: segments, then the credit that their going has freed."""
         router = self._host.router
+        self._tell_losses()
         if router.touched:
             touched, router.touched = router.touched, set()
             self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
@@ -72,6 +74,15 @@ class StreamManager:
         congested = router.culprits()
         if congested != self._culprits.present():
             self._report_pressure(congested)
+
+    def _tell_losses(self) -> None:
+        """Whatever was lost on its way had a part of any tree: its roots fail now, not one timeout later."""
+        counters = self._host.counters
+        losses = counters.lost_frames + counters.broken_links + self._host.router.unroutable_segments
+        if losses > self._losses:
+            self._losses = losses
+            self._host.acks.lost("something on its way")
+            self._peers.tell_loss(0)
 
     def _send_acks(self) -> None:
         for task_id, segments in self._host.acks.take_elsewhere().items():

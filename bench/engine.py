@@ -1,0 +1,44 @@
+"""Which engine a bench runs: its settings, and the tree of sources where it is not the installed one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+__all__ = ["Engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """`settings` are as ``heron run --set`` takes them; `paths` and `variables` go into its processes' environment."""
+
+    settings: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+    def of_tree(self, root: Path) -> Engine:
+        """The same, with the sources of another working tree."""
+        sources = (root / "heron-core" / "src", *sorted(root.glob("plugins/*/src")))
+        return replace(self, paths=(*map(str, sources), *self.paths))
+
+    def with_path(self, folder: Path, **variables: str) -> Engine:
+        """The same, with one more folder to import from, and more variables."""
+        return replace(self, paths=(str(folder), *self.paths), variables=(*self.variables, *variables.items()))
+
+    def options(self) -> list[str]:
+        """The settings as options of the command."""
+        return [part for each in self.settings for part in ("--set", each)]
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """The environment of its processes; with stored bytecode, or each would compile all that it imports."""
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = {**inherited, **dict(self.variables), "HOME": str(home)}
+        if self.paths:
+            environment["PYTHONPATH"] = _joined(self.paths, inherited.get("PYTHONPATH", ""))
+        return environment
+
+
+def _joined(paths: Sequence[str], inherited: str) -> str:
+    return os.pathsep.join([*paths, inherited] if inherited else paths)
