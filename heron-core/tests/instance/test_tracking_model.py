@@ -50,7 +50,10 @@ class Story:
             if anonymous:
                 spout.emitter.flush()
         elif what == "flush":
-            chance.choice([spout.emitter, bolt]).flush()
+            if chance.random() < 0.5:
+                spout.emitter.flush()
+            else:
+                bolt.flush()
         elif what == "data":
             net.carry_data(chance.choice(net.tasks), lose=chance.random() < self.odd / 10)
         elif what == "work" and bolt.inbox:
