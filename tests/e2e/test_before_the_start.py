@@ -30,4 +30,5 @@ def test_a_file_that_does_not_import_names_its_line(sandbox: Sandbox) -> None:
     run = sandbox.run(file)
     assert run.process.returncode == 2
     assert f"{file}:2: ModuleNotFoundError: No module named 'nowhere_to_be_found'" in run.stderr, run.spoken
+    assert [each.name for each in folder.iterdir()] == ["words.py"]
     assert not sandbox.leftovers()

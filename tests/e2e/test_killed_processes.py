@@ -33,7 +33,7 @@ def replaced(run: HeronRun, role: str, name: str) -> None:
     command = victim.cmdline()
     victim.kill()
     run.until(
-        lambda: any(each.cmdline() == command and each.pid != victim.pid for each in run.processes(role)),
+        lambda: any(spoken == command and each.pid != victim.pid for each, spoken in run.commands(role)),
         f"another {role} {name}",
         30.0,
     )

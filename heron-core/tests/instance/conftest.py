@@ -94,7 +94,7 @@ class Lane:
     def wait_for_room(self, timeout_s: float) -> None:
         """Never."""
 
-    def hurry(self, limits: Sequence[list[int]]) -> None:
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
         """Nobody does."""
 
 
@@ -225,7 +225,9 @@ class SpoutTask(EmittingTask):
         super().__init__(net, task_id)
         self.book = RootBook(lambda: net.now_s)
         self.emitter = SpoutEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(net.streams(task_id, lambda *parts: RootStream(*parts, self.book)))
+        self.emitter.set_streams(
+            net.streams(task_id, lambda n, each, routes, origin: RootStream(n, each, routes, origin, self.book))
+        )
         self._emit = self.emitter.specialised()
         self.settler = RootSettler(self.book, TaskMetrics(), lambda _doing, error, _id: net.errors.append(error))
         self.settler.on_ack = lambda name: net.outcomes.append(("ack", name))
@@ -251,7 +253,9 @@ class BoltTask(EmittingTask):
         self.kept: list[Tuple] = []
         self.tracker = BoltTracker(self.lane)
         self.emitter = BoltEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(net.streams(task_id, lambda *parts: AnchoredStream(*parts, self.tracker.in_work)))
+        self.emitter.set_streams(
+            net.streams(task_id, lambda n, each, routes, origin: AnchoredStream(n, each, routes, origin, self.tracker))
+        )
         self._emit = self.emitter.specialised()
         self._to_send: dict[Copy, str] = {}
         self._pools: dict[tuple[int, int], TuplePool] = {}

@@ -10,13 +10,15 @@ from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
+from heron.instance.batch_codec import decode_columns
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
-from heron.instance.splitters import ChosenSplitter, ShuffleSplitter
+from heron.instance.out_stream import KeyedEdge, OutStream, StreamOrigin, StreamRoutes
+from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, ShuffleSplitter
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
 from heron.ipc.wakeup import Wakeup
+from heron.planner.key_group import key_group, owner
 
 
 def origin_of(batch_rows: int = 1000) -> StreamOrigin:
@@ -24,7 +26,9 @@ def origin_of(batch_rows: int = 1000) -> StreamOrigin:
 
 
 def whole(origin: StreamOrigin, name: str = "default", number: int = 0, *tasks: int) -> OutStream:
-    return OutStream(number, StreamDefinition(name, ("v",)), StreamRoutes(whole=tasks or (2,)), origin)
+    stream = OutStream(number, StreamDefinition(name, ("v",)), StreamRoutes(whole=tasks or (2,)), origin)
+    stream.limit[0] = stream.full_limit  # as within the linger of a flush
+    return stream
 
 
 def direct(origin: StreamOrigin, name: str = "direct") -> OutStream:
@@ -44,6 +48,76 @@ def sent(out: DataOut) -> list[SegmentHead]:
         heads += [parse_segment(segment, 0) for segment in item[0]]
     out.items.clear()
     return heads
+
+
+def test_the_first_row_and_one_after_the_linger_go_at_once() -> None:
+    """A trickle has the latency of an empty system (design D2)."""
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([OutStream(0, StreamDefinition("default", ("v",)), StreamRoutes(whole=(2,)), origin)])
+    emitter.emit([1])
+    assert len(sent(out)) == 1
+    emitter.emit([2])
+    assert not out.items
+    out.end_linger()  # nobody is in the author's code: only the limit falls
+    assert not out.items
+    emitter.emit([3])
+    assert [head.rows for head in sent(out)] == [2]
+
+
+def test_the_gateway_flushes_only_while_the_author_s_code_runs() -> None:
+    """A tuple waits no longer than the linger, even where the code that emitted it blocks now."""
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin)])
+    emitter.emit([1])
+    emitter.flush_meanwhile()
+    assert not out.items
+    with emitter.baton:
+        emitter.emit([2])
+        emitter.flush_meanwhile()
+        assert [head.rows for head in sent(out)] == [2]
+    emitter.emit([3])
+    emitter.flush_meanwhile()
+    assert not out.items
+
+
+def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
+    """The gateway takes prefixes while the task thread appends: nothing is lost, doubled or misplaced."""
+    out, origin = data_out(10**9), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    memo = KeyMemo((5, 6, 7), 64, single=True)
+    splitter = KeySplitter(memo)
+    keyed = KeyedEdge((0,), memo, splitter.picks)  # type: ignore[arg-type]
+    routes = StreamRoutes(whole=(2,), splitters=(splitter,), keyed=(keyed,))
+    emitter.set_streams([OutStream(0, StreamDefinition("default", ("v",)), routes, origin)])
+    done = threading.Event()
+
+    def gateway() -> None:
+        while not done.is_set():
+            emitter.flush_meanwhile()
+
+    thread = threading.Thread(target=gateway)
+    thread.start()
+    for start in range(0, 60_000, 1000):
+        with emitter.baton:
+            for number in range(start, start + 1000):
+                emitter.emit([number])
+        emitter.flush()
+    done.set()
+    thread.join()
+    got: dict[int, list[object]] = {}
+    for item in out.items:
+        assert not isinstance(item, Envelope)
+        for data in item[0]:
+            head = parse_segment(data, 0)
+            (column,) = decode_columns(data[head.payload_start : head.end], head.rows)
+            got.setdefault(head.destinations[0], []).extend(column)
+    assert got.pop(2) == list(range(60_000))
+    assert sorted(number for numbers in got.values() for number in numbers) == list(range(60_000))  # type: ignore[type-var]
+    for task, numbers in got.items():
+        assert numbers == sorted(numbers)  # type: ignore[type-var]
+        assert all(owner(key_group((number,), 64), 64, (5, 6, 7)) == task for number in numbers[:200])
 
 
 def test_rows_wait_for_a_flush_and_go_in_one_item() -> None:

@@ -126,7 +126,7 @@ def test_mistake_is_named_with_its_path(tmp_path: Path, old: str, new: str, mess
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("enginee.x", r"--set enginee\.x: not of the form SECTION\.KEY \(nearest: 'engine'\)"),
+        ("enginee.x", r"--set enginee\.x: unknown section 'enginee' \(nearest: 'engine'\)"),
         ("engine", r"--set engine: not of the form"),
         ("metricsink.directory", r"--set metricsink\.directory: a profile has a list"),
         ("engine.nokey", r"engine\.nokey: unknown key"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -52,6 +53,15 @@ def test_a_plain_line_says_the_same() -> None:
         "words running: lines 12,345 emitted (1,000/s); count 12,000 executed, 5 emitted (0/s, 3.0 MiB queued); "
         "back pressure by count/3"
     )
+
+
+def test_failed_tuples_are_seen() -> None:
+    """A failure is spelt out once and counted from then on: the count is all that tells 1 from 1,000,000."""
+    failing = replace(STATUS, components=(ComponentStatus("count", "bolt", 2, executed=12000, failed=6667),))
+    screen = io.StringIO()
+    Console(file=screen, width=120).print(status_table(failing, wall_s=100.0))
+    assert "6,667" in screen.getvalue()
+    assert "count 12,000 executed, 0 emitted, 6,667 failed (0/s)" in status_line(failing)
 
 
 def test_the_authors_lines_and_ours_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

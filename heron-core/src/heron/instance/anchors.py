@@ -60,24 +60,25 @@ class Anchors:
         self._irregular: dict[int, list[tuple[InBatch, int]]] = {}
         self._resolved = 0
 
-    def resolve(self, current: InBatch | None) -> None:
-        """Resolves the rows since the last time; `current` is the batch in work."""
-        parents = self.parents
+    def resolve(self, current: InBatch | None, rows: int | None = None) -> None:
+        """Resolves the rows since the last time, up to `rows` of the log; `current` is the batch in work."""
+        parents = self.parents if rows is None else self.parents[: rows - self._resolved]
         if not parents:
             return
+        count = len(parents)
         start = self._resolved
-        self._resolved += len(parents)
+        self._resolved += count
         try:
             places = [parent._index for parent in parents if parent.id is None]  # type: ignore[union-attr]
         except AttributeError:  # an emit with several anchors, or with an empty list of them
             places = []
-        if len(places) != len(parents):
-            self._resolve_slowly(start, current)
+        if len(places) != count:
+            self._resolve_slowly(parents, start, current)
         elif current is not None and max(places) >= 0:
             if current.acks_left:
                 places = [place if place >= 0 and current.takes_children(place) else -1 for place in places]
             self._regular.append(Rooted(start, current, places))
-        parents.clear()
+        del self.parents[:count]
 
     def take(self) -> tuple[list[Rooted], dict[int, list[tuple[InBatch, int]]]]:
         """What was resolved since the last flush: rows of one anchor in work, and all others."""
@@ -85,8 +86,8 @@ class Anchors:
         self._regular, self._irregular, self._resolved = [], {}, 0
         return taken
 
-    def _resolve_slowly(self, start: int, current: InBatch | None) -> None:
-        for row, parent in enumerate(self.parents, start):
+    def _resolve_slowly(self, parents: list[Tuple | tuple[Tuple, ...]], start: int, current: InBatch | None) -> None:
+        for row, parent in enumerate(parents, start):
             tuples = parent if isinstance(parent, tuple) else (parent,)
             places = []
             for tup in dict.fromkeys(tuples):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heron.instance.anchors import Rooted
 from heron.instance.in_batch import InBatch
-from heron.instance.tracked_stream import TrackedStream
+from heron.instance.tracked_stream import AnchoredStream, TrackedStream
 from heron.ipc.edge_key import U64, edge_keys, edge_keys_of_range, row_numbers
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
@@ -51,7 +51,7 @@ class ArrayTracking:
 
     def anchored_segments(
         self,
-        stream: TrackedStream,
+        stream: AnchoredStream,
         rows: list[object],
         regular: list[Rooted],
         irregular: dict[int, list[tuple[InBatch, int]]],
@@ -62,7 +62,6 @@ class ArrayTracking:
         bad = np.array(sorted(flush.bad), dtype=np.int64)
         # Keys that nobody will ever ack: the acks of what they hang on overtake data, and so the fails below.
         flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
-        evened = []
         for rooted in regular:
             places = np.array(rooted.places, dtype=np.int64)
             hung = places >= 0
@@ -72,8 +71,8 @@ class ArrayTracking:
             for batch, place in parents:
                 _arrays_of(batch).add_children(np.array([place]), flush.totals[row : row + 1])
             even = _even_roots(parents)
-            evened += acks(even, np.full(len(even), flush.totals[row]))
-        return [*flush.segments, *evened, *fails(roots[np.isin(at, bad)])]
+            stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
+        return [*flush.segments, *fails(roots[np.isin(at, bad)])]
 
     def ack_segments(self, acked: list[tuple[InBatch, list[int] | None]]) -> list[bytes]:
         """`Arrays.ack_segments`."""
@@ -210,7 +209,8 @@ def _even_roots(parents: list[tuple[InBatch, int]]) -> U64:
         return np.empty(0, dtype=np.uint64)
     roots = [_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]
     found, times = np.unique(np.concatenate(roots), return_counts=True)
-    return found[times % 2 == 0]
+    even: U64 = found[times % 2 == 0]
+    return even
 
 
 def _arrays_of(batch: InBatch) -> _BatchArrays:

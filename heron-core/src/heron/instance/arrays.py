@@ -13,7 +13,7 @@ from heron.kernel.loading import load_object
 if TYPE_CHECKING:  # the streams ask for arrays, and arrays are made from streams
     from heron.instance.anchors import Rooted
     from heron.instance.in_batch import InBatch
-    from heron.instance.tracked_stream import TrackedStream
+    from heron.instance.tracked_stream import AnchoredStream, TrackedStream
 
 __all__ = ["Arrays", "arrays"]
 
@@ -29,7 +29,7 @@ class Arrays(Protocol):
 
     def anchored_segments(
         self,
-        stream: TrackedStream,
+        stream: AnchoredStream,
         rows: list[object],
         regular: list[Rooted],
         irregular: dict[int, list[tuple[InBatch, int]]],

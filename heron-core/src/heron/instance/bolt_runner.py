@@ -109,7 +109,7 @@ class BoltRunner(Runner):
 
     def apply_routes(self) -> None:
         """`Runner.apply_routes`."""
-        make = OutStream if self._tracker is None else self._afterwards.make_stream(self._tracker.in_work)
+        make = OutStream if self._tracker is None else self._afterwards.make_stream(self._tracker)
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin, make))
         self._sources.set_plan(self.task.index)
         self._aligner.set_upstream(self.task.index.upstream_tasks(self.task.spec.component))
@@ -152,11 +152,7 @@ class BoltRunner(Runner):
             if batch is not None and self._tracker is not None:
                 self._tracker.ack_whole(batch)  # else its roots would come again for ever
             return  # a doubled batch of a task that was restarted; this bolt has finished
-        start_s = monotonic_s()
         self._process_rows(source, columns, head.rows, batch)
-        metrics = self.task.metrics
-        metrics.execute_latency.add((monotonic_s() - start_s) / head.rows, head.rows)
-        metrics.executed[source.key] = metrics.executed.get(source.key, 0) + head.rows
         if not self._executed_any:
             self._executed_any = True
             self.task.note_first_tuple()
@@ -171,13 +167,17 @@ class BoltRunner(Runner):
             self._tracker.in_work[0] = batch
         pairs = zip(self._pool, values, strict=False)
         done = 0
+        executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
         self._last_flush_s = max(self._last_flush_s, monotonic_s())  # what this batch emits waits from here on
         while done < rows:
             size = min(self._slice, rows - done)
             start_s = monotonic_s()
-            self._process_slice(islice(pairs, size))
+            with self.emitter.baton:
+                self._process_slice(islice(pairs, size))
             took_s = monotonic_s() - start_s
             done += size
+            executed[source.key] = executed.get(source.key, 0) + size
+            latency.add(took_s / size, size)
             self._slice = max(1, min(_LARGEST_SLICE, 4 * size, int(size * _SLICE_S / max(took_s, 1e-9))))
             if took_s > _SLICE_S or done < rows:
                 self._between_slices(start_s + took_s)
@@ -237,7 +237,8 @@ class BoltRunner(Runner):
         if self.ended or monotonic_s() < self._next_tick_s:
             return
         try:
-            self._component.process_tick(TupleHelper.make_tick_tuple())
+            with self.emitter.baton:
+                self._component.process_tick(TupleHelper.make_tick_tuple())
         except Exception as error:
             self.user_failed("process_tick", error, "the task goes on")
         self._settle_acks()
@@ -256,7 +257,8 @@ class BoltRunner(Runner):
     def _call_finish(self) -> None:
         self._afterwards.prepare(self._component, self.apply_routes)
         try:
-            self._component.finish()
+            with self.emitter.baton:
+                self._component.finish()
         except Exception as error:
             # What finish would have emitted is the result of the run: an end without it would be a silent loss.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")

@@ -33,6 +33,7 @@ class BoltTracker:
         self._acked: list[tuple[InBatch, list[int] | None]] = []
         self._failed: list[tuple[InBatch, list[int]]] = []
         self.in_work: list[InBatch | None] = [None]  # a list: the output streams look at it
+        self.corrections: list[bytes] = []
         self.waiting = 0
         self.ignored = 0
 
@@ -70,7 +71,7 @@ class BoltTracker:
     def flush(self) -> None:
         """Sends what is settled; right after what was emitted."""
         self.waiting = 0
-        segments: list[bytes] = []
+        segments, self.corrections = self.corrections, []
         others: list[tuple[InBatch, list[int] | None]] = []
         for batch, places in self._acked:
             if places is None and batch.root_base is not None and batch.is_range():

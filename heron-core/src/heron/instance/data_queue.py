@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heron.ipc.control_pb2 import Envelope
@@ -136,7 +136,17 @@ class DataIn:
 class DataOut:
     """Segments and control messages on their way to the stream manager, in order."""
 
-    __slots__ = ("_limit_bytes", "_put_bytes", "_sent_bytes", "_wakeup", "acks", "items", "limits", "sleeper")
+    __slots__ = (
+        "_flush",
+        "_limit_bytes",
+        "_limits",
+        "_put_bytes",
+        "_sent_bytes",
+        "_wakeup",
+        "acks",
+        "items",
+        "sleeper",
+    )
 
     def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
         self._wakeup = wakeup
@@ -144,8 +154,9 @@ class DataOut:
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
         self.acks: deque[Sequence[bytes]] = deque()
-        self.limits: Sequence[list[int]] = ()
-        self._put_bytes = 0  # written by the task thread alone
+        self._limits: Sequence[list[int]] = ()
+        self._flush: Callable[[], None] | None = None
+        self._put_bytes = 0  # written by who has the baton
         self._sent_bytes = 0  # written by the gateway alone
 
     @property
@@ -160,9 +171,20 @@ class DataOut:
         self.items.append((segments, size_bytes))
         self._wakeup.wake()
 
-    def hurry(self, limits: Sequence[list[int]]) -> None:
-        """Task thread: has the gateway set these to zero when the linger since a flush is over."""
-        self.limits = limits
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
+        """Task thread: has the gateway do what `end_linger` says."""
+        self._limits = limits
+        self._flush = flush
+
+    def end_linger(self) -> None:
+        """Gateway: the linger since a flush is over. What is emitted from now on goes out at once, until the next.
+
+        What was emitted since goes out now, also while the author's code blocks.
+        """
+        for limit in self._limits:
+            limit[0] = 0
+        if self._flush is not None:
+            self._flush()
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
         """Task thread: appends acks and fails, which data does not hold up."""

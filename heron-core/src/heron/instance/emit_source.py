@@ -97,8 +97,7 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     for number, _ in enumerate(routes.choosers):
         lines.append(f"c{number} = choose{number}(({unpacked}))")
     if isinstance(stream, AnchoredStream):
-        lines += _ANCHOR_LINES  # before the row is there, for they may raise
-    lines.append(f"rows_append({row})")
+        lines += _ANCHOR_LINES  # before anything is appended, for they may raise
     lines += [f"picks{number}_append(p{number})" for number, edge in enumerate(routes.keyed) if edge.picks is not None]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
     lines += [f"direct{number}_append(direct[0])" for number, _ in enumerate(routes.direct_picks)]
@@ -106,6 +105,7 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         lines.append("ids_append(tup_id)")
     elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
+    lines += [f"rows_append({row})"]  # last: a flush takes as many of the others as there are rows
     lines += ["if len(rows) >= limit[0]:", "    overflow()"]
     return "".join(f"    {line}\n" for line in lines)
 

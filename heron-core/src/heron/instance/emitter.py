@@ -13,6 +13,7 @@ from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, known, nearest
+from heron.instance.baton import Baton
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin
@@ -39,8 +40,8 @@ class SegmentSink(Protocol):
         """Sleeps until there may be room."""
         ...
 
-    def hurry(self, limits: Sequence[list[int]]) -> None:
-        """Is to set these to zero when the linger since a flush is over."""
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
+        """Is to set these to zero, and to call `flush`, when the linger since a flush is over."""
         ...
 
 
@@ -57,6 +58,7 @@ class Emitter:
         self._out = out
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
+        self.baton = Baton()
         self.overflowed = [False]  # whether an emit has flushed; a list: the spout's loop reads it after each call
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -70,7 +72,7 @@ class Emitter:
             stream.emitted = 0
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
-        self._out.hurry([stream.limit for stream in self.streams.values()])
+        self._out.hurry([stream.limit for stream in self.streams.values()], self.flush_meanwhile)
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
@@ -88,6 +90,14 @@ class Emitter:
         if segments:
             self._out.put(segments)
         return bool(segments)
+
+    def flush_meanwhile(self) -> None:
+        """Gateway: flushes while the task thread is in the author's code, and only then."""
+        if self.pending_rows() and self.baton.borrow():
+            try:
+                self.flush()
+            finally:
+                self.baton.return_()
 
     def pending_rows(self) -> int:
         """Rows that wait for a flush."""
@@ -137,7 +147,7 @@ class Emitter:
             msg = f"emit to unknown stream {stream!r}{nearest(stream, self.streams)}; declared: {known(self.streams)}"
             raise EmitError(msg)
         if need_task_ids:
-            self._send(target.flush())
+            self._flush_stream(target)
         self._check_direct(target, direct_task)
         target.direct[0] = () if direct_task is None else (direct_task,)
         try:
@@ -148,7 +158,7 @@ class Emitter:
             hook.emit(EmitInfo(tuple(values), stream, self.origin.task_id, []))
         if not need_task_ids:
             return None
-        self._send(target.flush())
+        self._flush_stream(target)
         return list(target.tasks_of_last)
 
     def _check_direct(self, stream: OutStream, direct_task: int | None) -> None:
@@ -163,15 +173,20 @@ class Emitter:
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
             self.overflowed[0] = True
-            self._send(stream.flush())
+            self._flush_stream(stream)
             while not self._out.has_room():
                 self._out.wait_for_room(_ROOM_WAIT_S)
 
         return overflow
 
-    def _send(self, segments: Sequence[bytes]) -> None:
-        if segments:
-            self._out.put(segments)
+    def _flush_stream(self, stream: OutStream) -> None:
+        taken = self.baton.take_back()
+        try:
+            if segments := stream.flush():
+                self._out.put(segments)
+        finally:
+            if taken:
+                self.baton.return_()
 
 
 class SpoutEmitter(Emitter):

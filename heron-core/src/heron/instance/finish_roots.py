@@ -10,12 +10,11 @@ from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.instance.emitter import BoltEmitter
-from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.instance.root_settler import RootSettler
 from heron.instance.task import StreamMaker, Task
-from heron.instance.tracked_stream import AnchoredStream, RootStream
+from heron.instance.tracked_stream import AnchoredStream, AnchorHost, RootStream
 from heron.instance.user_component import specialise
 
 __all__ = ["FinishRoots"]
@@ -37,13 +36,13 @@ class FinishRoots:
         self._settler.on_fail = self._emit_again
         self.begun = False
 
-    def make_stream(self, in_work: list[InBatch | None]) -> StreamMaker:
+    def make_stream(self, tracker: AnchorHost) -> StreamMaker:
         """Makes the bolt's output streams: anchored before `finish`, roots from then on."""
 
         def make(number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin) -> OutStream:
             if self.begun:
                 return RootStream(number, stream, routes, origin, self._book)
-            return AnchoredStream(number, stream, routes, origin, in_work)
+            return AnchoredStream(number, stream, routes, origin, tracker)
 
         return make
 

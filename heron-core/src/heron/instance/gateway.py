@@ -72,6 +72,15 @@ class Gateway:
         closing.wait(timeout_s)
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception:
+            # Without its gateway a task would wait for ever; its executor starts it again, and says so.
+            _log.critical("the gateway thread ends", exc_info=True)
+            logging.shutdown()
+            os._exit(1)
+
+    def _serve(self) -> None:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
         self._reactor = Reactor()
         self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
@@ -160,10 +169,8 @@ class Gateway:
             raise RemoteProtocolError(str(error)) from error
 
     def _end_linger(self) -> None:
-        """Something was flushed a while ago: what is emitted from now on goes out at once, until the next flush."""
         self._linger = None
-        for limit in self.data_out.limits:
-            limit[0] = 0
+        self.data_out.end_linger()
 
     def _end_round(self) -> None:
         """Sends what may be sent; asks to be woken from here on, and looks once more."""

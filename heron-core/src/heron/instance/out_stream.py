@@ -86,17 +86,20 @@ class OutStream:
         self.rows: list[object] = []
         self.full_limit = min(_FIRST_LIMIT, origin.batch_rows)
         # How many rows make the next flush; a list, for the generated emit reads it, and the gateway sets it to zero
-        # when the linger is over: then the next emit flushes, and nobody asks for the time at each.
-        self.limit = [self.full_limit]
+        # when the linger is over: then the next emit flushes, and nobody asks for the time at each. So does the first.
+        self.limit = [0]
         self.direct: list[Sequence[int]] = [()]  # the task of the present emit; a list for the same reason
         self.emitted = 0
         self.tasks_of_last: tuple[int, ...] = ()
 
     def flush(self) -> list[bytes]:
         """Takes the rows and returns their segments."""
-        if not self.rows:
+        return self.segments_of(self.take_rows())
+
+    def segments_of(self, rows: list[object]) -> list[bytes]:
+        """The segments of the first rows of the log, which were taken from it."""
+        if not rows:
             return []
-        rows = self.take_rows()
         segments: list[bytes] = []
         tasks: list[int] = []
         routes = self.routes
@@ -112,8 +115,8 @@ class OutStream:
 
     def take_rows(self) -> list[object]:
         """Takes the rows of the log."""
-        rows = self.rows.copy()
-        self.rows.clear()
+        rows = self.rows[:]  # others may be appended behind them meanwhile (heron.instance.baton)
+        del self.rows[: len(rows)]
         self.emitted += len(rows)
         self.limit[0] = self.full_limit
         return rows

@@ -127,7 +127,7 @@ class Runner(ABC):
     def _guarded(self, doing: str, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = self.task.errors.report(doing, error, "correct it and run the topology again")
             raise ComponentStartError(line) from error
 

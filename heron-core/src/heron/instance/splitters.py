@@ -121,10 +121,10 @@ class KeySplitter:
         self.picks: list[Append] = []
 
     def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
-        """`Splitter`; `picks` has one entry per row."""
-        for pick, row in zip(self.picks, rows, strict=True):
+        """`Splitter`; the first `picks` are those of the rows."""
+        for pick, row in zip(self.picks, rows, strict=False):
             pick(row)
-        self.picks.clear()
+        del self.picks[: len(rows)]
         for task, chosen in self.memo.lists.items():
             if chosen:
                 yield task, chosen.copy()
@@ -132,7 +132,7 @@ class KeySplitter:
 
 
 class ChosenSplitter:
-    """Carries rows to tasks that were named at the emit: custom and direct groupings. `picks` has one entry per row."""
+    """Carries rows to tasks that were named at the emit (custom, direct); the first `picks` are those of the rows."""
 
     __slots__ = ("picks",)
 
@@ -142,8 +142,8 @@ class ChosenSplitter:
     def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
         """`Splitter`."""
         by_task: dict[int, list[object]] = {}
-        for tasks, row in zip(self.picks, rows, strict=True):
+        for tasks, row in zip(self.picks, rows, strict=False):
             for task in tasks:
                 by_task.setdefault(task, []).append(row)
-        self.picks.clear()
+        del self.picks[: len(rows)]
         return by_task.items()

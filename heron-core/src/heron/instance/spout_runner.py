@@ -132,7 +132,8 @@ class SpoutRunner(Runner):
             for stream in self.emitter.streams.values():
                 stream.limit[0] = min(stream.limit[0], int(room))
         try:
-            self._call_next_tuple()
+            with self.emitter.baton:
+                self._call_next_tuple()
         except Exception as error:
             failed = True
             self._quiet = False  # an ending task is asked again

@@ -52,6 +52,7 @@ class Task:
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
+        self.metrics.on_broken = lambda what, error: self.errors.report(what, error, "its last value stands")
         self.queued_target = QueuedTarget()
         self.queued = QueuedCollector(self.queued_target, gateway.data_in.sleeper)
         self.context = TaskContext(self.index, spec.task_id, self.metrics, self.queued)
@@ -144,7 +145,9 @@ class Task:
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]
-        events, self._events = (*self._events, *self.errors.take_events()), []
+        new_errors = self.errors.take_events()
+        self._final_events.extend(new_errors)  # bounded by UserErrors
+        events, self._events = (*self._events, *new_errors), []
         process = f"{spec.component}-{spec.task_id}"
         source = Source(spec.topology, spec.container_id, process, spec.incarnation, spec.component, spec.task_id)
         return MetricsRecord(source, wall_s(), tuple(metrics), events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from heron.api.metrics import IMetric
 from heron.clock import monotonic_s
@@ -75,6 +75,7 @@ class TaskMetrics:
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
         self._user: dict[str, _UserMetric] = {}
+        self.on_broken: Callable[[str, Exception], object] = lambda _what, _error: None
 
     def register(self, name: str, metric: IMetric, period_s: float) -> None:
         """Adds an author's metric.
@@ -89,6 +90,12 @@ class TaskMetrics:
             msg = f"metric {name!r}: time_bucket_in_sec {period_s} s is not above 0 s"
             raise UsageError(msg)
         self._user[name] = _UserMetric(metric, period_s, monotonic_s())
+
+    def _read(self, name: str, user: _UserMetric, now_s: float) -> None:
+        try:
+            user.read(now_s)
+        except Exception as error:
+            self.on_broken(f"metric {name!r}", error)
 
     def executed_total(self) -> int:
         """Tuples executed, whatever their source."""
@@ -113,7 +120,7 @@ class TaskMetrics:
         ]
         for name, user in self._user.items():
             if final or now_s >= user.due_s:
-                user.read(now_s)
+                self._read(name, user, now_s)
             metrics += [
                 Metric(f"user/{name}{suffix}", MetricKind.GAUGE, "1", value) for suffix, value in user.values.items()
             ]

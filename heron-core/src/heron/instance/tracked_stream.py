@@ -8,6 +8,7 @@ whole needs no arrays; all else is `heron.instance.array_tracking`.
 from __future__ import annotations
 
 import secrets
+from typing import Protocol
 
 from heron.api.definition import StreamDefinition
 from heron.instance.anchors import Anchors
@@ -19,7 +20,21 @@ from heron.instance.root_book import RootBook
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS, new_roots_derived
 
-__all__ = ["AnchoredStream", "RootStream", "TrackedStream"]
+__all__ = ["AnchorHost", "AnchoredStream", "RootStream", "TrackedStream"]
+
+
+class AnchorHost(Protocol):
+    """What the streams of a bolt ask of its tracker."""
+
+    @property
+    def in_work(self) -> list[InBatch | None]:
+        """The batch whose tuples are given to `process` now, in a list of one."""
+        ...
+
+    @property
+    def corrections(self) -> list[bytes]:
+        """Ack segments that must reach the ledger no later than the acks of what was anchored to."""
+        ...
 
 
 class TrackedStream(OutStream):
@@ -73,12 +88,12 @@ class RootStream(TrackedStream):
 
     def flush(self) -> list[bytes]:
         """Rows that have an id become roots; without any, the batch is sent as in a topology without acks."""
-        ids = self.ids.copy()
-        self.ids.clear()
+        rows = self.take_rows()
+        ids = self.ids[: len(rows)]
+        del self.ids[: len(rows)]
         untracked = ids.count(None)
         if untracked == len(ids):
-            return super().flush()
-        rows = self.take_rows()
+            return self.segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self.book.open([ids[row] for row in with_id])
@@ -117,7 +132,7 @@ class RootStream(TrackedStream):
 class AnchoredStream(TrackedStream):
     """A bolt's stream: its rows hang on received tuples, or on nothing."""
 
-    __slots__ = ("anchors", "in_work")
+    __slots__ = ("anchors", "tracker")
 
     def __init__(
         self,
@@ -125,10 +140,10 @@ class AnchoredStream(TrackedStream):
         definition: StreamDefinition,
         routes: StreamRoutes,
         origin: StreamOrigin,
-        in_work: list[InBatch | None],
+        tracker: AnchorHost,
     ) -> None:
         super().__init__(number, definition, routes, origin)
-        self.in_work = in_work  # the batch whose tuples are given to `process` now: one place, looked at by all streams
+        self.tracker = tracker
         self.anchors = Anchors()
 
     def flush(self) -> list[bytes]:
@@ -136,8 +151,9 @@ class AnchoredStream(TrackedStream):
 
         The batches that rows hang on learn the keys of the copies here: their acks must wait for it.
         """
-        self.anchors.resolve(self.in_work[0])
+        rows = self.take_rows()
+        self.anchors.resolve(self.tracker.in_work[0], len(rows))
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
-            return super().flush()
-        return arrays().anchored_segments(self, self.take_rows(), regular, irregular)
+            return self.segments_of(rows)
+        return arrays().anchored_segments(self, rows, regular, irregular)

@@ -49,6 +49,7 @@ class UserErrors:
         place = _place(error.__traceback__) or self._home
         shown = f" with {_shortened(record)}" if record is not None else ""
         line = f"{self._who}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
+        line = line.encode("utf-8", "backslashreplace").decode()  # such as a file name that is no text: it travels on
         self.last = line
         key = (doing, f"{type(error).__name__} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1

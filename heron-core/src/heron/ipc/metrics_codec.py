@@ -64,7 +64,9 @@ def record_of(message: pb.MetricsPublish) -> MetricsRecord:
 
 
 def _metric_message(metric: Metric) -> pb.Metric:
-    message = pb.Metric(name=metric.name, kind=metric.kind.value, unit=metric.unit, labels=_labels(metric.labels))
+    message = pb.Metric(
+        name=_text(metric.name), kind=metric.kind.value, unit=metric.unit, labels=_labels(metric.labels)
+    )
     if isinstance(metric.value, Histogram):
         message.histogram.CopyFrom(
             pb.Histogram(bounds=metric.value.bounds, counts=metric.value.counts, total=metric.value.total)
@@ -89,4 +91,9 @@ def _metric(message: pb.Metric) -> Metric:
 
 
 def _labels(labels: dict[str, str]) -> list[pb.Label]:
-    return [pb.Label(name=name, value=value) for name, value in labels.items()]
+    return [pb.Label(name=_text(name), value=_text(value)) for name, value in labels.items()]
+
+
+def _text(value: str) -> str:
+    """What protobuf takes: an author's text may hold surrogates that are none."""
+    return value.encode("utf-8", "backslashreplace").decode()

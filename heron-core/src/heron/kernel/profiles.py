@@ -147,9 +147,11 @@ def _sections(document: object, place: str) -> dict[str, object]:
 
 def _override(sections: dict[str, object], path: str, text: str) -> None:
     section, dot, key = path.partition(".")
-    if section not in _SECTIONS or not dot or not key:
-        hint = nearest(section, _SECTIONS)
-        msg = f"--set {path}: not of the form SECTION.KEY{hint}; sections: {known(_SECTIONS)}"
+    if not section or not dot or not key:
+        msg = f"--set {path}: not of the form SECTION.KEY=VALUE; sections: {known(_SECTIONS)}"
+        raise ConfigError(msg)
+    if section not in _SECTIONS:
+        msg = f"--set {path}: unknown section {section!r}{nearest(section, _SECTIONS)}; known: {known(_SECTIONS)}"
         raise ConfigError(msg)
     if section == "metricsink":
         msg = f"--set {path}: a profile has a list of metrics sinks; edit the profile instead"

@@ -6,7 +6,7 @@ They stay bytes on the way, so that values are copied, refused or too large exac
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -61,5 +61,5 @@ class Outbox:
     def wait_for_room(self, timeout_s: float) -> None:
         """`SegmentSink`: never called."""
 
-    def hurry(self, limits: Sequence[list[int]]) -> None:
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
         """`SegmentSink`: each step ends with a flush."""

@@ -24,6 +24,7 @@ from heron.submit.report import RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
 from heron.submit.simulated import run_simulated
 from heron.submit.submitter import Submission, new_topology_id, submit
+from heron.submit.view import spoken_count
 
 __all__ = ["run_in_foreground"]
 
@@ -98,9 +99,11 @@ def _conclude(request: RunRequest, prepared: Prepared, run: ExecutionState, outc
     )
     if request.report:
         write_report(report, request.report)
-    spoken = f"{run.topology} {outcome.state} after {elapsed_s:.1f} s"
+    failed = [f"{spoken_count(each.failed)} in {each.name}" for each in counts.values() if each.failed]
+    failures = f", with failed tuples: {', '.join(failed)}" if failed else ""
+    spoken = f"{run.topology} {outcome.state} after {elapsed_s:.1f} s{failures}"
     if outcome.state == "finished":
-        print(spoken, file=sys.stderr)
+        print(f"{spoken}; logs: {run.log_dir}" if failed else spoken, file=sys.stderr)
     else:
         why = f": {outcome.reason}" if outcome.state == "killed" and outcome.reason else ""  # a failure was told above
         print(f"heron: {spoken}{why}; logs: {run.log_dir}", file=sys.stderr)

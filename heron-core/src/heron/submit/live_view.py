@@ -63,7 +63,7 @@ def status_table(status: TopologyStatus, wall_s: float) -> Group:
     """The components, and the culprits of back pressure."""
     table = Table(title=f"{status.topology} ({status.state})", title_justify="left", expand=False)
     table.add_column("component", no_wrap=True)
-    for heading in ("tasks", "emitted", "executed", "per second", "queue", "latency"):
+    for heading in ("tasks", "emitted", "executed", "failed", "per second", "queue", "latency"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in status.components:
         table.add_row(*_row(each))
@@ -84,6 +84,7 @@ def _row(each: ComponentStatus) -> tuple[str, ...]:
         str(each.parallelism),
         spoken_count(each.emitted),
         spoken_count(each.executed) if each.kind == "bolt" else "",
+        spoken_count(each.failed) if each.failed else "",
         spoken_count(each.rate_per_s),
         spoken_bytes(each.queue_bytes),
         f"{each.latency_s * 1e6:,.1f} µs" if each.latency_s else "",

@@ -30,6 +30,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> int:
     """Loads as ``DESCRIPTOR FILE NAME [ARGS...]`` says (NAME may be empty) and writes the report into DESCRIPTOR."""
     bind_to_parent()
+    sys.dont_write_bytecode = True  # a command leaves nothing in the author's folder
     descriptor, file, name, *argv = arguments
     pipe = int(descriptor)
     os.set_inheritable(pipe, False)  # a program that the author starts must not keep the pipe open

@@ -86,5 +86,7 @@ def status_line(status: TopologyStatus) -> str:
 def _component(each: ComponentStatus) -> str:
     counts = [f"{spoken_count(each.executed)} executed"] if each.kind == "bolt" else []
     counts.append(f"{spoken_count(each.emitted)} emitted")
+    if each.failed:
+        counts.append(f"{spoken_count(each.failed)} failed")
     queue = f", {spoken_bytes(each.queue_bytes)} queued" if each.queue_bytes else ""
     return f"{each.name} {', '.join(counts)} ({spoken_count(each.rate_per_s)}/s{queue})"
