@@ -148,7 +148,7 @@ class BoltRunner(Runner):
             if batch is not None and self._tracker is not None:
                 self._tracker.fail_whole(batch)
             raise
-        if self.ended or not head.rows:
+        if self.ended or self._afterwards.begun or not head.rows:
             if batch is not None and self._tracker is not None:
                 self._tracker.ack_whole(batch)  # else its roots would come again for ever
             return  # a doubled batch of a task that was restarted; this bolt has finished
