@@ -151,6 +151,7 @@ class BoltRunner(Runner):
         if self.ended or self._afterwards.begun or not head.rows:
             if batch is not None and self._tracker is not None:
                 self._tracker.ack_whole(batch)  # else its roots would come again for ever
+                self._tracker.flush()
             return  # a doubled batch of a task that was restarted; this bolt has finished
         start_s = monotonic_s()
         self._process_rows(source, columns, head.rows, batch)
