@@ -148,9 +148,10 @@ class BoltRunner(Runner):
             if batch is not None and self._tracker is not None:
                 self._tracker.fail_whole(batch)
             raise
-        if self.ended or not head.rows:
+        if self.ended or self._afterwards.begun or not head.rows:
             if batch is not None and self._tracker is not None:
                 self._tracker.ack_whole(batch)  # else its roots would come again for ever
+                self._tracker.flush()
             return  # a doubled batch of a task that was restarted; this bolt has finished
         self._process_rows(source, columns, head.rows, batch)
         if not self._executed_any:

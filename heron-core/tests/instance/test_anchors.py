@@ -1,0 +1,97 @@
+"""What rows hang on: places of the batch in work, tuples of earlier ones, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.api.tuple import Tuple, TupleHelper
+from heron.errors import EmitError
+from heron.instance.anchors import UNANCHORED, Anchors, checked_anchors
+from heron.instance.in_batch import UNTRACKED, InBatch
+
+MAKE = Tuple.source("c", "s", 1)
+
+
+def pooled(place: int, batch: object = None) -> Tuple:
+    """A tuple as a pool gives it, of the batch in work; or as it is when its batch is over."""
+    return MAKE(batch, (), place)
+
+
+def resolved(
+    parents: list[Tuple | tuple[Tuple, ...]], current: InBatch | None
+) -> tuple[list[tuple[int, InBatch, list[int]]], dict[int, list[tuple[InBatch, int]]]]:
+    anchors = Anchors()
+    anchors.parents.extend(parents)
+    anchors.resolve(current)
+    regular, irregular = anchors.take()
+    return [(each.start, each.batch, each.places) for each in regular], irregular
+
+
+def test_one_anchor_each_in_the_batch_in_work_is_a_list_of_places() -> None:
+    """The usual case; a row without an anchor has no place."""
+    batch = InBatch(1, 9, 5)
+    assert resolved([pooled(3), UNANCHORED, pooled(3)], batch) == ([(0, batch, [3, -1, 3])], {})
+
+
+def test_rows_of_several_batches_may_wait_for_one_flush() -> None:
+    """Each is resolved before its tuples are used again."""
+    anchors, first, second = Anchors(), InBatch(1, 9, 5), InBatch(1, 9, 6)
+    for batch, place in ((first, 1), (second, 2)):
+        anchors.parents.append(pooled(place))
+        anchors.resolve(batch)
+        anchors.resolve(batch)  # again, with nothing new
+    regular, irregular = anchors.take()
+    assert [(each.start, each.batch, each.places) for each in regular] == [(0, first, [1]), (1, second, [2])]
+    assert irregular == {}
+    assert anchors.take() == ([], {})
+
+
+def test_a_kept_tuple_names_its_own_batch() -> None:
+    """Whatever batch is in work, or none."""
+    old, current = InBatch(1, 9, 5), InBatch(1, 9, 6)
+    kept = pooled(4, old)
+    for at_work in (current, None):
+        assert resolved([kept], at_work) == ([], {0: [(old, 4)]})
+    assert resolved([pooled(1), kept], current) == ([], {0: [(current, 1)], 1: [(old, 4)]})
+
+
+def test_several_anchors_count_once_each() -> None:
+    """The same tuple given twice is one anchor; an empty list is none."""
+    old, current = InBatch(1, 9, 5), InBatch(1, 9, 6)
+    kept, new = pooled(4, old), pooled(1)
+    assert resolved([(kept, new, kept), ()], current) == ([], {0: [(old, 4), (current, 1)]})
+
+
+@pytest.mark.parametrize("current", [None, InBatch(1, 9, 5)])
+def test_what_nobody_waits_for_is_no_anchor(current: InBatch | None) -> None:
+    """Ticks, tuples of untracked batches that were kept, tuples that an author has made, and no anchor."""
+    parents = [UNANCHORED, TupleHelper.make_tick_tuple(), pooled(2, UNTRACKED), Tuple(values=("made",))]
+    assert resolved([*parents, tuple(parents)], current) == ([], {})
+
+
+def test_a_tuple_whose_ack_has_left_is_no_anchor_any_more() -> None:
+    """Nobody could tell the ledger of what hangs on it; until it leaves, it is one."""
+    batch = InBatch(1, 4, 5)
+    batch.settle([1, 2])
+    assert resolved([pooled(1), pooled(3)], batch) == ([(0, batch, [1, 3])], {})
+    batch.note_acks_left([1])
+    assert resolved([pooled(1), pooled(2), pooled(3)], batch) == ([(0, batch, [-1, 2, 3])], {})
+    assert resolved([pooled(1, batch), (pooled(2, batch), pooled(1, batch))], None) == ([], {1: [(batch, 2)]})
+    batch.note_acks_left(None)
+    assert resolved([(pooled(0), pooled(3))], batch) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("anchors", "message"),
+    [
+        (pooled(1), r"anchors=Tuple\(.* is a tuple itself; give a list: anchors=\[tup\]"),
+        (7, r"anchors=7 is a int; give a list of received tuples, such as \[tup\]"),
+        (["word"], r"anchors has 'word', a str; give the tuples that `process` received"),
+        ([pooled(1), None], "anchors has None, a NoneType"),
+        ("w", "anchors has 'w', a str"),
+    ],
+)
+def test_what_is_no_list_of_tuples_is_refused(anchors: object, message: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(EmitError, match=message):
+        checked_anchors(anchors)

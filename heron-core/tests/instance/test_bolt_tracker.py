@@ -1,0 +1,154 @@
+"""Which acks and fails leave a bolt, and when."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from heron.api.tuple import Tuple, TupleHelper
+from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.in_batch import UNTRACKED, InBatch
+from heron.ipc.edge_key import edge_keys
+from heron.ipc.frame import SegmentKind, parse_segment
+from heron.ipc.tracking import COUNTER_BITS, DERIVED
+from heron.ipc.tracking_arrays import parse_ack, parse_fail
+
+TASK, SPOUT, KEY = 5, 2, 77
+MAKE = Tuple.source("c", "s", 1)
+
+
+class Out:
+    """Reads what leaves: ``("ack", {root: xor})`` or ``("fail", roots)`` a segment; a range as such."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, object]] = []
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        for data in segments:
+            head = parse_segment(data, 0)
+            assert head.destinations == (SPOUT,)
+            if head.kind == SegmentKind.FAIL:
+                self.sent.append(("fail", parse_fail(data, head).tolist()))
+                continue
+            ack = parse_ack(data, head)
+            if head.encoding == DERIVED:
+                self.sent.append(("range", (ack.base, head.rows)))
+            else:
+                assert ack.roots is not None
+                self.sent.append(("ack", dict(zip(ack.roots.tolist(), ack.xors.tolist(), strict=True))))
+
+
+class Work:
+    """A tracker, the batch in work, and its pool."""
+
+    def __init__(self, rows: int, base: int = 100) -> None:
+        self.out = Out()
+        self.tracker = BoltTracker(self.out)
+        self.batch = ranged(rows, base)
+        self.pool = [MAKE(None, (), place) for place in range(rows + 2)]  # a pool may be larger than the batch
+        self.tracker.in_work[0] = self.batch
+
+    def settle(self, acked: Sequence[Tuple] = (), failed: Sequence[Tuple] = ()) -> None:
+        lists = [*acked], [*failed]
+        self.tracker.settle(*lists, self.pool)
+        assert lists == ([], [])
+
+    def sent(self) -> list[tuple[str, object]]:
+        self.tracker.flush()
+        sent, self.out.sent = self.out.sent, []
+        return sent
+
+
+def ranged(rows: int, base: int = 100) -> InBatch:
+    batch = InBatch(TASK, rows, KEY)
+    batch.root_base = (SPOUT << COUNTER_BITS) | base
+    return batch
+
+
+def key_of(row: int) -> int:
+    return int(edge_keys(KEY, np.array([row], dtype=np.uint64), TASK)[0])
+
+
+def test_a_batch_acked_whole_is_one_range() -> None:
+    """28 bytes, whatever its size; and nothing leaves before the flush."""
+    work = Work(3)
+    work.settle(work.pool[:3])
+    assert work.tracker.waiting == 3
+    assert not work.out.sent
+    assert work.sent() == [("range", (100, 3))]
+    assert work.tracker.waiting == 0
+    assert work.sent() == []
+
+
+@pytest.mark.parametrize("acked", [[0, 2], [2, 1, 0], [1]])
+def test_anything_else_is_acked_row_by_row(acked: list[int]) -> None:
+    """A part of the batch, or all of it in another order."""
+    work = Work(3)
+    work.settle([work.pool[place] for place in acked])
+    assert work.sent() == [("ack", {100 + place: key_of(place) for place in acked})]
+
+
+def test_what_comes_first_counts() -> None:
+    """Acks of what is acked or failed, and fails of what is acked, are counted and mean nothing."""
+    work = Work(3)
+    first, second, third = work.pool[:3]
+    work.settle([first, first])
+    work.settle([first], [first, second])
+    work.settle([second], [second])
+    work.settle([third])
+    assert work.sent() == [("ack", {100: key_of(0), 102: key_of(2)}), ("fail", [101])]
+    assert work.tracker.ignored == 5
+
+
+def test_in_one_call_a_fail_counts_before_an_ack() -> None:
+    """Their order is not known there, and only an ack can lose the tuple: an exception after the ack, for example."""
+    work = Work(2)
+    work.settle(work.pool[:2], [work.pool[1]])
+    assert work.sent() == [("ack", {100: key_of(0)}), ("fail", [101])]
+    assert work.tracker.ignored == 1
+
+
+def test_tuples_that_nobody_waits_for_are_counted() -> None:
+    """Ticks, tuples of untracked batches, tuples made by the author, and pooled ones that are not in the batch."""
+    work = Work(2)
+    strangers = [TupleHelper.make_tick_tuple(), MAKE(UNTRACKED, (), 0), Tuple(), MAKE(None, (), 0), work.pool[2]]
+    work.settle(strangers, strangers)
+    work.tracker.in_work[0] = None  # of a batch that is not tracked
+    work.settle(work.pool[:2])
+    assert work.sent() == []
+    assert work.tracker.ignored == 2 * len(strangers) + 2
+
+
+def test_a_kept_tuple_is_acked_for_its_own_batch() -> None:
+    """By its id, which the pool has set; also while a batch of the same size is in work."""
+    work = Work(2)
+    kept = MAKE(ranged(4, base=500), (), 3)
+    work.settle([work.pool[0], kept])
+    work.settle([work.pool[1]])
+    assert work.sent() == [("ack", {100: key_of(0), 503: key_of(3), 101: key_of(1)})]
+    work.settle([kept])
+    assert work.sent() == []
+
+
+def test_a_tuple_of_several_roots_acks_each_of_them_and_one_without_none() -> None:
+    """As it is below several anchors."""
+    work = Work(3)
+    work.batch.root_base = None
+    work.batch.roots = memoryview(struct.pack("<3Q", *((SPOUT << COUNTER_BITS) | root for root in (7, 9, 8))))
+    work.batch.root_rows = memoryview(struct.pack("<3q", 0, 0, 2))
+    work.settle([work.pool[0], work.pool[1]])
+    assert work.sent() == [("ack", {7: key_of(0), 9: key_of(0)})]
+    work.settle([], [work.pool[2]])
+    assert work.sent() == [("fail", [8])]
+
+
+def test_batches_may_be_settled_unseen() -> None:
+    """One that cannot be read fails, one that comes after the end is acked."""
+    work = Work(2)
+    work.tracker.fail_whole(ranged(2, base=300))
+    work.tracker.ack_whole(ranged(3, base=400))
+    assert work.tracker.waiting == 5
+    assert work.sent() == [("range", (400, 3)), ("fail", [300, 301])]

@@ -1,0 +1,86 @@
+"""Which ids are in flight, and that each is given out once."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from heron.instance.root_book import RootBook
+
+
+def book_of(*batches: list[object]) -> tuple[RootBook, list[int]]:
+    """A book, and the first counter of each batch; the clock counts its readings."""
+    clock = itertools.count(100)
+    book = RootBook(lambda: next(clock))
+    return book, [book.open(ids) for ids in batches]
+
+
+def test_roots_are_dense_and_begin_somewhere_else_in_each_life() -> None:
+    """A stale ack of an earlier life of the task must not meet a root of this one."""
+    _, (first, second, third) = book_of(["a", "b"], ["c"], ["d"])
+    assert (second - first, third - second) == (2, 1)
+    _, (other,) = book_of(["a"])
+    assert other != first
+    assert 0 <= first < 1 << 47
+
+
+def test_ids_come_in_the_order_of_the_counters_with_the_time_of_their_flush() -> None:
+    """Across batches, as a range or as a list."""
+    book, (base, _) = book_of(["a", "b"], ["c", "d"])
+    assert book.settle([base + 3, base, base + 2]) == [(["d"], 101), (["a"], 100), (["c"], 101)]
+    assert book.in_flight == 1
+    assert book.settle(range(base, base + 9)) == [(["b"], 100)]
+    assert book.in_flight == 0
+
+
+def test_a_batch_settled_whole_is_one_entry() -> None:
+    """The usual case."""
+    book, (base, _) = book_of(["a", "b", "c"], ["d"])
+    assert book.settle(range(base, base + 3)) == [(["a", "b", "c"], 100)]
+    assert book.in_flight == 1
+
+
+@pytest.mark.parametrize("doubled", [lambda base: range(base, base + 3), lambda base: [base, base + 2, base]])
+def test_what_is_settled_or_unknown_is_left_out(doubled: object) -> None:
+    """Stale and doubled news are harmless."""
+    book, (base,) = book_of(["a", "b", "c"])
+    counters = doubled(base)  # type: ignore[operator]
+    first = [tup_id for ids, _ in book.settle(counters) for tup_id in ids]
+    assert len(first) == len(set(counters))
+    assert [ids for ids, _ in book.settle(counters) if ids] == []
+    assert book.settle([base - 1, base + 3, 5]) == []
+    assert book.settle(range(base + 3, base + 6)) == []
+    assert book.in_flight == 3 - len(first)
+
+
+def test_all_that_is_left_may_be_given_up_at_once() -> None:
+    """When the stream manager is a new one; ids that cannot be hashed, or are None twice, are ids too."""
+    unhashable: list[object] = [["a"], {}, ["a"]]
+    book, (base,) = book_of(list(unhashable))
+    book.settle([base + 1])
+    assert book.settle_all() == [["a"], ["a"]]
+    assert book.in_flight == 0
+    assert book.settle(range(base, base + 3)) == []
+    assert book.settle_all() == []
+
+
+def test_settling_in_any_order_gives_each_id_once() -> None:
+    """Against a plain dictionary."""
+    chance = random.Random(3)
+    book = RootBook(lambda: 0.0)
+    waiting: dict[int, int] = {}
+    for number in range(300):
+        size = chance.choice([1, 2, 50])
+        base = book.open([number * 100 + offset for offset in range(size)])
+        waiting |= {base + offset: number * 100 + offset for offset in range(size)}
+        first = chance.choice(list(waiting))
+        counters = (
+            range(first, first + chance.randrange(1, 40))
+            if chance.random() < 0.5
+            else chance.sample(list(waiting), min(len(waiting), chance.randrange(1, 40)))
+        )
+        expected = [waiting.pop(counter) for counter in counters if counter in waiting]
+        assert [tup_id for ids, _ in book.settle(counters) for tup_id in ids] == expected
+        assert book.in_flight == len(waiting)

@@ -1,0 +1,154 @@
+"""The generated emits of tracked streams: a refused emit leaves nothing behind, and rows, ids and anchors stay even."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from heron.api.definition import StreamDefinition
+from heron.api.tuple import Tuple
+from heron.errors import EmitError
+from heron.instance.anchors import UNANCHORED
+from heron.instance.data_queue import DataOut, Sleeper
+from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.in_batch import InBatch
+from heron.instance.out_stream import KeyedEdge, StreamOrigin, StreamRoutes
+from heron.instance.root_book import RootBook
+from heron.instance.splitters import KeyMemo, KeySplitter
+from heron.instance.tracked_stream import AnchoredStream, RootStream
+from heron.ipc.frame import SegmentKind, parse_segment
+from heron.ipc.tracking_arrays import parse_new_roots
+from heron.ipc.wakeup import Wakeup
+
+MAKE = Tuple.source("c", "s", 1)
+
+
+def keyed() -> StreamRoutes:
+    splitter = KeySplitter(KeyMemo((8, 9), 1024, single=True))
+    return StreamRoutes(splitters=(splitter,), keyed=(KeyedEdge((0,), splitter.memo, splitter.picks),))  # type: ignore[arg-type]  # filled by generated code
+
+
+def origin_of() -> StreamOrigin:
+    return StreamOrigin(3, 0, 1, 1000, 100_000, 1_000_000)
+
+
+def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
+    emitter = BoltEmitter(origin_of(), DataOut(Wakeup(), Sleeper(), 1_000_000))
+    batch = InBatch(3, 9, 5)
+    batch.root_base = 100
+    stream = AnchoredStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, [batch])
+    emitter.set_streams([stream])
+    return emitter, stream
+
+
+def rooted(routes: StreamRoutes) -> tuple[SpoutEmitter, RootStream, DataOut]:
+    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    emitter = SpoutEmitter(origin_of(), out)
+    book = RootBook(lambda: 0.0)
+    stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, book)
+    emitter.set_streams([stream])
+    return emitter, stream, out
+
+
+EMITS: list[Callable[[BoltEmitter], Callable[..., object]]] = [
+    lambda emitter: emitter.emit,
+    lambda emitter: emitter.specialised(),  # type: ignore[list-item,return-value]  # it has a default stream
+]
+
+
+@pytest.mark.parametrize("emit_of", EMITS)
+@pytest.mark.parametrize("make", [list, tuple, set, iter])
+def test_anchors_may_be_any_iterable(
+    emit_of: Callable[[BoltEmitter], Callable[..., object]], make: Callable[[list[Tuple]], object]
+) -> None:
+    """One, none and several; an iterator is not used up by being looked at."""
+    emitter, stream = anchored(StreamRoutes((2,)))
+    emit = emit_of(emitter)
+    one, two = MAKE(None, (), 1), MAKE(None, (), 2)
+    emit(["a"])
+    for anchors in ([one], [], [one, two]):
+        emit(["b"], anchors=make(anchors))
+    assert len(stream.rows) == 4
+    stream.anchors.resolve(stream.in_work[0])
+    _, irregular = stream.anchors.take()
+    assert {row: sorted(place for _, place in places) for row, places in irregular.items()} == {1: [1], 3: [1, 2]}
+
+
+@pytest.mark.parametrize("emit_of", EMITS)
+@pytest.mark.parametrize("anchors", [MAKE(None, (), 1), "tup", ["tup"], 5, [None], [MAKE(), 3]])
+@pytest.mark.parametrize("routes", [lambda: StreamRoutes((2,)), keyed])
+def test_an_emit_with_wrong_anchors_is_refused_and_leaves_nothing(
+    emit_of: Callable[[BoltEmitter], Callable[..., object]], anchors: object, routes: Callable[[], StreamRoutes]
+) -> None:
+    """Else the rows behind it would hang on others' anchors."""
+    emitter, stream = anchored(routes())
+    emit = emit_of(emitter)
+    with pytest.raises(EmitError, match="anchors"):
+        emit(["a"], anchors=anchors)
+    assert not stream.rows
+    assert not stream.anchors.parents
+    emit(["b"], anchors=[MAKE(None, (), 4)])
+    assert len(stream.rows) == len(stream.anchors.parents) == 1
+    assert stream.flush()
+
+
+@pytest.mark.parametrize("emit_of", EMITS)
+def test_a_row_that_is_refused_for_its_values_leaves_no_anchor(
+    emit_of: Callable[[BoltEmitter], Callable[..., object]],
+) -> None:
+    """Wrong number of values, and a key that nothing can be grouped by."""
+    emitter, stream = anchored(keyed())
+    emit = emit_of(emitter)
+    for values in ([1, 2], [[object()]]):
+        with pytest.raises(EmitError):
+            emit(values, anchors=[MAKE(None, (), 4)])
+    assert not stream.rows
+    assert not stream.anchors.parents
+    emit(["b"])
+    assert stream.anchors.parents == [UNANCHORED]
+
+
+def test_ids_of_a_spout_may_be_anything() -> None:
+    """Also what cannot be hashed; without an id a row is no root, with None in between the others are."""
+    emitter, stream, out = rooted(StreamRoutes((2,)))
+    emit = emitter.specialised()
+    assert emit is not None
+    for tup_id in (["a list"], None, {"a": "dict"}, 0):
+        emit(["v"], tup_id)
+    emitter.flush()
+    assert stream.book.in_flight == 3
+    assert stream.book.settle_all() == [["a list"], {"a": "dict"}, 0]
+    emit(["v"])
+    emitter.flush()
+    assert stream.book.in_flight == 0
+    kinds = [
+        [parse_segment(data, 0).kind for data in item[0]] for item in out.items if isinstance(item, tuple)
+    ]
+    assert kinds == [[SegmentKind.ROOTS, SegmentKind.TUPLES], [SegmentKind.TUPLES]]
+
+
+def test_a_spouts_refused_emit_leaves_no_id() -> None:
+    """Else every later root would be told the id of another."""
+    emitter, stream, _ = rooted(keyed())
+    for values in ([1, 2], [[object()]]):
+        with pytest.raises(EmitError):
+            emitter.emit(values, "refused")
+    emitter.emit(["v"], "good")
+    emitter.flush()
+    assert stream.book.settle_all() == ["good"]
+
+
+def test_a_root_that_cannot_travel_fails_behind_its_insertion() -> None:
+    """The others of its batch go on."""
+    emitter, _, out = rooted(StreamRoutes((2,)))
+    for value in ("a", lambda: None, "b"):
+        emitter.emit([value], "id")
+    emitter.flush()
+    (item,) = out.items
+    assert isinstance(item, tuple)
+    heads = [(data, parse_segment(data, 0)) for data in item[0]]
+    assert heads[0][1].kind == SegmentKind.ROOTS
+    assert heads[-1][1].kind == SegmentKind.FAIL
+    assert [head.rows for _, head in heads] == [3, 1, 1, 1]
+    assert (parse_new_roots(*heads[0]).xors != 0).all()

@@ -1,0 +1,429 @@
+"""Spout and bolt on their task threads at least once; the test plays their stream manager."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from heron.api.bolt import Bolt
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.api.spout import Spout
+from heron.api.tuple import Tuple
+from heron.clock import monotonic_s
+from heron.instance.bolt_runner import BoltRunner
+from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.data_queue import RootsSettled, SessionOpened
+from heron.instance.gateway import Gateway
+from heron.instance.in_batch import tracked_batch
+from heron.instance.runner import Runner
+from heron.instance.spout_runner import SpoutRunner
+from heron.instance.task import Task
+from heron.ipc.envelope import Envelope
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    Encoding,
+    FrameKind,
+    Marker,
+    OptionTag,
+    SegmentHead,
+    SegmentKind,
+    frame_header,
+    marker_segment,
+    option,
+    parse_segment,
+    segment,
+)
+from heron.ipc.tracking_arrays import parse_ack, parse_fail
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import Signals
+from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+from heron.stmgr.ack_desk import AckDesk
+
+SPOUT, BOLT, SINK = 1, 2, 3
+DEADLINE_S = 20.0
+
+Decide = Callable[[object], str]
+"""What becomes of a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
+
+
+class Around(Signals):
+    """What is around a task: called once a round, it plays the rest of the topology, and stops the task when done."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._rest.play()
+
+
+class Rest:
+    """The rest of the topology: reads what the task sends, settles it as `decide` says, and tells the task."""
+
+    def __init__(self, component: str, decide: Decide, until: Callable[[Rest], bool], **config: object) -> None:
+        one = (StreamDefinition("default", ("v",)),)
+        kinds = ComponentKind
+
+        def hears(name: str) -> tuple[InputDefinition, ...]:
+            return (InputDefinition(name, "default", GroupingDefinition(GroupingKind.ALL)),)
+
+        topology = TopologyDefinition(
+            "t",
+            (
+                ComponentDefinition("spout", kinds.SPOUT, "m:S", 1, one),
+                ComponentDefinition("bolt", kinds.BOLT, "m:B", 1, one, hears("spout")),
+                ComponentDefinition("sink", kinds.BOLT, "m:K", 1, (), hears("bolt")),
+            ),
+            {"topology.reliability.mode": "ATLEAST_ONCE", **config},
+        )
+        tasks = tuple(TaskPlan(task, name, 0, 1) for task, name in ((1, "spout"), (2, "bolt"), (3, "sink")))
+        plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
+        task_id = SPOUT if component == "spout" else BOLT
+        spec = InstanceSpec("t", "t-1", 1, task_id, component, 0, 0, "/run", "/log", "/package")
+        self.gateway = Gateway(spec, EngineSettings())
+        self.task = Task(spec, EngineSettings(), self.gateway, plan)
+        self.decide, self.until = decide, until
+        self.desk = AckDesk()
+        self.downstream = BoltTracker(self)
+        self.most_in_flight = 0
+        self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"
+        self._deadline_s = monotonic_s() + DEADLINE_S
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        """`heron.instance.bolt_tracker.AckOut`, for what comes behind the task."""
+        for data in segments:
+            self.desk.take(data, 0, parse_segment(data, 0).destinations[0], 0.0)
+
+    def play(self) -> bool:
+        """One round; whether the task is to stop."""
+        assert monotonic_s() < self._deadline_s, self.events
+        out = self.gateway.data_out
+        while out.acks:
+            for data in out.acks.popleft():
+                self._read(data)
+        while out.items:
+            item = out.items.popleft()
+            if not isinstance(item, Envelope):
+                out.sent(item[1])
+                for data in item[0]:
+                    self._read(data)
+        self.most_in_flight = max(self.most_in_flight, self.desk.in_flight())
+        self.downstream.flush()
+        for segments in self.desk.take_settled().values():
+            frame = frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)
+            self.gateway.data_in.put(RootsSettled(frame))
+        return self.until(self)
+
+    def run(self, runner: type[SpoutRunner] | type[BoltRunner], component: type) -> Runner:
+        """Runs the task until it is to stop."""
+        made = runner(self.task, Around(self), component)
+        made.run(ended=False)
+        return made
+
+    def put(self, *segments: bytes) -> None:
+        """Sends the task a frame."""
+        frame = b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+        self.gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
+
+    def _read(self, data: bytes) -> None:
+        head = parse_segment(data, 0)
+        if head.kind == SegmentKind.MARKER:
+            self.events.append("END")
+        elif head.kind == SegmentKind.TUPLES:
+            self._take_tuples(data, head)
+        elif head.destinations == (SPOUT,) and self.task.spec.task_id == BOLT:
+            ack = head.kind == SegmentKind.ACK
+            found = parse_ack(data, head) if ack else None
+            if found is None:
+                self.events.append(("failed", *parse_fail(data, head).tolist()))
+            elif found.roots is None:
+                self.events.append(("acked", *range(found.base, found.base + head.rows)))
+            else:
+                self.events.append(("acked", *found.roots.tolist()))
+        else:
+            self.desk.take(data, 0, head.destinations[0], 0.0)
+
+    def _take_tuples(self, data: bytes, head: SegmentHead) -> None:
+        values = pickle.loads(data[head.payload_start : head.end])[0]
+        self.events += values
+        batch = tracked_batch(head, head.destinations[0])
+        if batch is None:
+            return
+        tuples = [Tuple(batch, (value,), place) for place, value in enumerate(values)]
+        ways = [self.decide(value) for value in values]
+        self.downstream.settle(
+            [tup for tup, way in zip(tuples, ways, strict=True) if way == "ack"],
+            [tup for tup, way in zip(tuples, ways, strict=True) if way == "fail"],
+            [],
+        )
+
+
+class ListSpout(Spout):
+    """Emits what `todo` says and ends at once; writes down what it is told, and emits again what failed."""
+
+    outputs = ("v",)
+    count = 5
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
+        self.todo = list(range(self.count))
+        self.told: list[tuple[str, object]] = []
+
+    def next_tuple(self) -> None:
+        if self.todo:
+            number = self.todo.pop(0)
+            self.emit([number], tup_id=[number])  # an id that cannot be hashed
+        else:
+            self.end()
+
+    def ack(self, tup_id: object) -> None:
+        self.told.append(("ack", tup_id))
+
+    def fail(self, tup_id: object) -> None:
+        self.told.append(("fail", tup_id))
+        self.todo += tup_id  # type: ignore[operator]  # as emitted
+
+
+def first_time(how: str, *values: object) -> Decide:
+    """These values fail, or are kept, when they come for the first time; everything else is acked."""
+    left = list(values)
+
+    def decide(value: object) -> str:
+        if value in left:
+            left.remove(value)
+            return how
+        return "ack"
+
+    return decide
+
+
+def sent_end(rest: Rest) -> bool:
+    return "END" in rest.events
+
+
+def spout_of(rest: Rest, component: type[ListSpout] = ListSpout) -> ListSpout:
+    runner = rest.run(SpoutRunner, component)
+    assert isinstance(runner.component, ListSpout)
+    return runner.component
+
+
+def test_with_one_root_pending_each_waits_for_the_one_before() -> None:
+    """`topology.max.spout.pending: 1`, the narrowest that there is."""
+    rest = Rest("spout", first_time("fail", 2), sent_end, **{"topology.max.spout.pending": 1})
+    spout = spout_of(rest)
+    assert rest.most_in_flight == 1
+    assert rest.events == [0, 1, 2, 3, 4, 2, "END"]
+    assert spout.told == [("ack", [0]), ("ack", [1]), ("fail", [2]), ("ack", [3]), ("ack", [4]), ("ack", [2])]
+    assert (rest.task.metrics.acked, rest.task.metrics.failed_by) == (5, {"failed": 1})
+
+
+def test_the_end_comes_behind_the_last_tree() -> None:
+    """`end` is called with everything in flight; replays stay legal until all of it is complete."""
+    rest = Rest("spout", first_time("fail", 1, 4, 4), sent_end)
+    spout = spout_of(rest)
+    assert rest.events[:5] == [0, 1, 2, 3, 4]
+    assert rest.events[-1] == "END"
+    assert sorted(map(str, rest.events[5:-1])) == ["1", "4", "4"]
+    assert [each for each in spout.told if each[0] == "fail"] == [("fail", [1]), ("fail", [4]), ("fail", [4])]
+    assert rest.task.metrics.complete_latency.value().counts != ()
+
+
+class FailingSpout(ListSpout):
+    """Its call fails after something is to be emitted again."""
+
+    broken = False
+
+    def next_tuple(self) -> None:
+        if self.told and not self.broken and self.told[-1][0] == "fail":
+            self.broken = True
+            raise ValueError
+        super().next_tuple()
+
+
+def test_a_call_that_fails_is_not_one_that_emits_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ending spout is asked again: its replay was still to come."""
+    rest = Rest("spout", first_time("fail", 4), sent_end)
+    spout_of(rest, FailingSpout)
+    assert rest.events == [0, 1, 2, 3, 4, 4, "END"]
+    assert "it is called again" in capsys.readouterr().err
+
+
+def test_a_new_stream_manager_knows_of_no_root() -> None:
+    """All in flight fails at once, and what the old one would have said of it means nothing."""
+    rest = Rest("spout", first_time("keep", *range(5)), sent_end)
+
+    def until(rest: Rest) -> bool:
+        if len(rest.events) == 5 and rest.desk.in_flight() == 5:
+            rest.desk.forget(SPOUT)
+            rest.gateway.data_in.put(SessionOpened(ended=False))
+        return sent_end(rest)
+
+    rest.until = until
+    spout = spout_of(rest)
+    assert spout.told[:5] == [("fail", [number]) for number in range(5)]
+    assert sorted(spout.told[5:]) == [("ack", [number]) for number in range(5)]
+    assert rest.task.metrics.failed_by == {"lost": 5}
+
+
+def tracked(base: int, *values: object, **changes: object) -> bytes:
+    """A batch of the spout whose rows are its roots from `base` on."""
+    options = option(OptionTag.BATCH_KEY, (base + 7).to_bytes(8, "little"))
+    options += option(OptionTag.ROOT_BASE, ((SPOUT << 48) | base).to_bytes(8, "little"))
+    fields: dict[str, object] = {
+        "kind": SegmentKind.TUPLES,
+        "encoding": Encoding.PICKLE,
+        "stream": 0,
+        "plan_version": 1,
+        "source_task": SPOUT,
+        "incarnation": 0,
+        "rows": len(values),
+        "options": options,
+    }
+    return segment((BOLT,), pickle.dumps([list(values)], 5), **(fields | changes))  # type: ignore[arg-type]  # fields
+
+
+def end() -> bytes:
+    return marker_segment((BOLT,), Marker.END, 0, plan_version=1, source_task=SPOUT, incarnation=0)
+
+
+def settled(rest: Rest, how: str = "acked") -> list[int]:
+    """The roots that the bolt has acked or failed so far."""
+    found = [each[1:] for each in rest.events if isinstance(each, tuple) and each[0] == how]
+    return sorted(root for roots in found for root in roots)
+
+
+class HandsOver(Bolt):
+    """Keeps tuples; somebody else acks them, when nothing more comes."""
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
+        self.kept: list[Tuple] = []
+
+    def process(self, tup: Tuple) -> None:
+        self.kept.append(tup)
+
+
+def test_acks_of_another_thread_leave_without_further_input() -> None:
+    """Through the thread-safe collector, after the last batch."""
+    rest = Rest("bolt", first_time("ack"), lambda rest: settled(rest) == [10, 11, 12])
+    rest.put(tracked(10, "a", "b", "c"))
+    runner = BoltRunner(rest.task, Around(rest), HandsOver)
+    play, collector = rest.play, rest.task.queued
+
+    def play_and_ack() -> bool:
+        bolt = runner.component
+        while isinstance(bolt, HandsOver) and bolt.kept and rest.gateway.data_in.queued_bytes() == 0:
+            collector.ack(bolt.kept.pop())
+        return play()
+
+    rest.play = play_and_ack  # type: ignore[method-assign]
+    runner.run(ended=False)
+    assert settled(rest, "failed") == []
+
+
+class Raises(Bolt):
+    """Acks, then fails on some."""
+
+    def process(self, tup: Tuple) -> None:
+        self.ack(tup)
+        if tup.values[0] == "bad":
+            raise ValueError(tup.values)
+
+
+def test_an_exception_fails_its_tuple_and_the_others_are_acked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Even after an ack in the same call."""
+    rest = Rest("bolt", first_time("ack"), lambda rest: len(settled(rest)) == 2)
+    rest.put(tracked(10, "a", "bad", "c"))
+    rest.run(BoltRunner, Raises)
+    assert (settled(rest), settled(rest, "failed")) == ([10, 12], [11])
+    assert "this tuple is failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("bad", "failed"),
+    [
+        (tracked(20, "x", "y", "z")[:-3] + b"\xff\xff\xff", [20, 21, 22]),  # does not unpickle: its roots are known
+        (tracked(20, "x", options=option(OptionTag.BATCH_KEY, b"short")), []),  # its roots are not
+        (tracked(20), []),
+    ],
+)
+def test_a_batch_that_cannot_be_read_fails_as_far_as_it_is_known(
+    bad: bytes, failed: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the rest of the frame goes on."""
+    rest = Rest("bolt", first_time("ack"), lambda rest: 30 in settled(rest))
+    rest.put(tracked(10, "a"), bad, tracked(30, "b"))
+    rest.run(BoltRunner, Raises)
+    assert (settled(rest), settled(rest, "failed")) == ([10, 30], failed)
+    capsys.readouterr()
+
+
+class Results(Raises):
+    """Emits two results at the end, through an `emit` of its own."""
+
+    outputs = ("v",)
+
+    def emit(self, *arguments: object, **named: object) -> list[int] | None:
+        return super().emit(*arguments, **named)  # type: ignore[arg-type]  # as an author may wrap it
+
+    def finish(self) -> None:
+        self.emit(["first"])
+        self.emit(["second"])
+
+
+@pytest.mark.parametrize("component", [Results, type("Plain", (Results,), {"emit": Bolt.emit})])
+def test_what_finish_emits_comes_again_until_it_is_acked(component: type[Bolt]) -> None:
+    """The bolt keeps it, and its end waits for it."""
+    rest = Rest("bolt", first_time("fail", "first", "second", "second"), sent_end)
+    rest.put(tracked(10, "a"), end())
+    rest.run(BoltRunner, component)
+    assert [each for each in rest.events if isinstance(each, str)] == [
+        *("first", "second", "first", "second", "second", "END")
+    ]
+    assert settled(rest) == [10]
+
+
+def test_what_finish_emits_comes_again_for_a_new_stream_manager() -> None:
+    """Whatever was in flight through the old one."""
+    rest = Rest("bolt", first_time("keep", "first", "second"), sent_end)
+    rest.put(end())
+
+    def until(rest: Rest) -> bool:
+        if rest.events == ["first", "second"]:
+            rest.desk.forget(BOLT)
+            rest.gateway.data_in.put(SessionOpened(ended=False))
+        return sent_end(rest)
+
+    rest.until = until
+    rest.run(BoltRunner, Results)
+    assert rest.events == ["first", "second", "first", "second", "END"]
+
+
+def test_a_bolt_that_has_finished_acks_what_comes_again() -> None:
+    """A spout that was restarted before its end was known has all of it done already: it must be able to end again.
+
+    Also while the results wait for their acks: `process` is never called after `finish`.
+    """
+    rest = Rest("bolt", first_time("ack"), lambda rest: settled(rest) == [10, 50, 51, 60])
+    rest.put(tracked(10, "a"), end())
+    rest.put(tracked(50, "again", "bad"))
+
+    def until(rest: Rest) -> bool:
+        if sent_end(rest) and len(settled(rest)) == 3:
+            rest.put(tracked(60, "later"))
+        return settled(rest) == [10, 50, 51, 60]
+
+    rest.until = until
+    rest.run(BoltRunner, Results)
+    assert rest.task.metrics.executed == {("spout", "default"): 1}
