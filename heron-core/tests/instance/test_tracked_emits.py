@@ -122,9 +122,7 @@ def test_ids_of_a_spout_may_be_anything() -> None:
     emit(["v"])
     emitter.flush()
     assert stream.book.in_flight == 0
-    kinds = [
-        [parse_segment(data, 0).kind for data in item[0]] for item in out.items if isinstance(item, tuple)
-    ]
+    kinds = [[parse_segment(data, 0).kind for data in item[0]] for item in out.items if isinstance(item, tuple)]
     assert kinds == [[SegmentKind.ROOTS, SegmentKind.TUPLES], [SegmentKind.TUPLES]]
 
 

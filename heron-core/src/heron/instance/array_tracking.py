@@ -62,7 +62,7 @@ class ArrayTracking:
         bad = np.array(sorted(flush.bad), dtype=np.int64)
         # Keys that nobody will ever ack: the acks of what they hang on overtake data, and so the fails below.
         flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
-        evened = []
+        evened: list[bytes] = []
         for rooted in regular:
             places = np.array(rooted.places, dtype=np.int64)
             hung = places >= 0
@@ -210,7 +210,8 @@ def _even_roots(parents: list[tuple[InBatch, int]]) -> U64:
         return np.empty(0, dtype=np.uint64)
     roots = [_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]
     found, times = np.unique(np.concatenate(roots), return_counts=True)
-    return found[times % 2 == 0]
+    even: U64 = found[times % 2 == 0]
+    return even
 
 
 def _arrays_of(batch: InBatch) -> _BatchArrays:
