@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import pytest
 
@@ -26,10 +27,11 @@ from heron.instance.batch_codec import decode_columns
 from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.in_batch import UNTRACKED, tracked_batch
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.instance.root_settler import RootSettler
 from heron.instance.stream_routes import routes_of
+from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.tuple_pool import TuplePool
@@ -225,9 +227,7 @@ class SpoutTask(EmittingTask):
         super().__init__(net, task_id)
         self.book = RootBook(lambda: net.now_s)
         self.emitter = SpoutEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(
-            net.streams(task_id, lambda n, each, routes, origin: RootStream(n, each, routes, origin, self.book))
-        )
+        self.emitter.set_streams(net.streams(task_id, partial(_rooted, self.book)))
         self._emit = self.emitter.specialised()
         self.settler = RootSettler(self.book, TaskMetrics(), lambda _doing, error, _id: net.errors.append(error))
         self.settler.on_ack = lambda name: net.outcomes.append(("ack", name))
@@ -253,9 +253,7 @@ class BoltTask(EmittingTask):
         self.kept: list[Tuple] = []
         self.tracker = BoltTracker(self.lane)
         self.emitter = BoltEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(
-            net.streams(task_id, lambda n, each, routes, origin: AnchoredStream(n, each, routes, origin, self.tracker))
-        )
+        self.emitter.set_streams(net.streams(task_id, partial(_anchored, self.tracker)))
         self._emit = self.emitter.specialised()
         self._to_send: dict[Copy, str] = {}
         self._pools: dict[tuple[int, int], TuplePool] = {}
@@ -353,7 +351,7 @@ class Net:
         """Small batches, so that there are many kinds of them."""
         return StreamOrigin(task_id, 0, 1, *self._limits)
 
-    def streams(self, task_id: int, make: Callable[..., OutStream]) -> list[OutStream]:
+    def streams(self, task_id: int, make: StreamMaker) -> list[OutStream]:
         """The output streams of a task."""
         outputs = self.index.plan.topology.component(self.index.tasks[task_id].component).outputs
         origin = self.origin(task_id)
@@ -405,6 +403,18 @@ class Net:
             self.spouts[task_id].settler.take(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments))
         assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
         assert self.desk.in_flight() == len(self.model.live)
+
+
+def _rooted(
+    book: RootBook, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+) -> OutStream:
+    return RootStream(number, definition, routes, origin, book)
+
+
+def _anchored(
+    tracker: BoltTracker, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+) -> OutStream:
+    return AnchoredStream(number, definition, routes, origin, tracker)
 
 
 def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:

@@ -10,6 +10,7 @@ from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
 from heron.instance.anchors import UNANCHORED
+from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.in_batch import InBatch
@@ -34,10 +35,12 @@ def origin_of() -> StreamOrigin:
 
 
 def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
-    emitter = BoltEmitter(origin_of(), DataOut(Wakeup(), Sleeper(), 1_000_000))
-    batch = InBatch(3, 9, 5)
+    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    emitter, tracker = BoltEmitter(origin_of(), out), BoltTracker(out)
+    batch = tracker.in_work[0] = InBatch(3, 9, 5)
     batch.root_base = 100
-    stream = AnchoredStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, [batch])
+    stream = AnchoredStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, tracker)
+    stream.limit[0] = stream.full_limit
     emitter.set_streams([stream])
     return emitter, stream
 
@@ -47,6 +50,7 @@ def rooted(routes: StreamRoutes) -> tuple[SpoutEmitter, RootStream, DataOut]:
     emitter = SpoutEmitter(origin_of(), out)
     book = RootBook(lambda: 0.0)
     stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, book)
+    stream.limit[0] = stream.full_limit
     emitter.set_streams([stream])
     return emitter, stream, out
 
@@ -70,7 +74,7 @@ def test_anchors_may_be_any_iterable(
     for anchors in ([one], [], [one, two]):
         emit(["b"], anchors=make(anchors))
     assert len(stream.rows) == 4
-    stream.anchors.resolve(stream.in_work[0])
+    stream.anchors.resolve(stream.tracker.in_work[0])
     _, irregular = stream.anchors.take()
     assert {row: sorted(place for _, place in places) for row, places in irregular.items()} == {1: [1], 3: [1, 2]}
 

@@ -192,7 +192,8 @@ class ListSpout(Spout):
 
     def fail(self, tup_id: object) -> None:
         self.told.append(("fail", tup_id))
-        self.todo += tup_id  # type: ignore[operator]  # as emitted
+        assert isinstance(tup_id, list)
+        self.todo += tup_id
 
 
 def first_time(how: str, *values: object) -> Decide:

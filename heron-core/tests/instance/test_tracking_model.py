@@ -36,7 +36,7 @@ class Story:
         self.joins = chance.choice([0.0, 0.0, 0.5])
         self.anonymous = chance.choice([0.0, 0.0, 0.2])
 
-    def step(self) -> None:  # noqa: C901  # one branch per thing that may happen
+    def step(self) -> None:  # one branch per thing that may happen
         """One thing happens."""
         chance, net = self.chance, self.net
         spout, bolt = chance.choice([*net.spouts.values()]), chance.choice([*net.bolts.values()])
@@ -44,16 +44,10 @@ class Story:
             ["emit", "flush", "data", "work", "kept", "acks", "time", "lost"], [30, 8, 40, 30, 8, 40, 2, 0.3]
         )[0]
         if what == "emit":
-            anonymous = chance.random() < self.anonymous
-            for _ in range(chance.choice([1, 3, 25])):
-                self.emit_root(spout, anonymous=anonymous != (chance.random() < self.anonymous / 10))
-            if anonymous:
-                spout.emitter.flush()
+            self.emit_roots(spout)
         elif what == "flush":
-            if chance.random() < 0.5:
-                spout.emitter.flush()
-            else:
-                bolt.flush()
+            spout.emitter.flush()
+            bolt.flush()
         elif what == "data":
             net.carry_data(chance.choice(net.tasks), lose=chance.random() < self.odd / 10)
         elif what == "work" and bolt.inbox:
@@ -66,6 +60,14 @@ class Story:
             net.pass_time(chance.uniform(0, net.TIMEOUT_S / 3))
         elif what == "lost":
             net.lose_all()
+
+    def emit_roots(self, spout: SpoutTask) -> None:
+        """A few, or many; some batches are of tuples that nobody waits for, some are mixed."""
+        anonymous = self.chance.random() < self.anonymous
+        for _ in range(self.chance.choice([1, 3, 25])):
+            self.emit_root(spout, anonymous=anonymous != (self.chance.random() < self.anonymous / 10))
+        if anonymous:
+            spout.emitter.flush()
 
     def emit_root(self, spout: SpoutTask, *, anonymous: bool = False) -> None:
         """A root, or now and then a tuple that nobody waits for."""

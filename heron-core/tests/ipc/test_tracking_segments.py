@@ -125,4 +125,4 @@ def test_a_garbled_segment_is_refused(name: str) -> None:
     """As a protocol error, which ends the session, and not as whatever the arrays would raise."""
     segment, head = read(garbled()[name])
     with pytest.raises(RemoteProtocolError):
-        PARSERS[SegmentKind(head.kind)](segment, head)  # type: ignore[operator]  # all take these two
+        PARSERS[SegmentKind(head.kind)](segment, head)

@@ -11,8 +11,15 @@ from heron.api.definition import ComponentDefinition, ComponentKind, StreamDefin
 from heron.errors import RemoteProtocolError
 from heron.ipc.edge_key import edge_keys
 from heron.ipc.frame import FRAME_HEADER_BYTES, SegmentKind, parse_segment, segment_routes
-from heron.ipc.tracking import COUNTER_BITS, LISTED, Outcome, ack_range, new_roots_derived, parse_settled
-from heron.ipc.tracking import tracking_segment
+from heron.ipc.tracking import (
+    COUNTER_BITS,
+    LISTED,
+    Outcome,
+    ack_range,
+    new_roots_derived,
+    parse_settled,
+    tracking_segment,
+)
 from heron.ipc.tracking_arrays import acks, fails
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.stmgr.ack_desk import AckDesk

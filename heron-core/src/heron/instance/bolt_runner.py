@@ -271,6 +271,7 @@ class BoltRunner(Runner):
         metrics.failed += len(emitter.failed)
         if self._tracker is not None:
             self._tracker.settle(emitter.acked, emitter.failed, self._pool)
+            metrics.ignored_acks = self._tracker.ignored
         emitter.acked.clear()
         emitter.failed.clear()
 

@@ -16,6 +16,7 @@ from heron.ipc.metric_names import (
     EXECUTE_LATENCY,
     FAIL_COUNT,
     FAILED_BY,
+    IGNORED_ACK_COUNT,
 )
 from heron.spi.metricsink import Histogram, Metric, MetricKind
 
@@ -71,6 +72,7 @@ class TaskMetrics:
         self.executed: dict[tuple[str, str], int] = {}
         self.acked = 0
         self.failed = 0
+        self.ignored_acks = 0
         self.failed_by: dict[str, int] = {}
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
@@ -111,6 +113,8 @@ class TaskMetrics:
         ]
         metrics.append(Metric(ACK_COUNT, counter, "tuples", self.acked))
         metrics.append(Metric(FAIL_COUNT, counter, "tuples", self.failed))
+        if self.ignored_acks:
+            metrics.append(Metric(IGNORED_ACK_COUNT, counter, "tuples", self.ignored_acks))
         if self.executed:
             metrics.append(Metric(EXECUTE_LATENCY, MetricKind.HISTOGRAM, "s", self.execute_latency.value()))
         if self.acked and not self.executed:

@@ -14,6 +14,7 @@ __all__ = [
     "EXECUTE_LATENCY",
     "FAILED_BY",
     "FAIL_COUNT",
+    "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "OUTLET_BYTES",
     "OUT_QUEUE_BYTES",
@@ -24,6 +25,7 @@ EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whate
 EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source
 ACK_COUNT = "ack-count"  # counter, tuples; bolt: ack calls; spout: ack() calls it was given
 FAIL_COUNT = "fail-count"  # counter, tuples; bolt: fail calls and exceptions in process; spout: fail() calls
+IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: doubled, of ticks, of what nobody waits for
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
