@@ -79,7 +79,7 @@ def test_what_was_on_its_way_when_a_connection_broke_is_counted_as_lost(site: Si
     relay.swallows = True
     sent_bytes = here.bytes_to_peers
     spout.send(site.tuples([3], b"x" * 9000))  # nearly the whole window
-    wait_until(lambda: here.bytes_to_peers > sent_bytes)
+    wait_until(lambda: here.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 9000)
     relay.swallows = False
     cut_and_reconnect(relay)
     spout.send(site.tuples([3], b"y" * 9000))
@@ -99,7 +99,7 @@ def test_what_a_break_has_lost_fails_the_roots_in_flight(site: Site, relay: Rela
     relay.swallows = True
     sent_bytes = site.stmgrs[1].host.counters.bytes_to_peers
     spout.send(site.tuples([3], b"x"))
-    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes)
+    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
     assert settled(spout) == []
     relay.swallows = False
     relay.cut()
@@ -138,7 +138,7 @@ def test_what_a_peer_never_confirmed_counts_as_lost_when_it_is_replaced(site: Si
     relay.swallows = True
     sent_bytes = here.bytes_to_peers
     spout.send(site.tuples([3], b"x"))
-    wait_until(lambda: here.bytes_to_peers > sent_bytes)
+    wait_until(lambda: here.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
     site.stmgrs[2].close()
     cut_and_reconnect(relay)
     assert here.broken_links == 0
@@ -171,7 +171,7 @@ def test_end_markers_come_again_after_a_break(site: Site, relay: Relay) -> None:
     relay.swallows = True
     sent_bytes = site.stmgrs[1].host.counters.bytes_to_peers
     spout.send(site.end_marker([3, 4]))
-    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes)
+    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
     relay.swallows = False
     relay.cut()
     assert [parse_segment(data, 0).kind for data in bolt.segments()] == [SegmentKind.MARKER]

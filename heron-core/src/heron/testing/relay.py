@@ -25,6 +25,8 @@ class Relay:
         self.swallows = False
         self.accepted = 0
         """Connections so far: who reconnects has noticed that a former one broke."""
+        self.swallowed_bytes = 0
+        """What was lost so far, in both directions."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
@@ -75,7 +77,9 @@ class Relay:
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK_BYTES):
-                if not self.swallows:
+                if self.swallows:
+                    self.swallowed_bytes += len(data)
+                else:
                     sink.sendall(data)
         _shut(sink)
 
