@@ -58,7 +58,8 @@ class Records:
     def last_note_s(self, component: str, tasks: int) -> float:
         """Up to when all tasks of a component have noted something; 0 before each of them has."""
         counts = self.counts(component)
-        return min(task.times_s[-1] for task in counts) if len(counts) == tasks else 0.0
+        all_noted = len(counts) == tasks and all(task.times_s for task in counts)  # a file comes first
+        return min(task.times_s[-1] for task in counts) if all_noted else 0.0
 
     def last_words(self, component: str) -> list[object]:
         """What the tasks of a component concluded."""
