@@ -106,3 +106,16 @@ def test_each_default_passes_its_own_check(key: object) -> None:
     if default is not None and name != "topology.acking":
         checked = check_config({name: default}, "default")[name]
         assert checked == (list(default) if isinstance(default, tuple) else default)
+
+
+def test_dropped_tuples_of_a_tree_need_its_timeout() -> None:
+    """Nobody says which roots a dropped batch belonged to: without timeouts their trees would never be over."""
+    given: dict[str, object] = {
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        "topology.droptuples.upon.backpressure": True,
+        "topology.enable.message.timeouts": False,
+    }
+    with pytest.raises(ConfigError, match=r"droptuples.upon.backpressure .* needs topology.enable.message.timeouts"):
+        check_config(given, "here")
+    assert check_config(given | {"topology.enable.message.timeouts": True}, "here")
+    assert check_config(given | {"topology.reliability.mode": "ATMOST_ONCE"}, "here")

@@ -26,6 +26,7 @@ from heron.ipc.frame import (
     segment_routes,
 )
 from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.outlet import Watermarks
 from heron.stmgr.peer_outlets import next_segments
 from heron.stmgr.router import Router
 
@@ -75,9 +76,10 @@ class Model:
         draw = self.draw
         self.window_bytes = draw.choice([150, 400, 1500])
         high_bytes = draw.choice([200, 800])
+        self.hard_bytes = draw.choice([1, 2]) * high_bytes
         self.containers = draw.randint(1, 4)
         self.routers = [
-            Router(AckRoutes(frozenset(), monotonic_s), high_bytes=high_bytes, low_bytes=high_bytes // 2)
+            Router(AckRoutes(frozenset(), monotonic_s), Watermarks(high_bytes // 2, high_bytes, self.hard_bytes))
             for _ in range(self.containers)
         ]
         self.high_bytes = high_bytes
@@ -227,7 +229,7 @@ def largest_frame(model: Model) -> int:
 
 @pytest.mark.parametrize("seed", range(32))
 def test_everything_arrives_in_order_within_bounded_memory(seed: int) -> None:
-    """No run gets stuck, nothing is lost or overtaken, no outlet holds more than its watermark and the windows."""
+    """No run gets stuck, nothing is lost or overtaken, no outlet holds more than its limit and the windows."""
     model = Model(seed)
     model.run()
     for task in model.tasks.values():
@@ -235,7 +237,7 @@ def test_everything_arrives_in_order_within_bounded_memory(seed: int) -> None:
         for task_id, numbers in task.sent.items():
             assert model.tasks[task_id].received[task.task_id] == numbers
     producers = len(model.tasks) + model.containers
-    bound = model.high_bytes + producers * max(model.window_bytes, largest_frame(model))
+    bound = model.hard_bytes + producers * max(model.window_bytes, largest_frame(model))
     assert model.most_bytes <= bound
     for router in model.routers:
         assert not router.culprits()
@@ -250,7 +252,7 @@ def test_the_model_meets_back_pressure() -> None:
     for seed in range(8):
         model = Model(seed)
         model.run()
-        jammed += model.most_bytes > model.high_bytes
+        jammed += model.most_bytes > model.hard_bytes
     assert jammed >= 6
 
 

@@ -13,8 +13,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from heron.clock import SystemClock
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.held_back import HeldBack
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
@@ -46,6 +48,7 @@ class Gateway:
         self._wakeup = Wakeup()
         self.data_in = DataIn(self._wakeup, settings.link_window_bytes)
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, settings.out_queue_bytes)
+        self.held_back = HeldBack(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
         self._session: Session | None = None
         self._channel: Channel | None = None
@@ -105,6 +108,7 @@ class Gateway:
             Path(spec.run_dir), spec.container_id, spec.task_id, spec.incarnation, next(self._attempts)
         )
         self._session = None
+        self.held_back.begin()
         channel = self._channel = self._sockets.channel_bound(self._endpoint)
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
@@ -152,11 +156,13 @@ class Gateway:
             raise RemoteProtocolError(msg)
         welcome = envelope.instance_welcome
         self._session = Session(welcome.session, welcome.window_bytes, self.data_in)
+        self.held_back.begin(welcome.culprits)
         self.data_in.put(SessionOpened(welcome.ended))
 
     def _handle(self, envelope: Envelope) -> None:
         handlers: dict[str, Callable[[Envelope], None]] = {
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
+            "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
         }
         handler = handlers.get(body_of(envelope))
@@ -167,6 +173,10 @@ class Gateway:
             handler(envelope)
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
+
+    def _pressure_changed(self, envelope: Envelope) -> None:
+        self.held_back.change(envelope.pressure.task_id, on=envelope.pressure.on)
+        self.data_in.sleeper.wake()
 
     def _end_linger(self) -> None:
         self._linger = None

@@ -57,7 +57,7 @@ class SpoutRunner(Runner):
     def work(self) -> None:
         """`Runner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
-        if self.ended or self.task.paused:
+        if self.ended or self.task.paused or self.task.gateway.held_back.culprits:
             self.emitter.flush()
             data_in.wait(_RESTING_WAIT_S)
         elif not data_out.has_room():

@@ -12,7 +12,7 @@ from pathlib import Path
 from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.api.config import merged_config, setting
 from heron.api.custom_grouping import ICustomGrouping
-from heron.api.definition import ComponentDefinition, InputDefinition, StreamDefinition
+from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.gateway import Gateway
@@ -25,7 +25,7 @@ from heron.instance.user_component import UserPackage
 from heron.instance.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES
+from heron.ipc.metric_names import HELD_BACK, IN_QUEUE_BYTES, OUT_QUEUE_BYTES
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
@@ -142,6 +142,8 @@ class Task:
         metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
         metrics.append(Metric(IN_QUEUE_BYTES, gauge, "bytes", self.gateway.data_in.queued_bytes()))
         metrics.append(Metric(OUT_QUEUE_BYTES, gauge, "bytes", self.gateway.data_out.queued_bytes))
+        if self.definition.kind is ComponentKind.SPOUT:
+            metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.held_back.total_s()))
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]

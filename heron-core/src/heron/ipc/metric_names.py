@@ -8,12 +8,14 @@ __all__ = [
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
     "CPU_SECONDS",
+    "DROPPED_TUPLES",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
     "EXECUTE_COUNT",
     "EXECUTE_LATENCY",
     "FAILED_BY",
     "FAIL_COUNT",
+    "HELD_BACK",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "OUTLET_BYTES",
@@ -33,6 +35,8 @@ IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
+DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
+HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes

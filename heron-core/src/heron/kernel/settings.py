@@ -42,6 +42,18 @@ class EngineSettings:
     low_watermark_bytes: int = _int(
         "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "back pressure is lifted below, per destination"
     )
+    hard_limit_bytes: int = _int(
+        "heron.stmgr.hard.limit.bytes", 16 * _MIB, "bytes", 4096, "above it bolts are held back too, per destination"
+    )
+    backpressure_spouts: str = field(
+        default="feeders",
+        metadata={
+            "key": "heron.stmgr.backpressure.spouts",
+            "unit": "",
+            "low": None,
+            "meaning": "feeders or all: which spouts are held back on account of a slow task",
+        },
+    )
     out_queue_bytes: int = _int(
         "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
     )
@@ -110,9 +122,14 @@ class EngineSettings:
                 f"heron.stmgr.high.watermark.bytes, {settings.high_watermark_bytes} bytes; lower it"
             )
             raise ConfigError(msg)
-        if settings.on_failure not in ("restart", "stop"):
-            msg = f"engine.topology.on.failure: {settings.on_failure!r} is neither 'restart' nor 'stop'"
+        if settings.hard_limit_bytes < settings.high_watermark_bytes:
+            msg = (
+                f"engine.heron.stmgr.hard.limit.bytes: {settings.hard_limit_bytes} bytes is below "
+                f"heron.stmgr.high.watermark.bytes, {settings.high_watermark_bytes} bytes; raise it"
+            )
             raise ConfigError(msg)
+        _one_of("topology.on.failure", settings.on_failure, "restart", "stop")
+        _one_of("heron.stmgr.backpressure.spouts", settings.backpressure_spouts, "feeders", "all")
         return settings
 
     def to_keys(self) -> dict[str, object]:
@@ -126,6 +143,12 @@ def setting_docs() -> tuple[tuple[str, str, str, str], ...]:
         (each.metadata["key"], str(each.default), each.metadata["unit"], each.metadata["meaning"])
         for each in fields(EngineSettings)
     )
+
+
+def _one_of(key: str, value: str, *choices: str) -> None:
+    if value not in choices:
+        msg = f"engine.{key}: {value!r} is neither {' nor '.join(map(repr, choices))}"
+        raise ConfigError(msg)
 
 
 def _checked(key: str, value: object, kind: type, low: object, unit: str) -> object:
