@@ -162,3 +162,26 @@ def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
     ratios = {"atmost.vs_null", "atleast.vs_null", "acked_vs_unacked", "atleast.link_bytes_per_tuple"}
     assert all(document["ratios"][f"wordcount.tuple.{name}"] > 0 for name in ratios)
     assert {"heron", "null engine"} <= {row["subject"] for row in document["rows"]}
+
+
+_MECHANISMS = """
+import zmq
+from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.socket import SocketContext
+
+sockets, keys = SocketContext(), new_keys()
+hub = open_guarded_hub(sockets, "127.0.0.1", keys.listening_to(Speaker.MEMBER))
+peer = sockets.client_of(hub.endpoint, b"c1-0-1", keys=keys.connecting_as(Speaker.MEMBER))
+print(hub.raw.getsockopt(zmq.MECHANISM), peer.raw.getsockopt(zmq.MECHANISM))
+sockets.close()
+"""
+
+
+@pytest.mark.parametrize(("folders", "mechanism"), [([], 2), ([ROOT / "bench" / "plain_links"], 0)])
+def test_what_encryption_is_compared_with_has_none(folders: list[Path], mechanism: int) -> None:
+    """The ratio would be 1 for ever, and say nothing."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    words = [sys.executable, "-c", _MECHANISMS, "heron.stmgr.main"]
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.split() == [str(mechanism)] * 2

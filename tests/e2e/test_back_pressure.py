@@ -6,6 +6,7 @@ import json
 import statistics
 from typing import TYPE_CHECKING
 
+import msgspec
 import psutil
 import pytest
 
@@ -66,13 +67,9 @@ def largest_of(run: HeronRun, *roles: str) -> dict[str, int]:
 
 def only(rows: dict[int, list[list[object]]]) -> tuple[int, dict[int, int], list[float]]:
     """What the only task of a component of straggler.py wrote: the sum, tuples by bucket, when it was slow."""
-    ((total, buckets, slow_s),) = rows.values()
-    assert isinstance(total, int)
-    return (
-        total,
-        {int(str(bucket)): int(str(count)) for bucket, count in map(tuple, buckets)},
-        [float(str(each)) for each in slow_s],
-    )
+    (row,) = rows.values()
+    total, buckets, slow_s = msgspec.convert(row, tuple[int, list[tuple[int, int]], list[float]])
+    return total, dict(buckets), slow_s
 
 
 @pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=pytest.mark.soak)])

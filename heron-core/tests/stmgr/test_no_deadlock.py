@@ -189,12 +189,9 @@ class Model:
                 yield task.weight, lambda task=task: self._consume(task)  # type: ignore[misc]
             if task.out and task.window.allows(len(task.out[0]) - FRAME_HEADER_BYTES):
                 yield 10, lambda task=task: self._send(task)  # type: ignore[misc]
-        for pair, news in self.news.items():
-            if news:
-                yield 5, lambda pair=pair: self._hear(pair)  # type: ignore[misc]
-        for pair, link in self.links.items():
-            if link:
-                yield 10, lambda pair=pair: self._cross(pair)  # type: ignore[misc]
+        for queues, step in ((self.news, self._hear), (self.links, self._cross)):
+            for pair in (pair for pair, queue in queues.items() if queue):
+                yield 10, lambda step=step, pair=pair: step(pair)  # type: ignore[misc]
         for container in range(self.containers):
             if self._pumpable(container):
                 yield 10, lambda container=container: self._pump(container)  # type: ignore[misc]
