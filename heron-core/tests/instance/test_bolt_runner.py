@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,9 @@ def end(source: int) -> bytes:
 class Bench:
     """A bolt task without sockets: what comes in is put into its queue, what goes out is read from the other."""
 
-    def __init__(self, bolt: type[Bolt], config: dict[str, object] | None = None) -> None:
+    def __init__(
+        self, bolt: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
+    ) -> None:
         both = tuple(InputDefinition("spout", name, GroupingDefinition(GroupingKind.ALL)) for name in ("default", "b"))
         streams = (StreamDefinition("default", ("batch", "number")), StreamDefinition("b", ()))
         outputs = (StreamDefinition("default", ("value",)),)
@@ -102,7 +105,7 @@ class Bench:
         )
         plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
         spec = InstanceSpec("t", "t-1", 1, BOLT, "bolt", 0, 0, "/run", "/log", "/package")
-        settings = EngineSettings()
+        settings = settings or EngineSettings()
         self.gateway = Gateway(spec, settings)
         self.task = Task(spec, settings, self.gateway, plan)
         self.runner = BoltRunner(self.task, WhenIdle(self.gateway), bolt)
@@ -179,6 +182,37 @@ def test_objects_are_used_again_when_nobody_keeps_them(acks: bool) -> None:
     bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(lambda _number: False), "acks": acks})
     bolt = with_batches(Bench(bolt_class))
     assert len(bolt.objects) == 2 * 40
+
+
+class Passing(Bolt):
+    """Emits and acks all that it gets."""
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup.values[0]], anchors=[tup])
+        self.ack(tup)
+
+
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
+def test_100_000_tuples_cause_no_collection_and_leave_no_cycle(
+    collected: Callable[..., AbstractContextManager[list[int]]], mode: str
+) -> None:
+    """Whatever is made for a batch is gone with it."""
+    batch = tuples([(number, number) for number in range(1000)])
+
+    def work() -> Bench:
+        bench = Bench(Passing, {"topology.reliability.mode": mode}, EngineSettings(out_queue_bytes=1 << 30))
+        for _ in range(100):
+            bench.put(batch)
+        bench.run()
+        assert bench.task.metrics.executed_total() == 100_000
+        return bench
+
+    work()  # loads what is loaded at the first use
+    with collected() as generations:
+        bench = work()
+        assert generations == []
+        assert gc.collect() < 100
+        assert bench is not None  # alive until here: its own cycles are not counted
 
 
 class FailingKeeping(Keeping):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from heron.api.definition import ComponentKind
 from heron.clock import monotonic_s
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.data_queue import PlanReceived, ReportSeen, SessionOpened
+from heron.instance.garbage import collect_less, freeze_start_up
 from heron.instance.gateway import Gateway
 from heron.instance.runner import ComponentStartError, ComponentStoppedError, Runner
 from heron.instance.spout_runner import SpoutRunner
@@ -34,6 +34,7 @@ _WAIT_S = 0.1
 def main(signals: Signals) -> int:
     """Runs one task until SIGTERM."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    collect_less()
     spec = read_spec(Path(sys.argv[1]), InstanceSpec)
     configure(
         Path(spec.log_dir) / f"{spec.component}-{spec.task_id}.log",
@@ -60,8 +61,8 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     runner: Runner | None = None
     try:
         runner = _runner(task, signals)
-        gc.collect()
-        gc.freeze()  # what start-up made stays; collections need not look at it again
+        freeze_start_up()
+        task.pauses.watch()
         runner.run(ended)
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)

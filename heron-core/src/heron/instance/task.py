@@ -15,6 +15,7 @@ from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import ComponentDefinition, InputDefinition, StreamDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
+from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.stream_routes import routes_of
@@ -51,6 +52,7 @@ class Task:
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.metrics = TaskMetrics()
+        self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = lambda what, error: self.errors.report(what, error, "its last value stands")
         self.queued_target = QueuedTarget()
@@ -142,6 +144,7 @@ class Task:
         metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
         metrics.append(Metric(IN_QUEUE_BYTES, gauge, "bytes", self.gateway.data_in.queued_bytes()))
         metrics.append(Metric(OUT_QUEUE_BYTES, gauge, "bytes", self.gateway.data_out.queued_bytes))
+        metrics.extend(self.pauses.metrics())
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]

@@ -14,6 +14,8 @@ __all__ = [
     "EXECUTE_LATENCY",
     "FAILED_BY",
     "FAIL_COUNT",
+    "GC_COLLECTION_COUNT",
+    "GC_COLLECTION_TIME",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "OUTLET_BYTES",
@@ -34,6 +36,8 @@ OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the 
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
+GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
+GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple
