@@ -33,6 +33,7 @@ from heron.instance.in_batch import UNTRACKED, tracked_batch
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.instance.root_settler import RootSettler
+from heron.instance.session import settled_of
 from heron.instance.stream_routes import routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics
@@ -403,7 +404,7 @@ class Net:
     def _tell(self) -> None:
         """What was settled is told to the spouts; it must be what the model says."""
         for task_id, segments in self.desk.take_settled().items():
-            self.spouts[task_id].settler.take(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments))
+            self.spouts[task_id].settler.take(settled_of(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)))
         assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
         assert self.desk.in_flight() == len(self.model.live)
 

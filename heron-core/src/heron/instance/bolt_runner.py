@@ -94,7 +94,7 @@ class BoltRunner(Runner):
     def handle(self, command: Command) -> None:
         """`Runner.handle`."""
         if isinstance(command, RootsSettled):
-            self._afterwards.take(command.frame)
+            self._afterwards.take(command)
         elif isinstance(command, SessionOpened):
             self._afterwards.lose_all()
         super().handle(command)

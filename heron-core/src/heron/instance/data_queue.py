@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heron.ipc.control_pb2 import Envelope
+from heron.ipc.tracking import Outcome
 from heron.ipc.wakeup import Wakeup
 from heron.planner.physical_plan import PhysicalPlan
 
@@ -42,9 +43,9 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class RootsSettled:
-    """What became of roots of this task: a frame of SETTLED segments."""
+    """What became of roots of this task, and their counters, in the order of completion."""
 
-    frame: bytes
+    news: tuple[tuple[Outcome, range | list[int]], ...]
 
 
 Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled

@@ -6,11 +6,36 @@ from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled
 from heron.ipc.credit import CreditWindow
 from heron.ipc.envelope import Envelope, control_frame
-from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_credit, parse_frame_header
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    FrameKind,
+    SegmentKind,
+    credit_body,
+    frame_header,
+    parse_credit,
+    parse_frame_header,
+    parse_segment,
+    segment_routes,
+)
 from heron.ipc.lane import ReceiveLane, SendLane
 from heron.ipc.socket import Channel
+from heron.ipc.tracking import parse_settled
 
-__all__ = ["Session"]
+__all__ = ["Session", "settled_of"]
+
+
+def settled_of(frame: bytes) -> RootsSettled:
+    """What an ACK frame says. Read here, as whatever is wrong with it is an error of the session.
+
+    Raises:
+        RemoteProtocolError: when it is garbled.
+    """
+    heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
+    for head in heads:
+        if head.kind != SegmentKind.SETTLED:
+            msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
+            raise RemoteProtocolError(msg)
+    return RootsSettled(tuple(parse_settled(frame, head) for head in heads))
 
 
 class Session:
@@ -49,7 +74,7 @@ class Session:
             raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         if kind == FrameKind.ACK:
-            data_in.put(RootsSettled(frame))  # stands outside the credit of data
+            data_in.put(settled_of(frame))  # stands outside the credit of data
         else:
             data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None
