@@ -200,7 +200,8 @@ def test_100_000_tuples_cause_no_collection_and_leave_no_cycle(
     batch = tuples([(number, number) for number in range(1000)])
 
     def work() -> Bench:
-        bench = Bench(Passing, {"topology.reliability.mode": mode}, EngineSettings(out_queue_bytes=1 << 30))
+        all_fits = EngineSettings(out_queue_bytes=1 << 30, queue_least_bytes=1 << 30)
+        bench = Bench(Passing, {"topology.reliability.mode": mode}, all_fits)
         for _ in range(100):
             bench.put(batch)
         bench.run()

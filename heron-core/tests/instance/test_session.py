@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled, Sleeper
+from heron.instance.queue_capacity import QueueCapacity
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
@@ -57,7 +58,7 @@ def wire(tmp_path: Path) -> Iterator[Wire]:
 
 
 def queue_in() -> DataIn:
-    return DataIn(Wakeup(), 1000)
+    return DataIn(Wakeup(), QueueCapacity(1000, 1000, 0.1))
 
 
 def data(session: int, sequence: int, size: int = 100) -> bytes:
@@ -120,7 +121,7 @@ def test_a_new_session_is_not_credited_for_the_one_before(wire: Wire) -> None:
 
 def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> None:
     """A report of an end is the last thing said, behind all data."""
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     session = Session(4, 100, data_in)
     for _ in range(3):
@@ -142,7 +143,7 @@ def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> No
 
 def test_what_was_not_sent_goes_in_the_next_session(wire: Wire) -> None:
     """With a new window and new numbers."""
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     first = Session(4, 100, data_in)
     for _ in range(2):

@@ -81,8 +81,8 @@ class BoltRunner(Runner):
             return
         item = data_in.get()
         if isinstance(item, bytes):
-            self._process_frame(item)
-            data_in.consume(len(item) - FRAME_HEADER_BYTES)
+            largest_bytes = self._process_frame(item)
+            data_in.consume(len(item) - FRAME_HEADER_BYTES, largest_bytes)
         elif item is not None:
             self.handle(item)
         else:
@@ -119,12 +119,16 @@ class BoltRunner(Runner):
         target = self.task.queued_target
         target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
 
-    def _process_frame(self, frame: bytes) -> None:
+    def _process_frame(self, frame: bytes) -> int:
+        """Takes all segments; the size of the largest."""
+        largest_bytes = 0
         try:
-            for start, _, _ in segment_routes(frame):
+            for start, segment_end, _ in segment_routes(frame):
                 self._take_segment(frame, parse_segment(frame, start))
+                largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
             self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of it is lost")
+        return largest_bytes
 
     def _take_segment(self, frame: bytes, head: SegmentHead) -> None:
         try:

@@ -80,10 +80,8 @@ class Session:
         return None
 
     def send_credit(self, channel: Channel, data_in: DataIn) -> None:
-        """Releases what the task thread has consumed of this session's frames, if it is news."""
-        consumed = data_in.consumed_bytes
-        data_in.reported_bytes = consumed
-        released = max(0, consumed - self._received_before)
+        """Releases what the task thread has consumed of this session's frames, as far as there is room for more."""
+        released = data_in.released_bytes() - self._received_before
         if released > self._reported:
             self._reported = released
             channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
@@ -94,7 +92,7 @@ class Session:
         while data_out.acks:
             acks = data_out.acks.popleft()
             channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *acks)))
-        items = data_out.items
+        items, limit = data_out.items, data_out.limit
         while items:
             item = items[0]
             if isinstance(item, Envelope):
@@ -102,10 +100,13 @@ class Session:
                 channel.send(control_frame(item, self._session))
                 continue
             segments, size_bytes = item
-            if not self._window.allows(size_bytes):
+            if not self._window.allows(size_bytes) or (limit is not None and not limit.allows()):
+                data_out.held = True
                 break
             items.popleft()
             self._window.spend(size_bytes)
+            if limit is not None:
+                limit.spend(size_bytes)
             channel.send(b"".join((self._outgoing.header(FrameKind.DATA), *segments)))
             data_out.sent(size_bytes)
             sent = True

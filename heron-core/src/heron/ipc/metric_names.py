@@ -18,8 +18,11 @@ __all__ = [
     "GC_COLLECTION_TIME",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
+    "IN_QUEUE_CAPACITY",
     "OUTLET_BYTES",
+    "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
+    "OUT_QUEUE_CAPACITY",
     "RESIDENT_BYTES",
 ]
 
@@ -31,6 +34,9 @@ IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: doubled, of ti
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
+IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; how much may wait, see heron.instance.queue_capacity
+OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
+OUTPUT_HELD = "output-held-s"  # counter, s; how long data has waited for topology.component.output.bps
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task

@@ -45,6 +45,12 @@ class EngineSettings:
     out_queue_bytes: int = _int(
         "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
     )
+    queue_target_s: float = _float(
+        "heron.instance.queue.target.s", 0.1, "s", 0.001, "a queue of an instance holds what leaves it in so long"
+    )
+    queue_least_bytes: int = _int(
+        "heron.instance.queue.least.bytes", 64 * _KIB, "bytes", 1024, "but at least so much, and two batches"
+    )
     network_host: str = field(
         default="127.0.0.1",
         metadata={
