@@ -48,15 +48,6 @@ def _tasks(rows: list[list[object]]) -> list[int]:
     return sorted({int(str(row[1])) for row in rows})
 
 
-@pytest.mark.parametrize("bps", ["0", "-2", "1.5"])
-def test_a_limit_that_makes_no_sense_is_refused(sandbox: Sandbox, bps: str) -> None:
-    """Nothing a second would be a topology that stands still without a word."""
-    run = sandbox.run("recovering.py", "--set", f"topology.component.output.bps={bps}")
-    assert run.process.returncode == 2
-    assert f"topology.component.output.bps: {bps} " in run.stderr, run.spoken
-    assert "bytes/s" in run.stderr
-
-
 def test_the_queue_of_a_slow_task_shrinks_and_grows_again(sandbox: Sandbox) -> None:
     """200 KB a second is 20 KB in the target time: it holds the least, not the window; later it is quick at once."""
     run = sandbox.start(

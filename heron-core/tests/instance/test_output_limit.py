@@ -36,7 +36,7 @@ def send(limit: OutputLimit, clock: HeldClock, size_bytes: int) -> float:
 
 @given(st.floats(1.0, 1e9), st.lists(st.integers(1, 10**7), min_size=1, max_size=50))
 def test_frames_without_a_pause_leave_at_the_pace(bytes_per_s: float, sizes: list[int]) -> None:
-    """Each frame waits until those before it are paid for; the first waits for nothing, none more than 1 ms too long."""
+    """Each frame waits until those before it are paid for; the first for nothing, none 1 ms too long."""
     clock = HeldClock()
     limit = OutputLimit(bytes_per_s, clock)
     assert send(limit, clock, sizes[0]) == 0

@@ -77,6 +77,7 @@ class BoltRunner(Runner):
         """`Runner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
         if not data_out.has_room():
+            self._flush_before_waiting()
             data_out.wait_for_room(_WAIT_S)
             return
         item = data_in.get()
@@ -229,6 +230,12 @@ class BoltRunner(Runner):
                 data_in.wait(_FLUSH_EVERY_S - since_s)
         else:
             data_in.wait(min(_WAIT_S, max(0.0, self._next_tick_s - now_s)))
+
+    def _flush_before_waiting(self) -> None:
+        """Output that must wait, for minutes perhaps, must not keep acks that are due: they would time out."""
+        self._settle_acks()
+        if self._tracker is not None and self._tracker.waiting:
+            self._flush(monotonic_s())
 
     def _flush(self, now_s: float) -> None:
         """Sends what was emitted, and right behind it the acks that depend on it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
@@ -139,6 +140,9 @@ def _checked(key: str, value: object, kind: type, low: object, unit: str) -> obj
         value = float(value)
     if type(value) is not kind:
         msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give a {kind.__name__} in {unit}"
+        raise ConfigError(msg)
+    if isinstance(value, float) and not math.isfinite(value):
+        msg = f"engine.{key}: {value} {unit} is no finite number; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(low, int | float) and isinstance(value, int | float) and value < low:
         msg = f"engine.{key}: {value} {unit} is below the least value, {low} {unit}"
