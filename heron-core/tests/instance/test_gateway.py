@@ -231,9 +231,9 @@ def test_metrics_leave_without_a_session(site: Site) -> None:
 def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None:
     """Acks, credit and whatever comes in pass meanwhile; the data follows when the time has come, by itself."""
     data_in, data_out = site.gateway.data_in, site.gateway.data_out
-    data_out.throttle(OutputLimit(1000.0))
-    channel = site.session(1)
     started_s = monotonic_s()
+    data_out.throttle(OutputLimit(1000.0))  # empty at first: it must make the 500 bytes of the first frame
+    channel = site.session(1)
     for letter in (b"a", b"b"):
         data_out.put([letter * 500])
     data_out.put_acks([b"acks"])
@@ -241,14 +241,11 @@ def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None
     until(lambda: data_in.queued_bytes() == 50)
     assert isinstance(data_in.get(), bytes)
     data_in.consume(50)
-    kinds: list[int] = []
-    while len(kinds) < 4:
-        frame = receive(channel)
-        kinds.append(parse_frame_header(frame)[0])
-        last = frame[FRAME_HEADER_BYTES:]
+    frames = [receive(channel) for _ in range(4)]
+    kinds = [parse_frame_header(frame)[0] for frame in frames]
     assert sorted(kinds) == [FrameKind.DATA, FrameKind.DATA, FrameKind.CREDIT, FrameKind.ACK]
     assert kinds[-1] == FrameKind.DATA
-    assert last == b"b" * 500
+    assert frames[-1][FRAME_HEADER_BYTES:] == b"b" * 500
     assert monotonic_s() - started_s >= 0.49
     assert data_out.limit is not None
     assert data_out.limit.held_s() > 0.2

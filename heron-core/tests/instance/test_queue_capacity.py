@@ -117,11 +117,14 @@ class Link:
         self.most_waiting = max(self.most_waiting, self.data_in.queued_bytes())
 
     def work(self, pace: float) -> None:
-        """The task is done with one batch; the gateway has a round."""
+        """The task is done with one batch; the gateway has a round if it is woken."""
         size = self.queue.popleft()
         self.now_s += size / pace
+        self.wakeup.asleep = True
         self.data_in.consume(size, size)
-        self.round()
+        if not self.wakeup.asleep:
+            self.wakeup.drain()
+            self.round()
 
     def round(self) -> None:
         """The end of a round of the gateway."""
