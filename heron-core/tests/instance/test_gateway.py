@@ -231,9 +231,9 @@ def test_metrics_leave_without_a_session(site: Site) -> None:
 def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None:
     """Acks, credit and whatever comes in pass meanwhile; the data follows when the time has come, by itself."""
     data_in, data_out = site.gateway.data_in, site.gateway.data_out
+    channel = site.session(1)
     started_s = monotonic_s()
     data_out.throttle(OutputLimit(1000.0))  # empty at first: it must make the 500 bytes of the first frame
-    channel = site.session(1)
     for letter in (b"a", b"b"):
         data_out.put([letter * 500])
     data_out.put_acks([b"acks"])
