@@ -24,15 +24,15 @@ then waits 10 ms for a collection, and 23 ms at 100,000. So 50,000: room for wha
 _GENERATIONS = 3
 
 
+def freeze_start_up() -> None:
+    """What start-up made stays, the author's `initialize` included: collections need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
 def collect_less() -> None:
     """Called before the author's file is loaded, which makes many objects that stay."""
     gc.set_threshold(*THRESHOLDS)
-
-
-def freeze_start_up() -> None:
-    """What start-up made stays: collections need not look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 class GarbagePauses:

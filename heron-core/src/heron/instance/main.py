@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 
 from heron.api.definition import ComponentKind
@@ -61,15 +62,18 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     runner: Runner | None = None
     try:
         runner = _runner(task, signals)
-        freeze_start_up()
-        task.pauses.watch()
-        runner.run(ended)
+        runner.run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)
         task.report_failure(str(error))
         _wait_until_seen(gateway, signals)
         return EXIT_USER_INIT
     return 0
+
+
+def _begin(task: Task) -> None:
+    freeze_start_up()
+    task.pauses.watch()
 
 
 def _runner(task: Task, signals: Signals) -> Runner:
