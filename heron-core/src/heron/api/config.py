@@ -183,8 +183,11 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
     if number is None or not math.isfinite(number) or (isinstance(value, float) and number != value):
         msg = f"{place}: {value!r:.60} is not {key.type.value}; give one in {key.unit}"
         raise ConfigError(msg)
+    if key.off is not None and number == key.off:
+        return json_value(number, place)
     if key.low is not None and number < key.low:
-        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}"
+        or_off = "" if key.off is None else f"; {key.off} switches it off"
+        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}{or_off}"
         raise ConfigError(msg)
     if key.high is not None and number > key.high:
         msg = f"{place}: {number} {key.unit} is above the greatest value, {key.high:g} {key.unit}"

@@ -73,7 +73,7 @@ class SpoutRunner(Runner):
     def handle(self, command: Command) -> None:
         """`Runner.handle`."""
         if isinstance(command, RootsSettled):
-            self._settler.take(command.frame)
+            self._settler.take(command)
         elif isinstance(command, SessionOpened):
             self._settler.lose_all()
         super().handle(command)

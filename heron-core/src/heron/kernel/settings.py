@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
@@ -56,6 +57,12 @@ class EngineSettings:
     )
     out_queue_bytes: int = _int(
         "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
+    )
+    queue_target_s: float = _float(
+        "heron.instance.queue.target.s", 0.1, "s", 0.001, "a queue of an instance holds what leaves it in so long"
+    )
+    queue_least_bytes: int = _int(
+        "heron.instance.queue.least.bytes", 64 * _KIB, "bytes", 1024, "but at least so much, and two batches"
     )
     network_host: str = field(
         default="127.0.0.1",
@@ -156,6 +163,9 @@ def _checked(key: str, value: object, kind: type, low: object, unit: str) -> obj
         value = float(value)
     if type(value) is not kind:
         msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give a {kind.__name__} in {unit}"
+        raise ConfigError(msg)
+    if isinstance(value, float) and not math.isfinite(value):
+        msg = f"engine.{key}: {value} {unit} is no finite number; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(low, int | float) and isinstance(value, int | float) and value < low:
         msg = f"engine.{key}: {value} {unit} is below the least value, {low} {unit}"
