@@ -28,7 +28,7 @@ def _float(key: str, default: float, unit: str, low: float, meaning: str) -> flo
 class EngineSettings:
     """The engine's settings, the same for every process of a topology; a profile's section ``engine``."""
 
-    batch_rows: int = _int("heron.instance.batch.rows", 1000, "tuples", 1, "an instance flushes at so many")
+    batch_rows: int = _int("heron.instance.batch.rows", 2500, "tuples", 1, "an instance flushes at so many")
     batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "batch size an instance aims at")
     linger_s: float = _float("heron.instance.linger.s", 0.01, "s", 0.0, "an emitted tuple waits no longer for company")
     tuple_max_bytes: int = _int(
