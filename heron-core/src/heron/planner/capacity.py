@@ -16,7 +16,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
 from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, InstancePlan, Resource
 from heron.planner.plan_draft import Member
-from heron.planner.resource_map import Limits, ResourceMap
+from heron.planner.resource_map import ResourceMap
 
 __all__ = ["LEAST_INSTANCE", "Capacity", "CapacityDefaults", "capacity_of"]
 
@@ -134,9 +134,9 @@ def _bounds(wanted: ResourceMap, defaults: CapacityDefaults, max_instances: int)
         ("cpu", "ram", "disk"),
         (wanted.cpu, wanted.ram_bytes, wanted.disk_bytes),
         defaults.instance.amounts(),
-        _amounts(wanted.container),
-        _amounts(wanted.hint),
-        _amounts(wanted.padding),
+        wanted.container.amounts(),
+        wanted.hint.amounts(),
+        wanted.padding.amounts(),
         defaults.padding.amounts(),
         strict=True,
     ):
@@ -171,10 +171,6 @@ def _limit(
     if hint is not None:
         return hint, f"topology.container.max.{name}.hint"
     return default * max_instances, f"{max_instances} times packing.instance_{name}"
-
-
-def _amounts(limits: Limits) -> tuple[float | None, float | None, float | None]:
-    return limits.cpu, limits.ram_bytes, limits.disk_bytes
 
 
 def _resource(amounts: Iterable[float]) -> Resource:

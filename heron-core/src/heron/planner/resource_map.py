@@ -45,6 +45,10 @@ class Limits:
     ram_bytes: int | None
     disk_bytes: int | None
 
+    def amounts(self) -> tuple[float | None, int | None, int | None]:
+        """Cores, bytes of memory, bytes of disk."""
+        return self.cpu, self.ram_bytes, self.disk_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
@@ -66,6 +70,14 @@ class ResourceMap:
     metricsmgr_ram_bytes: int | None
     padding_percentage: float | None
     max_instances: int | None
+
+    def limits(self) -> Limits:
+        """The most that a container may be: the size asked for, else the most allowed; None where neither is named."""
+        return Limits(
+            self.hint.cpu if self.container.cpu is None else self.container.cpu,
+            self.hint.ram_bytes if self.container.ram_bytes is None else self.container.ram_bytes,
+            self.hint.disk_bytes if self.container.disk_bytes is None else self.container.disk_bytes,
+        )
 
 
 def read_resource_map(definition: TopologyDefinition) -> ResourceMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -10,8 +11,8 @@ from rich.tree import Tree
 from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
+from heron.submit.plan_picture import Legend, container_pictures, counted, used_by_instances
 from heron.submit.prepare import Prepared
-from heron.submit.view import spoken_bytes
 
 __all__ = ["plan_document", "plan_tree"]
 
@@ -20,7 +21,7 @@ def plan_tree(prepared: Prepared, packing: str) -> Tree:
     """The plans as a tree: how data flows, what each container needs, where each task runs."""
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
-    _add_packing(tree.add(f"packing plan {prepared.plan.id} (by {packing})"), prepared.plan)
+    _add_packing(tree, packing, prepared)
     _add_physical(tree.add("physical plan"), prepared.plan)
     return tree
 
@@ -58,10 +59,12 @@ def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
         "packing": {
             "driver": packing,
             "id": prepared.plan.id,
+            "limits": dataclasses.asdict(prepared.limits),
             "containers": [
                 {
                     "id": each.container_id,
                     **_amounts(each.required),
+                    "used": _amounts(used_by_instances(each)),
                     "instances": [_task(one) for one in each.instances],
                 }
                 for each in prepared.plan.containers
@@ -79,7 +82,7 @@ def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
 def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
     for node in plan.nodes:
         component = node.component
-        tasks = "1 task" if component.parallelism == 1 else f"{component.parallelism} tasks"
+        tasks = counted(component.parallelism, "task")
         branch = tree.add(Text(f"{component.kind.value} {component.name}: {tasks}, {component.entry}"))
         for output in component.outputs:
             branch.add(Text(f"out {output.name}({', '.join(output.fields)})"))
@@ -88,11 +91,14 @@ def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
                 branch.add(Text(f"in {edge.source}:{edge.stream} by {_spoken(edge.grouping)}"))
 
 
-def _add_packing(tree: Tree, plan: PackingPlan) -> None:
-    for container in plan.containers:
-        branch = tree.add(Text(f"container {container.container_id}: {_needs(container.required)}"))
-        for one in container.instances:
-            branch.add(Text(f"{one.component}/{one.task_id}: {_needs(one.resource)}"))
+def _add_packing(tree: Tree, packing: str, prepared: Prepared) -> None:
+    plan = prepared.plan
+    instances = counted(sum(len(each.instances) for each in plan.containers), "instance")
+    containers = counted(len(plan.containers), "container")
+    branch = tree.add(f"packing plan {plan.id} (by {packing}): {instances} in {containers}")
+    for picture in container_pictures(plan, prepared.limits):
+        branch.add(picture)
+    branch.add(Legend())
 
 
 def _add_physical(tree: Tree, plan: PackingPlan) -> None:
@@ -104,10 +110,6 @@ def _add_physical(tree: Tree, plan: PackingPlan) -> None:
 
 def _spoken(grouping: GroupingDefinition) -> str:
     return f"{grouping.kind.value}({', '.join(grouping.fields)})" if grouping.fields else grouping.kind.value
-
-
-def _needs(need: Resource) -> str:
-    return f"{need.cpu:g} cpu, {spoken_bytes(need.ram_bytes)} memory, {spoken_bytes(need.disk_bytes)} disk"
 
 
 def _amounts(need: Resource) -> dict[str, float]:

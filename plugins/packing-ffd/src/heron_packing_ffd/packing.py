@@ -13,7 +13,7 @@ from heron.planner.fitting import Fitting
 from heron.planner.packing_plan import PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
-from heron.planner.resource_map import read_resource_map
+from heron.planner.resource_map import Limits, read_resource_map
 from heron.spi.capacity_options import read_capacity_options
 from heron.spi.packing import SPI_VERSION, Packing
 
@@ -58,6 +58,10 @@ class FirstFitDecreasingPacking(Packing):
         draft = PlanDraft(current)
         draft.shrink(change.after)
         return _filled(draft, capacity, change.additions(_decreasing(topology, capacity)))
+
+    def limits(self, topology: TopologyDefinition) -> Limits:
+        """As `Packing.limits`."""
+        return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())
 
 
 def _decreasing(topology: TopologyDefinition, capacity: Capacity) -> list[str]:

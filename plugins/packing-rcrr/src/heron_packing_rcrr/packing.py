@@ -12,7 +12,7 @@ from heron.planner.fitting import Fitting
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
-from heron.planner.resource_map import CONTAINERS, read_resource_map
+from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
 from heron.spi.capacity_options import read_capacity_options
 from heron.spi.packing import SPI_VERSION, Packing
 from heron_packing_rcrr.deal import fewest_containers, shortfall
@@ -73,6 +73,10 @@ class ResourceCompliantPacking(Packing):
         for component, index in additions:
             at = fitting.place(component, index, at) + 1
         return draft.plan(capacity.container)
+
+    def limits(self, topology: TopologyDefinition) -> Limits:
+        """As `Packing.limits`."""
+        return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())
 
 
 def _after_the_newest(draft: PlanDraft) -> int:
