@@ -166,6 +166,18 @@ class PackingContract(DriverContract):
             assert all(container.required.ram_bytes <= limit for container in plan.containers)
 
     @_PROPERTY
+    @given(topology=st.one_of(packable_topologies(), limited_topologies()))
+    def test_says_how_large_containers_may_be(self, packing: Packing, topology: TopologyDefinition) -> None:
+        """People see how full containers are; a limit that the plan does not hold would show them the wrong thing."""
+        try:
+            plan = packing.pack(topology)
+        except PackingError:
+            return
+        for container in plan.containers:
+            for amount, limit in zip(container.required.amounts(), packing.limits(topology).amounts(), strict=True):
+                assert limit is None or amount <= limit + CPU_ROUNDING
+
+    @_PROPERTY
     @given(topology=limited_topologies(), data=st.data())
     def test_keeps_every_container_within_its_limits(
         self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
