@@ -26,9 +26,8 @@ _CPU_FIRST: Final = "CPU_FIRST"
 class FirstFitDecreasingPacking(Packing):
     """Packs tightly: components by decreasing need, every instance into the first container with room.
 
-    Containers are opened as they are needed; ``topology.stmgrs`` is not used. Source: Heron's
-    ``FirstFitDecreasingPacking``; the bound on the number of containers, 11/9 of the fewest possible where one
-    resource decides, is D. S. Johnson's (1973).
+    Containers are opened as they are needed; ``topology.stmgrs`` is not used. Where one resource decides, they are at
+    most 11/9 of the fewest possible and 6/9 (G. Dósa, 2007). Source: Heron's ``FirstFitDecreasingPacking``.
     """
 
     spi_version: ClassVar[int] = SPI_VERSION
