@@ -157,17 +157,9 @@ def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, pro
 
 def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles: Path) -> None:
     """To see what it would do; the options of the profile's own packing are not for it."""
-    arguments = (
-        "plan",
-        str(words_file(CLASS)),
-        "--profile",
-        "here",
-        "--config-path",
-        str(profiles),
-        "--packing",
-        "ffd",
-    )
-    arguments += ("--set", "packing.instance_ram=2GB")
+    given = ("--profile", "here", "--config-path", str(profiles))
+    chosen = ("--packing", "ffd", "--set", "packing.instance_ram=2GB")
+    arguments = ("plan", str(words_file(CLASS)), *given, *chosen)
     picture = command(*arguments)
     assert picture.exit_code == 0, picture.output
     for text in ("(by ffd): 3 instances in 1 container", "2 x count: 1 cpu, 2.0 GiB memory", "cpu     ██"):
