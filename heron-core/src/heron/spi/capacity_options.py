@@ -10,14 +10,14 @@ from heron.planner.capacity import CapacityDefaults
 from heron.planner.packing_plan import Resource
 from heron.spi.options import decode_options
 
-__all__ = ["read_capacity_options"]
+__all__ = ["CapacitySection", "read_capacity_options"]
 
 _GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
-    """The section as written; amounts may have units. The defaults are Heron's."""
+class CapacitySection:
+    """The section as written, the schema of such a driver; amounts may have units. The defaults are Heron's."""
 
     instance_cpu: float | str = 1.0
     instance_ram: int | str = _GIB
@@ -37,7 +37,7 @@ def read_capacity_options(options: Mapping[str, object]) -> CapacityDefaults:
     Raises:
         ConfigError: when a key is unknown or an amount not acceptable; names the key and the nearest known.
     """
-    section = decode_options(options, _Section, "packing")
+    section = decode_options(options, CapacitySection, "packing")
     return CapacityDefaults(
         instance=Resource(
             parse_cores(section.instance_cpu, "packing.instance_cpu"),

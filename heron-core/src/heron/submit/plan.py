@@ -9,6 +9,8 @@ import click
 import msgspec
 from rich.console import Console
 
+from heron.kernel.loading import open_driver
+from heron.spi.packing import Packing
 from heron.submit.interrupts import Interrupts
 from heron.submit.loaded import LoadingTopology
 from heron.submit.overrides import parse_overrides
@@ -42,8 +44,9 @@ def plan(
         if packing is not None:
             found = packed_by(packing, found, overrides)
         prepared = prepare(loading.result(interrupts.requested), found, overrides)
+    limits = open_driver(found.packing, Packing).limits(prepared.loaded.definition)
     if as_json:
-        data = msgspec.json.encode(plan_document(prepared, found.packing.name))
+        data = msgspec.json.encode(plan_document(prepared, found.packing.name, limits))
         print(msgspec.json.format(data, indent=2).decode())
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name))
+        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name, limits))

@@ -11,23 +11,27 @@ from rich.tree import Tree
 from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
+from heron.planner.resource_map import Limits
 from heron.submit.plan_picture import Legend, container_pictures, counted, used_by_instances
 from heron.submit.prepare import Prepared
 
 __all__ = ["plan_document", "plan_tree"]
 
 
-def plan_tree(prepared: Prepared, packing: str) -> Tree:
-    """The plans as a tree: how data flows, what each container needs, where each task runs."""
+def plan_tree(prepared: Prepared, packing: str, limits: Limits) -> Tree:
+    """The plans as a tree: how data flows, how full containers are, where each task runs.
+
+    `packing` is the name of the driver, `limits` the most that a container may be.
+    """
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
-    _add_packing(tree, packing, prepared)
+    _add_packing(tree, packing, prepared.plan, limits)
     _add_physical(tree.add("physical plan"), prepared.plan)
     return tree
 
 
-def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
-    """The plans as JSON values; memory and disk in bytes."""
+def plan_document(prepared: Prepared, packing: str, limits: Limits) -> dict[str, object]:
+    """The plans as JSON values, as `plan_tree`; memory and disk in bytes."""
     definition = prepared.loaded.definition
     logical = logical_plan(definition)
     return {
@@ -59,7 +63,7 @@ def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
         "packing": {
             "driver": packing,
             "id": prepared.plan.id,
-            "limits": dataclasses.asdict(prepared.limits),
+            "limits": dataclasses.asdict(limits),
             "containers": [
                 {
                     "id": each.container_id,
@@ -91,12 +95,11 @@ def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
                 branch.add(Text(f"in {edge.source}:{edge.stream} by {_spoken(edge.grouping)}"))
 
 
-def _add_packing(tree: Tree, packing: str, prepared: Prepared) -> None:
-    plan = prepared.plan
+def _add_packing(tree: Tree, packing: str, plan: PackingPlan, limits: Limits) -> None:
     instances = counted(sum(len(each.instances) for each in plan.containers), "instance")
     containers = counted(len(plan.containers), "container")
     branch = tree.add(f"packing plan {plan.id} (by {packing}): {instances} in {containers}")
-    for picture in container_pictures(plan, prepared.limits):
+    for picture in container_pictures(plan, limits):
         branch.add(picture)
     branch.add(Legend())
 

@@ -11,7 +11,6 @@ from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile, load_profile
 from heron.kernel.yaml_file import parse_yaml
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.resource_map import Limits
 from heron.planner.verify import verify
 from heron.spi.packing import Packing
 from heron.submit.loaded import LoadedTopology
@@ -22,11 +21,10 @@ __all__ = ["Prepared", "find_profile", "packed_by", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A verified topology and its packing plan; `limits` is the most that a container of it may be."""
+    """A verified topology and its packing plan."""
 
     loaded: LoadedTopology
     plan: PackingPlan
-    limits: Limits
 
 
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
@@ -66,8 +64,8 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> P
     loaded = replace(loaded, definition=overrides.configured(loaded.definition))
     verify(loaded.definition)
     try:
-        packing = open_driver(profile.packing, Packing)
-        return Prepared(loaded, packing.pack(loaded.definition), packing.limits(loaded.definition))
+        plan = open_driver(profile.packing, Packing).pack(loaded.definition)
     except PackingError as error:
         msg = f"topology {loaded.definition.name!r}: {error}"
         raise UsageError(msg) from error
+    return Prepared(loaded, plan)

@@ -14,7 +14,7 @@ from heron.planner.packing_plan import PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import Limits, read_resource_map
-from heron.spi.capacity_options import read_capacity_options
+from heron.spi.capacity_options import CapacitySection, read_capacity_options
 from heron.spi.packing import SPI_VERSION, Packing
 
 __all__ = ["FirstFitDecreasingPacking"]
@@ -31,6 +31,7 @@ class FirstFitDecreasingPacking(Packing):
     """
 
     spi_version: ClassVar[int] = SPI_VERSION
+    options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:
         self._defaults = defaults

@@ -13,7 +13,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
-from heron.spi.capacity_options import read_capacity_options
+from heron.spi.capacity_options import CapacitySection, read_capacity_options
 from heron.spi.packing import SPI_VERSION, Packing
 from heron_packing_rcrr.deal import fewest_containers, shortfall
 
@@ -30,6 +30,7 @@ class ResourceCompliantPacking(Packing):
     """
 
     spi_version: ClassVar[int] = SPI_VERSION
+    options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:
         self._defaults = defaults
