@@ -6,7 +6,7 @@ import pytest
 
 from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition
 from heron.errors import ConfigError
-from heron.planner.amounts import parse_bytes, parse_cores, parse_count
+from heron.planner.amounts import parse_bytes, parse_cores, parse_count, parse_percent
 from heron.planner.resource_map import Limits, read_resource_map
 
 
@@ -63,6 +63,19 @@ def test_refuses_what_is_no_count(value: object) -> None:
         parse_count(value, "here")
 
 
+@pytest.mark.parametrize(("value", "expected"), [(0, 0.0), (12.5, 12.5), ("100", 100.0)])
+def test_reads_percentages(value: object, expected: float) -> None:
+    """Both ends belong to it."""
+    assert parse_percent(value, "here") == expected
+
+
+@pytest.mark.parametrize("value", [-1, 100.5, "10%", "ten", "", True, None, float("nan"), 10**400])
+def test_refuses_what_is_no_percentage(value: object) -> None:
+    """A hundred percent is all there is."""
+    with pytest.raises(ConfigError, match=r"^here: "):
+        parse_percent(value, "here")
+
+
 def test_reads_every_key() -> None:
     """All keys at once, in the forms of heronpy and of plain JSON."""
     wanted = read_resource_map(
@@ -76,6 +89,8 @@ def test_reads_every_key() -> None:
                 "topology.container.max.cpu.hint": 16,
                 "topology.container.ram.padding": 1024,
                 "topology.stmgr.ram": "64MB",
+                "topology.container.padding.percentage": "5",
+                "topology.container.max.instances": 7,
             }
         )
     )
@@ -86,6 +101,8 @@ def test_reads_every_key() -> None:
     assert wanted.container == Limits(None, 8 << 30, None)
     assert wanted.hint == Limits(16.0, None, None)
     assert wanted.padding == Limits(None, 1024, None)
+    assert wanted.limits() == Limits(16.0, 8 << 30, None)
+    assert (wanted.padding_percentage, wanted.max_instances) == (5.0, 7)
     assert (wanted.stmgr_ram_bytes, wanted.metricsmgr_ram_bytes) == (64 << 20, None)
 
 

@@ -159,6 +159,39 @@ def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, pro
     assert unchanged(tmp_path)
 
 
+def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles: Path) -> None:
+    """To see what it would do; the options of the profile's own packing are not for it."""
+    given = ("--profile", "here", "--config-path", str(profiles))
+    chosen = ("--packing", "ffd", "--set", "packing.instance_ram=2GB")
+    arguments = ("plan", str(words_file(CLASS)), *given, *chosen)
+    picture = command(*arguments)
+    assert picture.exit_code == 0, picture.output
+    for text in ("(by ffd): 3 instances in 1 container", "2 x count: 1 cpu, 2.0 GiB memory", "cpu     ██"):
+        assert text in picture.stdout
+    packing = json.loads(command(*arguments, "--json").stdout)["packing"]
+    assert packing["driver"] == "ffd"
+    assert packing["limits"]["ram_bytes"] == 20 << 30
+    assert packing["containers"][0]["used"]["ram_bytes"] == 6 << 30
+    assert packing["containers"][0]["ram_bytes"] == 8 << 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--packing", "fdd"), "no packing driver 'fdd' is installed (nearest: 'ffd')"),
+        (("--packing", "ffd", "--set", "packing.stmgr_ram=1GB"), "packing.stmgr_ram: unknown key"),
+        (("--packing", "ffd", "--set", "topology.container.ram=1000"), "a container has room for 0 bytes: 1000 bytes"),
+        (("--packing", "roundrobin", "--set", "topology.stmgrs=9"), "topology.stmgrs 9 exceeds the number"),
+    ],
+)
+def test_a_plan_that_cannot_be_packed_says_why(
+    words_file: WordsFile, profiles: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """As a run would, without one."""
+    given = ("--profile", "here", "--config-path", str(profiles))
+    assert said in refused(command("plan", str(words_file(CLASS)), *given, *arguments))
+
+
 def test_the_list_of_plugins_has_those_of_one_machine() -> None:
     """By family, as a table and as JSON."""
     assert "heron-statemgr-localfs" in command("plugins", "list").stdout

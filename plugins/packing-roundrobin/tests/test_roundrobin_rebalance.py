@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from heron.errors import PackingError
 from heron.planner.diff import diff_packing_plans
 from heron.testing.contracts.packing import packable_topology
 from heron_packing_roundrobin import RoundRobinPacking
@@ -67,10 +64,3 @@ def test_passes_over_containers_without_room() -> None:
         8 * _GIB,
         6 * _GIB,
     ]
-
-
-def test_refuses_a_plan_of_another_topology() -> None:
-    """A component in one and not in the other would be lost without a word."""
-    plan = _PACKING.pack(packable_topology({"words": 1, "count": 1}))
-    with pytest.raises(PackingError, match="'count', 'words', topology 'packed' has 'words'"):
-        _PACKING.repack(plan, packable_topology({"words": 1}), {"words": 2})

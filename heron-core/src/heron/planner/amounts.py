@@ -8,7 +8,7 @@ from typing import Final
 
 from heron.errors import ConfigError, known
 
-__all__ = ["LEAST_CORES", "parse_bytes", "parse_cores", "parse_count"]
+__all__ = ["LEAST_CORES", "parse_bytes", "parse_cores", "parse_count", "parse_percent"]
 
 LEAST_CORES: Final = 0.001
 """What is finer than a thousandth of a core no scheduler grants."""
@@ -77,3 +77,20 @@ def parse_count(value: object, place: str) -> int:
         msg = f"{place}: {value!r} is not an integer of 1 or more"
         raise ConfigError(msg)
     return value
+
+
+def parse_percent(value: object, place: str) -> float:
+    """A share of 0 to 100 percent: 10, 12.5, "10".
+
+    Raises:
+        ConfigError: when it is something else; begins with `place`.
+    """
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = min(value, 101)
+    elif isinstance(value, str) and (amount := _AMOUNT.fullmatch(value.strip())) and not amount[2]:
+        number = float(amount[1])
+    if not 0 <= number <= 100:
+        msg = f"{place}: {value!r} is not a percentage from 0 to 100; write one as in 10"
+        raise ConfigError(msg)
+    return float(number)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["ContainerPlan", "InstancePlan", "PackingPlan", "Resource"]
+__all__ = ["CPU_ROUNDING", "NO_RESOURCE", "ContainerPlan", "InstancePlan", "PackingPlan", "Resource"]
+
+CPU_ROUNDING: Final = 1e-9
+"""Sums of cores differ by the order of adding; what is over by less than this is not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,16 @@ class Resource:
 
     def __add__(self, other: Resource) -> Resource:
         return Resource(self.cpu + other.cpu, self.ram_bytes + other.ram_bytes, self.disk_bytes + other.disk_bytes)
+
+    def __sub__(self, other: Resource) -> Resource:
+        return Resource(self.cpu - other.cpu, self.ram_bytes - other.ram_bytes, self.disk_bytes - other.disk_bytes)
+
+    def amounts(self) -> tuple[float, int, int]:
+        """Cores, bytes of memory, bytes of disk."""
+        return self.cpu, self.ram_bytes, self.disk_bytes
+
+
+NO_RESOURCE: Final = Resource(0.0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)

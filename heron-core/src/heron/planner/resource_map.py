@@ -3,7 +3,9 @@
     topology.component.cpumap, .rammap, .diskmap    "component:amount,component:amount" (or a JSON object)
     topology.container.cpu, .ram, .disk             the size of every container
     topology.container.max.cpu.hint, .max.ram.hint, .max.disk.hint      what no container may exceed
+    topology.container.max.instances                the most instances in a container
     topology.container.cpu.padding, .ram.padding    kept in each container for the engine
+    topology.container.padding.percentage           the least padding, as a part of the container
     topology.stmgr.ram, topology.metricsmgr.ram     the parts of the padding of memory, where that is not given
     topology.stmgrs                                 the number of containers
 
@@ -12,13 +14,13 @@ Amounts of cpu are cores; amounts of memory and disk are bytes, as a number or w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, known, nearest
-from heron.planner.amounts import parse_bytes, parse_cores, parse_count
+from heron.planner.amounts import parse_bytes, parse_cores, parse_count, parse_percent
 
 __all__ = ["CONTAINERS", "Limits", "ResourceMap", "parse_component_map", "read_resource_map"]
 
@@ -27,6 +29,8 @@ _MAP_KEYS: Final = "topology.component.{}map"
 _CONTAINER_KEYS: Final = "topology.container.{}"
 _HINT_KEYS: Final = "topology.container.max.{}.hint"
 _PADDING_KEYS: Final = "topology.container.{}.padding"
+_PADDING_PERCENTAGE: Final = "topology.container.padding.percentage"
+_MAX_INSTANCES: Final = "topology.container.max.instances"
 _STMGR_RAM: Final = "topology.stmgr.ram"
 _METRICSMGR_RAM: Final = "topology.metricsmgr.ram"
 
@@ -41,13 +45,18 @@ class Limits:
     ram_bytes: int | None
     disk_bytes: int | None
 
+    def amounts(self) -> tuple[float | None, int | None, int | None]:
+        """Cores, bytes of memory, bytes of disk."""
+        return self.cpu, self.ram_bytes, self.disk_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
     """What the topology's keys say; a component that a map leaves out has the packing's default.
 
     `container` is the size asked for, `hint` the most a container may have, `padding` what is kept for the engine,
-    of which `stmgr_ram_bytes` and `metricsmgr_ram_bytes` are the parts.
+    of which `stmgr_ram_bytes` and `metricsmgr_ram_bytes` are the parts. `padding_percentage` and `max_instances` are
+    for packings that fill containers up to a limit.
     """
 
     containers: int
@@ -59,6 +68,16 @@ class ResourceMap:
     padding: Limits
     stmgr_ram_bytes: int | None
     metricsmgr_ram_bytes: int | None
+    padding_percentage: float | None
+    max_instances: int | None
+
+    def limits(self) -> Limits:
+        """The most that a container may be: the size asked for, else the most allowed; None where neither is named."""
+        return Limits(
+            self.hint.cpu if self.container.cpu is None else self.container.cpu,
+            self.hint.ram_bytes if self.container.ram_bytes is None else self.container.ram_bytes,
+            self.hint.disk_bytes if self.container.disk_bytes is None else self.container.disk_bytes,
+        )
 
 
 def read_resource_map(definition: TopologyDefinition) -> ResourceMap:
@@ -68,7 +87,7 @@ def read_resource_map(definition: TopologyDefinition) -> ResourceMap:
         ConfigError: when a value is no positive amount, or a map names an unknown component or one twice.
     """
     config = definition.config
-    components = [component.name for component in definition.components]
+    components = {component.name for component in definition.components}
 
     def shares(resource: str, parse: Callable[[object, str], N]) -> dict[str, N]:
         key = _MAP_KEYS.format(resource)
@@ -84,11 +103,13 @@ def read_resource_map(definition: TopologyDefinition) -> ResourceMap:
         padding=_limits(config, _PADDING_KEYS, _padding_cores, _padding_bytes),
         stmgr_ram_bytes=_optional(config, _STMGR_RAM, _padding_bytes),
         metricsmgr_ram_bytes=_optional(config, _METRICSMGR_RAM, _padding_bytes),
+        padding_percentage=_optional(config, _PADDING_PERCENTAGE, parse_percent),
+        max_instances=_optional(config, _MAX_INSTANCES, parse_count),
     )
 
 
 def parse_component_map(
-    value: object, key: str, components: list[str], parse: Callable[[object, str], N]
+    value: object, key: str, components: Set[str], parse: Callable[[object, str], N]
 ) -> dict[str, N]:
     """``"a:1,b:2"`` (or ``{"a": 1, "b": 2}``) as amounts by component, each read by `parse`.
 

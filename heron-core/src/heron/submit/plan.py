@@ -9,11 +9,13 @@ import click
 import msgspec
 from rich.console import Console
 
+from heron.kernel.loading import open_driver
+from heron.spi.packing import Packing
 from heron.submit.interrupts import Interrupts
 from heron.submit.loaded import LoadingTopology
 from heron.submit.overrides import parse_overrides
 from heron.submit.plan_tree import plan_document, plan_tree
-from heron.submit.prepare import find_profile, prepare
+from heron.submit.prepare import find_profile, packed_by, prepare
 
 __all__ = ["plan"]
 
@@ -22,6 +24,7 @@ __all__ = ["plan"]
 @click.argument("target", metavar="FILE[:NAME]")
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--profile", default="local", show_default=True, help="Where it would run.")
+@click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
@@ -29,6 +32,7 @@ def plan(
     target: str,
     arguments: tuple[str, ...],
     profile: str,
+    packing: str | None,
     config_path: Path | None,
     settings: tuple[str, ...],
     as_json: bool,
@@ -37,9 +41,12 @@ def plan(
     overrides = parse_overrides(settings)
     with Interrupts() as interrupts, LoadingTopology(target, arguments) as loading:
         found = find_profile(profile, config_path, overrides)
+        if packing is not None:
+            found = packed_by(packing, found, overrides)
         prepared = prepare(loading.result(interrupts.requested), found, overrides)
+    limits = open_driver(found.packing, Packing).limits(prepared.loaded.definition)
     if as_json:
-        data = msgspec.json.encode(plan_document(prepared, found.packing.name))
+        data = msgspec.json.encode(plan_document(prepared, found.packing.name, limits))
         print(msgspec.json.format(data, indent=2).decode())
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name))
+        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name, limits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -10,23 +11,27 @@ from rich.tree import Tree
 from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
+from heron.planner.resource_map import Limits
+from heron.submit.plan_picture import Legend, container_pictures, counted, used_by_instances
 from heron.submit.prepare import Prepared
-from heron.submit.view import spoken_bytes
 
 __all__ = ["plan_document", "plan_tree"]
 
 
-def plan_tree(prepared: Prepared, packing: str) -> Tree:
-    """The plans as a tree: how data flows, what each container needs, where each task runs."""
+def plan_tree(prepared: Prepared, packing: str, limits: Limits) -> Tree:
+    """The plans as a tree: how data flows, how full containers are, where each task runs.
+
+    `packing` is the name of the driver, `limits` the most that a container may be.
+    """
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
-    _add_packing(tree.add(f"packing plan {prepared.plan.id} (by {packing})"), prepared.plan)
+    _add_packing(tree, packing, prepared.plan, limits)
     _add_physical(tree.add("physical plan"), prepared.plan)
     return tree
 
 
-def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
-    """The plans as JSON values; memory and disk in bytes."""
+def plan_document(prepared: Prepared, packing: str, limits: Limits) -> dict[str, object]:
+    """The plans as JSON values, as `plan_tree`; memory and disk in bytes."""
     definition = prepared.loaded.definition
     logical = logical_plan(definition)
     return {
@@ -58,10 +63,12 @@ def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
         "packing": {
             "driver": packing,
             "id": prepared.plan.id,
+            "limits": dataclasses.asdict(limits),
             "containers": [
                 {
                     "id": each.container_id,
                     **_amounts(each.required),
+                    "used": _amounts(used_by_instances(each)),
                     "instances": [_task(one) for one in each.instances],
                 }
                 for each in prepared.plan.containers
@@ -79,7 +86,7 @@ def plan_document(prepared: Prepared, packing: str) -> dict[str, object]:
 def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
     for node in plan.nodes:
         component = node.component
-        tasks = "1 task" if component.parallelism == 1 else f"{component.parallelism} tasks"
+        tasks = counted(component.parallelism, "task")
         branch = tree.add(Text(f"{component.kind.value} {component.name}: {tasks}, {component.entry}"))
         for output in component.outputs:
             branch.add(Text(f"out {output.name}({', '.join(output.fields)})"))
@@ -88,11 +95,13 @@ def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
                 branch.add(Text(f"in {edge.source}:{edge.stream} by {_spoken(edge.grouping)}"))
 
 
-def _add_packing(tree: Tree, plan: PackingPlan) -> None:
-    for container in plan.containers:
-        branch = tree.add(Text(f"container {container.container_id}: {_needs(container.required)}"))
-        for one in container.instances:
-            branch.add(Text(f"{one.component}/{one.task_id}: {_needs(one.resource)}"))
+def _add_packing(tree: Tree, packing: str, plan: PackingPlan, limits: Limits) -> None:
+    instances = counted(sum(len(each.instances) for each in plan.containers), "instance")
+    containers = counted(len(plan.containers), "container")
+    branch = tree.add(f"packing plan {plan.id} (by {packing}): {instances} in {containers}")
+    for picture in container_pictures(plan, limits):
+        branch.add(picture)
+    branch.add(Legend())
 
 
 def _add_physical(tree: Tree, plan: PackingPlan) -> None:
@@ -104,10 +113,6 @@ def _add_physical(tree: Tree, plan: PackingPlan) -> None:
 
 def _spoken(grouping: GroupingDefinition) -> str:
     return f"{grouping.kind.value}({', '.join(grouping.fields)})" if grouping.fields else grouping.kind.value
-
-
-def _needs(need: Resource) -> str:
-    return f"{need.cpu:g} cpu, {spoken_bytes(need.ram_bytes)} memory, {spoken_bytes(need.disk_bytes)} disk"
 
 
 def _amounts(need: Resource) -> dict[str, float]:

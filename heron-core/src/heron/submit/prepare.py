@@ -9,13 +9,14 @@ from heron.errors import PackingError, UsageError
 from heron.kernel.drivers import Drivers
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile, load_profile
+from heron.kernel.yaml_file import parse_yaml
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.verify import verify
 from heron.spi.packing import Packing
 from heron.submit.loaded import LoadedTopology
 from heron.submit.overrides import Overrides
 
-__all__ = ["Prepared", "find_profile", "prepare"]
+__all__ = ["Prepared", "find_profile", "packed_by", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,24 @@ def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> P
         PluginError: when a driver is missing or does not work.
     """
     return load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
+
+
+def packed_by(name: str, profile: Profile, overrides: Overrides) -> Profile:
+    """The profile with the packing of that name; the options of the profile's own packing stay with that one.
+
+    Raises:
+        ConfigError: when a ``--set packing.KEY`` has a value that cannot be read.
+        PluginError: when no such driver is installed, or it does not work.
+    """
+    if name == profile.packing.name:
+        return profile
+    section = "packing."
+    options = {
+        path.removeprefix(section): parse_yaml(text, f"--set {path}")
+        for path, text in overrides.profile.items()
+        if path.startswith(section) and path != f"{section}driver"
+    }
+    return replace(profile, packing=Drivers().resolve("packing", name, options))
 
 
 def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> Prepared:

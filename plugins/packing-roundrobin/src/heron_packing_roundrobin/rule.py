@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from heron.planner.packing_plan import CPU_ROUNDING
+
 __all__ = ["Demand", "Rule"]
 
 
@@ -77,7 +79,7 @@ class Rule:
                     f"instance, the least is {self.least} {self.unit}; raise its entry in "
                     f"topology.component.{self.name}map"
                 )
-        if self.container is not None and demand.asked > self.container:
+        if self.container is not None and demand.asked - self.container > CPU_ROUNDING:
             return (
                 f"its instances ask for {demand.asked} {self.unit} of {self.name}, topology.container.{self.name} "
                 f"is {self.container} {self.unit}; raise it, lower topology.component.{self.name}map or use more "
@@ -89,7 +91,7 @@ class Rule:
                 f"{self.share(demand)} {self.unit} of {self.name} each, the least is {self.least} {self.unit}; raise "
                 f"topology.container.{self.name} or use more containers"
             )
-        if self.hint is not None and self.total(demand) > self.hint:
+        if self.hint is not None and self.total(demand) - self.hint > CPU_ROUNDING:
             return (
                 f"needs {self.total(demand)} {self.unit} of {self.name}, topology.container.max.{self.name}.hint is "
                 f"{self.hint} {self.unit}; raise it or use more containers"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from heron.errors import PackingError
 from heron.planner.amounts import LEAST_CORES
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, Resource
+from heron.planner.plan_draft import Member
 from heron.planner.resource_map import ResourceMap
 from heron_packing_roundrobin.options import RoundRobinOptions
 from heron_packing_roundrobin.rule import Demand, Rule
@@ -60,13 +61,13 @@ class Sizing:
             ),
         )
 
-    def container(self, container_id: int, members: Sequence[tuple[str, int, int]]) -> ContainerPlan:
-        """The plan of a container with these members (component, task id, component index), in order of task id.
+    def container(self, container_id: int, members: Sequence[Member]) -> ContainerPlan:
+        """The plan of a container with these members.
 
         Raises:
             PackingError: when they do not fit; names container, resource, amount and limit.
         """
-        components = [component for component, _, _ in members]
+        components = [member.component for member in members]
         demands = self.demands(components)
         for rule, demand in zip(self.rules, demands, strict=True):
             if problem := rule.problem(demand, components):
@@ -84,8 +85,10 @@ class Sizing:
         return ContainerPlan(
             container_id,
             tuple(
-                InstancePlan(component, task_id, index, self._resource(component, shares))
-                for component, task_id, index in sorted(members, key=lambda member: member[1])
+                InstancePlan(
+                    member.component, member.task_id, member.component_index, self._resource(member.component, shares)
+                )
+                for member in members
             ),
             _resource(rule.total(demand) for rule, demand in zip(self.rules, demands, strict=True)),
         )

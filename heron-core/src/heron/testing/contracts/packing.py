@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,12 +25,14 @@ from heron.api.definition import (
 )
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, PackingError
-from heron.planner.packing_plan import PackingPlan, Resource
+from heron.planner.codec import decode_packing_plan, encode
+from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, PackingPlan, Resource
 from heron.planner.packing_rules import check_packing
 from heron.spi.packing import Packing
 from heron.testing.contracts.driver import DriverContract
+from heron.testing.contracts.packing_original import dealt_anew, disturbed, placed, shrunk_by_score
 
-__all__ = ["PackingContract", "packable_topologies", "packable_topology"]
+__all__ = ["PackingContract", "limited_topologies", "packable_topologies", "packable_topology"]
 
 _GIB = 1 << 30
 _COMPONENTS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
@@ -84,6 +87,34 @@ def packable_topologies(draw: st.DrawFn) -> TopologyDefinition:
     return packable_topology(parallelism, containers, config)
 
 
+@st.composite
+def limited_topologies(draw: st.DrawFn) -> TopologyDefinition:
+    """Topologies that say of every resource what instances need, what is kept, and what containers may be at most.
+
+    Every instance fits an empty container, with the padding. In half of them the limit is the size of all containers
+    (``topology.container.ram``), in the others a bound (``topology.container.max.ram.hint``).
+    """
+    topology = draw(packable_topologies())
+    names = [component.name for component in topology.components]
+    cores = {name: draw(st.sampled_from([0.1, 0.3, 1.0, 2.5])) for name in names}
+    ram = {name: draw(st.integers(1, 8)) * _GIB // 4 for name in names}
+    disk = {name: draw(st.integers(1, 8)) * _GIB // 4 for name in names}
+    pattern = draw(st.sampled_from(["topology.container.{}", "topology.container.max.{}.hint"]))
+    config: dict[str, object] = {
+        "topology.component.cpumap": cores,
+        "topology.component.rammap": ram,
+        "topology.component.diskmap": disk,
+        "topology.container.cpu.padding": 0.5,
+        "topology.container.ram.padding": _GIB // 2,
+        "topology.container.padding.percentage": draw(st.integers(0, 10)),
+        pattern.format("cpu"): 4 + draw(st.integers(0, 40)) / 4,
+        pattern.format("ram"): 3 * _GIB + draw(st.integers(0, 40)) * _GIB // 4,
+        # No key says how much disk is kept, and drivers differ by default.
+        pattern.format("disk"): 16 * _GIB + draw(st.integers(0, 40)) * _GIB // 4,
+    }
+    return replace(topology, config={**topology.config, **config})
+
+
 class PackingContract(DriverContract):
     """What every packing does. Set `driver_class` and `name`; override `options` where the driver needs some."""
 
@@ -116,10 +147,7 @@ class PackingContract(DriverContract):
     def test_gives_each_container_room_for_its_instances(self, packing: Packing, topology: TopologyDefinition) -> None:
         """What a container requires is what the scheduler grants: less would make the kernel kill instances."""
         for container in packing.pack(topology).containers:
-            needed = sum((instance.resource for instance in container.instances), Resource(0.0, 0, 0))
-            assert needed.cpu <= container.required.cpu + 1e-9
-            assert needed.ram_bytes <= container.required.ram_bytes
-            assert needed.disk_bytes <= container.required.disk_bytes
+            assert _within(_needed(container), container.required)
             assert all(instance.resource.ram_bytes > 0 for instance in container.instances)
 
     @_PROPERTY
@@ -136,6 +164,36 @@ class PackingContract(DriverContract):
             assert str(limit) in str(error)  # noqa: PT017  # either outcome is right, for some of the examples each
         else:
             assert all(container.required.ram_bytes <= limit for container in plan.containers)
+
+    @_PROPERTY
+    @given(topology=st.one_of(packable_topologies(), limited_topologies()))
+    def test_says_how_large_containers_may_be(self, packing: Packing, topology: TopologyDefinition) -> None:
+        """People see how full containers are; a limit that the plan does not hold would show them the wrong thing."""
+        try:
+            plan = packing.pack(topology)
+        except PackingError:
+            return
+        for container in plan.containers:
+            for amount, limit in zip(container.required.amounts(), packing.limits(topology).amounts(), strict=True):
+                assert limit is None or amount <= limit + CPU_ROUNDING
+
+    @_PROPERTY
+    @given(topology=limited_topologies(), data=st.data())
+    def test_keeps_every_container_within_its_limits(
+        self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
+    ) -> None:
+        """For each resource, with the padding, after packing and after changes; else an error says what is too much."""
+        target = _parallelism(topology)
+        try:
+            plan = packing.pack(topology)
+            _check_limits(plan, topology)
+            for _ in range(3):
+                change = data.draw(st.dictionaries(st.sampled_from(sorted(target)), st.integers(1, 20)))
+                plan = packing.repack(plan, topology, change)
+                _check_limits(plan, topology)
+        except PackingError as error:
+            # Right for a driver that does not open more containers than it was asked for.
+            assert re.search(r"container.*\b(cores|bytes)\b", str(error))  # noqa: PT017
 
     @_PROPERTY
     @given(topology=packable_topologies())
@@ -171,6 +229,45 @@ class PackingContract(DriverContract):
             assert not (_tasks(plan).keys() - kept) & ever, "a task id was used again"
             ever |= _tasks(plan).keys()
 
+    @_PROPERTY
+    @given(topology=packable_topologies(), data=st.data())
+    def test_disturbs_no_more_than_heron(
+        self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
+    ) -> None:
+        """Every task that stops and starts elsewhere replays what it held; what need not move stays where it is."""
+        plan, target = packing.pack(topology), _parallelism(topology)
+        for _ in range(3):
+            change = data.draw(st.dictionaries(st.sampled_from(sorted(target)), st.integers(1, 20)))
+            target |= change
+            before, plan = plan, packing.repack(plan, topology, change)
+            ours = disturbed(before, placed(plan))
+            assert ours <= disturbed(before, shrunk_by_score(before, target))
+            assert ours <= disturbed(before, dealt_anew(before, topology, target))
+
+    @_PROPERTY
+    @given(topology=packable_topologies())
+    def test_makes_room_again_where_it_was(self, packing: Packing, topology: TopologyDefinition) -> None:
+        """What was kept in a state manager is what is changed; shrunk to the least, no container is left empty."""
+        plan = decode_packing_plan(encode(packing.pack(topology)), "test")
+        least = dict.fromkeys(_parallelism(topology), 1)
+        shrunk = packing.repack(plan, topology, least)
+        check_packing(shrunk, least)
+        check_packing(packing.repack(shrunk, topology, _parallelism(topology)), _parallelism(topology))
+
+    def test_refuses_a_plan_of_another_topology(self, packing: Packing) -> None:
+        """A component in one and not in the other would be lost without a word."""
+        plan = packing.pack(packable_topology({"words": 1, "count": 1}))
+        with pytest.raises(PackingError, match=r"'count', 'words'.* topology 'packed' has 'words'"):
+            packing.repack(plan, packable_topology({"words": 1}), {"words": 2})
+
+    def test_refuses_a_plan_that_was_changed_by_hand(self, packing: Packing) -> None:
+        """One task in two containers: what is built on such a plan would be wrong in a way that nobody finds."""
+        topology = packable_topology({"words": 2, "count": 2})
+        plan = packing.pack(topology)
+        twice = replace(plan, containers=(*plan.containers, replace(plan.containers[0], container_id=7)))
+        with pytest.raises(PackingError, match="container 7, task 1"):
+            packing.repack(twice, topology, {"count": 3})
+
     @pytest.mark.parametrize("parallelism", [0, -1, -(2**63)])
     def test_refuses_a_parallelism_below_one(self, packing: Packing, parallelism: int) -> None:
         """A component without instances would swallow its streams without a word."""
@@ -200,7 +297,10 @@ class PackingContract(DriverContract):
             ("topology.component.rammap", "coutn:1073741824"),
             ("topology.component.rammap", ["count"]),
             ("topology.component.cpumap", "count:nan"),
+            ("topology.component.diskmap", "count:1 parsec"),
             ("topology.container.ram", "0"),
+            ("topology.container.max.instances", 0),
+            ("topology.container.padding.percentage", 101),
         ],
     )
     def test_refuses_a_topology_key_it_cannot_use(self, packing: Packing, key: str, value: object) -> None:
@@ -214,14 +314,45 @@ class PackingContract(DriverContract):
         with pytest.raises(PackingError, match=r"ram.*bytes"):
             packing.pack(packable_topology({"words": 2, "count": 2}, config=config))
 
-    def test_packs_ten_thousand_instances_quickly(self, packing: Packing) -> None:
+    @pytest.mark.parametrize("sizes", [1, 100])
+    def test_packs_ten_thousand_instances_quickly(self, packing: Packing, sizes: int) -> None:
         """The largest topology is planned within a moment; what grows with the square would show here."""
-        topology = packable_topology({f"component-{at}": _LARGE // 100 for at in range(100)}, containers=1_000)
+        ram = {f"component-{at}": _GIB // 2 + at % sizes * 2**20 for at in range(100)}
+        topology = packable_topology(
+            dict.fromkeys(ram, _LARGE // 100), containers=1_000, config={"topology.component.rammap": ram}
+        )
         begun = monotonic_s()
         plan = packing.pack(topology)
-        grown = packing.repack(plan, topology, {"component-0": 200})
-        assert monotonic_s() - begun < 2 * _LARGE_LIMIT_S
-        assert sum(1 for _ in grown.instances()) == _LARGE + 100
+        packed = monotonic_s()
+        halved = packing.repack(plan, topology, dict.fromkeys(ram, _LARGE // 200))
+        grown = packing.repack(halved, topology, dict.fromkeys(ram, _LARGE // 100))
+        assert packed - begun < _LARGE_LIMIT_S
+        assert monotonic_s() - packed < 2 * _LARGE_LIMIT_S
+        assert sum(1 for _ in grown.instances()) == _LARGE
+
+
+def _check_limits(plan: PackingPlan, topology: TopologyDefinition) -> None:
+    config = topology.config
+    sized = "topology.container.ram" in config
+    pattern = "topology.container.{}" if sized else "topology.container.max.{}.hint"
+    cpu, ram_bytes, disk_bytes = (config[pattern.format(name)] for name in ("cpu", "ram", "disk"))
+    assert isinstance(cpu, float)
+    assert isinstance(ram_bytes, int)
+    assert isinstance(disk_bytes, int)
+    # In a container of given size the padding may be given up for the instances, with a warning.
+    padding = NO_RESOURCE if sized else Resource(0.5, _GIB // 2, 0)
+    for container in plan.containers:
+        assert _within(container.required, Resource(cpu, ram_bytes, disk_bytes))
+        assert _within(_needed(container) + padding, container.required)
+
+
+def _needed(container: ContainerPlan) -> Resource:
+    return sum((instance.resource for instance in container.instances), NO_RESOURCE)
+
+
+def _within(amount: Resource, limit: Resource) -> bool:
+    rounding = Resource(CPU_ROUNDING, 0, 0)
+    return all(one <= most for one, most in zip(amount.amounts(), (limit + rounding).amounts(), strict=True))
 
 
 def _parallelism(topology: TopologyDefinition) -> dict[str, int]:

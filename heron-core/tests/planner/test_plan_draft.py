@@ -1,0 +1,132 @@
+"""The bookkeeping of packings: ids that are never used again, containers that come and go, changes that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from heron.errors import PackingError
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.planner.plan_change import check_parallelism, read_change
+from heron.planner.plan_draft import Member, PlanDraft
+from heron.testing.contracts.packing import packable_topology
+
+_OLD = Resource(1.0, 1024, 1024)
+_NEW = Resource(2.0, 2048, 2048)
+
+
+def _sized(container_id: int, members: Sequence[Member]) -> ContainerPlan:
+    instances = tuple(
+        InstancePlan(each.component, each.task_id, each.component_index, each.resource or _NEW) for each in members
+    )
+    return ContainerPlan(container_id, instances, _NEW)
+
+
+def _plan(*containers: tuple[int, list[tuple[str, int, int]]], last_task_id: int = 0) -> PackingPlan:
+    return PackingPlan(
+        "p",
+        tuple(
+            ContainerPlan(container_id, tuple(InstancePlan(*each, _OLD) for each in instances), _OLD)
+            for container_id, instances in containers
+        ),
+        last_task_id,
+    )
+
+
+def test_a_new_plan_is_numbered_from_one() -> None:
+    """Containers and tasks, in the order in which they are made."""
+    draft = PlanDraft()
+    first, second = draft.open(), draft.open()
+    for at, container_id in enumerate((first, second, first)):
+        draft.place("words", at, container_id)
+    plan = draft.plan(_sized)
+    assert (first, second) == (1, 2)
+    assert [(at, each.task_id) for at, each in plan.instances()] == [(1, 1), (1, 3), (2, 2)]
+    assert plan.last_task_id == 3
+
+
+def test_what_stays_keeps_everything_and_its_container_is_untouched() -> None:
+    """Container 2 is not even built again; what stays in a changed one tells its builder what it has."""
+    before = _plan((1, [("a", 1, 0), ("b", 3, 0)]), (2, [("a", 2, 1), ("b", 4, 1)]))
+    draft = PlanDraft(before)
+    draft.shrink({"a": 2, "b": 1})
+    draft.place("a", 2, 1)
+    plan = draft.plan(_sized)
+    assert plan.container(1).instances == (
+        InstancePlan("a", 1, 0, _OLD),
+        InstancePlan("b", 3, 0, _OLD),
+        InstancePlan("a", 5, 2, _NEW),
+    )
+    assert plan.container(2).instances == (InstancePlan("a", 2, 1, _OLD),)
+    draft = PlanDraft(before)
+    draft.place("a", 2, 1)
+    assert draft.plan(_sized).container(2) is before.container(2)
+
+
+def test_a_task_id_is_never_given_again() -> None:
+    """Not even where the plan has lost its highest one, and remembers only the number."""
+    draft = PlanDraft(_plan((1, [("a", 1, 0)]), last_task_id=9))
+    draft.place("a", 1, 1)
+    assert [each.task_id for _, each in draft.plan(_sized).instances()] == [1, 10]
+
+
+def test_the_lowest_free_container_id_is_opened() -> None:
+    """Ids stay dense, as schedulers that count replicas need it; empty containers are left out of the plan."""
+    draft = PlanDraft(_plan((2, [("a", 1, 0)]), (4, [("a", 2, 1)])))
+    assert [draft.open() for _ in range(3)] == [1, 3, 5]
+    draft.place("a", 2, 3)
+    assert draft.container_ids() == [1, 2, 3, 4, 5]
+    assert [each.container_id for each in draft.plan(_sized).containers] == [2, 3, 4]
+
+
+def test_equal_contents_have_equal_ids_of_plans() -> None:
+    """The id of a plan says what is in it, so that two runs of one command agree."""
+    plans = []
+    for _ in range(2):
+        draft = PlanDraft()
+        draft.place("a", 0, draft.open())
+        plans.append(draft.plan(_sized))
+    assert plans[0] == plans[1]
+
+
+def test_a_change_tells_what_is_new() -> None:
+    """In the order asked for; components that are absent stay as they are."""
+    topology = packable_topology({"a": 1, "b": 1})
+    plan = _plan((1, [("a", 1, 0), ("b", 2, 0), ("b", 3, 1)]))
+    change = read_change(plan, topology, {"a": 3})
+    assert (change.before, change.after) == ({"a": 1, "b": 2}, {"a": 3, "b": 2})
+    assert change.additions(["b", "a"]) == [("a", 1), ("a", 2)]
+    assert change
+    assert not read_change(plan, topology, {"b": 2})
+    assert read_change(plan, topology, {"b": 1}).additions(["a", "b"]) == []
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "message"),
+    [
+        ({"c": 1}, r"no component 'c'.*; known: 'a'"),
+        ({"a": 0}, r"component 'a': parallelism 0 is not an integer of 1 or more"),
+        ({"a": True}, r"component 'a': parallelism True is not"),
+        ({"a": "2"}, r"component 'a': parallelism '2' is not"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(parallelism: dict[str, int], message: str) -> None:
+    """Before anything is computed from it."""
+    with pytest.raises(PackingError, match=message):
+        read_change(_plan((1, [("a", 1, 0)])), packable_topology({"a": 1}), parallelism)
+
+
+def test_a_plan_with_a_hole_is_no_ground_to_change() -> None:
+    """A new index would meet an old one; the plan was changed by hand, or by a packing that breaks the rules."""
+    with pytest.raises(PackingError, match=r"component 'a': has the indexes 0, 2, not each of 0 to 1 once"):
+        read_change(_plan((1, [("a", 1, 0), ("a", 2, 2)])), packable_topology({"a": 2}), {"a": 3})
+
+
+def test_a_topology_without_instances_is_refused() -> None:
+    """There is nothing to pack."""
+    assert check_parallelism(packable_topology({"a": 2, "b": 3})) == 5
+    with pytest.raises(PackingError, match="topology 'packed' has no components"):
+        check_parallelism(packable_topology({}))
+    with pytest.raises(PackingError, match="component 'b': parallelism 0"):
+        check_parallelism(packable_topology({"a": 1, "b": 0}))

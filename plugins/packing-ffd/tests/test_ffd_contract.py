@@ -1,0 +1,13 @@
+"""The driver meets the contract of packings."""
+
+from __future__ import annotations
+
+from heron.testing.contracts.packing import PackingContract
+from heron_packing_ffd import FirstFitDecreasingPacking
+
+
+class TestFirstFitDecreasingPacking(PackingContract):
+    """The whole suite; this driver needs no options."""
+
+    name = "ffd"
+    driver_class = FirstFitDecreasingPacking

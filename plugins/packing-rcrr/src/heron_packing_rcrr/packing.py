@@ -1,0 +1,86 @@
+"""The driver: deals instances to containers in turn, none of which is dealt more than it has room for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from heron.api.definition import TopologyDefinition
+from heron.planner.capacity import CapacityDefaults, capacity_of
+from heron.planner.fitting import Fitting
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.plan_change import check_parallelism, read_change
+from heron.planner.plan_draft import PlanDraft
+from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
+from heron.spi.capacity_options import CapacitySection, read_capacity_options
+from heron.spi.packing import SPI_VERSION, Packing
+from heron_packing_rcrr.deal import fewest_containers, shortfall
+
+__all__ = ["ResourceCompliantPacking"]
+
+_log = logging.getLogger(__name__)
+
+
+class ResourceCompliantPacking(Packing):
+    """Packs by dealing, within the limits of containers: 1, 2, … N, 1, 2, … in the order of declaration.
+
+    N is ``topology.stmgrs``, or as many more as it takes that every container has room for what it is dealt.
+    Source: Heron's ``ResourceCompliantRRPacking``.
+    """
+
+    spi_version: ClassVar[int] = SPI_VERSION
+    options_type: ClassVar[type] = CapacitySection
+
+    def __init__(self, defaults: CapacityDefaults) -> None:
+        self._defaults = defaults
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """As `Packing.open`."""
+        return cls(read_capacity_options(options))
+
+    def pack(self, topology: TopologyDefinition) -> PackingPlan:
+        """As `Packing.pack`."""
+        total = check_parallelism(topology)
+        resources = read_resource_map(topology)
+        capacity = capacity_of(topology, resources, self._defaults)
+        wanted = resources.containers
+        if wanted > total:
+            _log.warning("%s %d exceeds the number of instances, %d; %d are packed", CONTAINERS, wanted, total, total)
+        deal = [(each.name, index) for each in topology.components for index in range(each.parallelism)]
+        count = fewest_containers([capacity.needs[name] for name, _ in deal], capacity, min(wanted, total))
+        if count > wanted:
+            _log.info("%s %d: %d containers are needed for the resources", CONTAINERS, wanted, count)
+        draft = PlanDraft()
+        containers = [draft.open() for _ in range(count)]
+        for at, (component, index) in enumerate(deal):
+            draft.place(component, index, containers[at % count])
+        return draft.plan(capacity.container)
+
+    def repack(self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PackingPlan:
+        """As `Packing.repack`. What is not removed stays where it is; the deal goes on where it ended."""
+        change = read_change(current, topology, parallelism)
+        if not change:
+            return current
+        capacity = capacity_of(topology, read_resource_map(topology), self._defaults)
+        additions = change.additions([component.name for component in topology.components])
+        draft = PlanDraft(current)
+        draft.shrink(change.after)
+        fitting = Fitting(draft, capacity, len(additions))
+        at = _after_the_newest(draft)
+        for _ in range(shortfall([capacity.needs[name] for name, _ in additions], fitting.free(), capacity)):
+            fitting.open()
+        for component, index in additions:
+            at = fitting.place(component, index, at) + 1
+        return draft.plan(capacity.container)
+
+    def limits(self, topology: TopologyDefinition) -> Limits:
+        """As `Packing.limits`."""
+        return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())
+
+
+def _after_the_newest(draft: PlanDraft) -> int:
+    """The position after the container that holds the newest task."""
+    newest = [max((each.task_id for each in draft.members(id_)), default=0) for id_ in draft.container_ids()]
+    return newest.index(max(newest)) + 1

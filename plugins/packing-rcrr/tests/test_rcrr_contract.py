@@ -1,0 +1,13 @@
+"""The driver meets the contract of packings."""
+
+from __future__ import annotations
+
+from heron.testing.contracts.packing import PackingContract
+from heron_packing_rcrr import ResourceCompliantPacking
+
+
+class TestResourceCompliantPacking(PackingContract):
+    """The whole suite; this driver needs no options."""
+
+    name = "rcrr"
+    driver_class = ResourceCompliantPacking
