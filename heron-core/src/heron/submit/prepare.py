@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,11 +30,16 @@ class Prepared:
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
     """The profile with its drivers found.
 
+    What holds a driver's secret leaves the environment of this process, so that nothing it starts inherits it.
+
     Raises:
         ConfigError: when it, or something in it, is unknown or wrong.
         PluginError: when a driver is missing or does not work.
     """
-    return load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
+    profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
+    for variable in profile.secret_variables:
+        os.environ.pop(variable, None)
+    return profile
 
 
 def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> Prepared:

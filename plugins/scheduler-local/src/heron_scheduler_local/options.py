@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -12,8 +11,7 @@ __all__ = ["LocalOptions"]
 _Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
+class LocalOptions(msgspec.Struct, frozen=True):
     """Where jobs keep their files, and how containers are restarted and stopped; durations in seconds.
 
     `executor` is the command that is given the path of a container's spec; empty for this interpreter's executor.
