@@ -107,7 +107,7 @@ def _placed(text: str, place: str, origin: Callable[[int], Origin]) -> Placed:
         raise ConfigError(msg) from error
     except yaml.reader.ReaderError as error:
         line_number = text.count("\n", 0, error.position) + 1
-        msg = f"{place}: line {line_number}: a character that text may not contain, {error.character!r}; remove it"
+        msg = f"{place}: line {line_number}: a character that text may not contain, {chr(error.character)!r}; remove it"
         raise ConfigError(msg) from error
     except RecursionError as error:
         msg = f"{place}: sections within sections beyond any measure; flatten them"

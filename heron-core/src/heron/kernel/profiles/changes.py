@@ -76,7 +76,7 @@ def _of_variable(name: str, text: str, findings: Findings) -> Change | None:
     section, *steps = name.removeprefix(PREFIX).split(_BETWEEN)
     if section.lower() not in SECTIONS or section != section.upper():
         choices = [f"{PREFIX}{each.upper()}" for each in SECTIONS]
-        wanted = nearest(f"{PREFIX}{section}", choices)
+        wanted = nearest(f"{PREFIX}{section.upper()}", choices)
         findings.add(
             "", f"unknown section {section!r}{wanted}; known: {known(choices)}; correct it or unset it", origin
         )

@@ -37,13 +37,17 @@ class References:
 
     def resolved(self, placed: Placed, path: tuple[Step, ...]) -> Placed:
         """The value with every reference in it resolved; one that cannot be is a problem, and stays."""
-        if isinstance(placed.value, dict):
-            return replace(placed, value={key: self.resolved(each, (*path, key)) for key, each in placed.value.items()})
-        if isinstance(placed.value, list):
-            return replace(
-                placed, value=[self.resolved(each, (*path, index)) for index, each in enumerate(placed.value)]
-            )
         written = placed.value if placed.text is None else placed.text
+        whole = self._whole(placed, written, path)
+        if isinstance(placed.value, dict):
+            parts = {key: self.resolved(each, (*path, key)) for key, each in placed.value.items()}
+            return replace(placed, value=parts, text=whole.text)
+        if isinstance(placed.value, list):
+            each_part = [self.resolved(each, (*path, index)) for index, each in enumerate(placed.value)]
+            return replace(placed, value=each_part, text=whole.text)
+        return whole
+
+    def _whole(self, placed: Placed, written: object, path: tuple[Step, ...]) -> Placed:
         if not isinstance(written, str):
             return placed
         if "${" in written:
@@ -99,18 +103,20 @@ def _secret_of(name: str) -> str:
         raise ConfigError(msg)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not hold up the command
-        with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                msg = f"{path} is no regular file; name one"
-                raise ConfigError(msg)
-            if mode & stat.S_IRWXO:
-                msg = f"others may use the file {path}, its mode is {stat.S_IMODE(mode):04o}; `chmod 600 {path}`"
-                raise ConfigError(msg)
-            content = file.read(_MAX_BYTES + 1)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            content = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(mode) else b""
+        finally:
+            os.close(descriptor)
     except OSError as error:
         msg = f"the file {path} cannot be read: {error.strerror}; make it, or change the profile"
         raise ConfigError(msg) from error
+    if not stat.S_ISREG(mode):
+        msg = f"{path} is no regular file; name one"
+        raise ConfigError(msg)
+    if mode & stat.S_IRWXO:
+        msg = f"others may use the file {path}, its mode is {stat.S_IMODE(mode):04o}; `chmod 600 {path}`"
+        raise ConfigError(msg)
     if not 0 < len(content) <= _MAX_BYTES:
         wrong = f"larger than {_MAX_BYTES} bytes" if content else "empty"
         msg = f"the file {path} is {wrong}; put the secret alone into it"

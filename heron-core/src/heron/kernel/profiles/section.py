@@ -107,14 +107,12 @@ def driver_section(
 
 def _typed(placed: Placed, schema: type, path: tuple[Step, ...]) -> Placed:
     """With what came as text being of the kind that the schema asks for."""
+    field = _field_at(schema, path)
+    if placed.text is not None and field is not None and field.is_text:
+        return replace(placed, value=placed.text)
     if isinstance(placed.value, dict):
         return replace(placed, value={key: _typed(each, schema, (*path, key)) for key, each in placed.value.items()})
-    if placed.text is None:
-        return placed
-    field = _field_at(schema, path)
-    if field is not None and field.is_text:
-        return replace(placed, value=placed.text)
-    return read_reference(placed)
+    return placed if placed.text is None else read_reference(placed)
 
 
 def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | None:
