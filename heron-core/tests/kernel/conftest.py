@@ -120,14 +120,14 @@ class Reading:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def load(self, text: str, environ: Mapping[str, str] | None = None, **overrides: str) -> Profile:
+    def load(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> Profile:
         """The profile with this text."""
         self.write(text)
         return load_profile(
             "mine", self.resolve, config_path=self.folder, overrides=overrides, environ=environ or {"TEAM": "red"}
         )
 
-    def problems(self, text: str, environ: Mapping[str, str] | None = None, **overrides: str) -> list[str]:
+    def problems(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> list[str]:
         """What is wrong with this text."""
         self.write(text)
         found = read_profile(

@@ -89,9 +89,8 @@ def test_reference_that_leads_nowhere_is_refused(reading: Reading, value: str, m
 
 def test_reference_that_leads_nowhere_is_one_problem(reading: Reading) -> None:
     """That it is no number either is no news."""
-    (problem,) = reading.problems(
-        text("port: '${env:NOBODY}'") + "engine: {heron.heartbeat.s: '${env:TEAM}'}", {"TEAM": "1"}
-    )
+    engine = "engine: {heron.heartbeat.s: '${env:BEAT}'}"
+    (problem,) = reading.problems(text("port: '${env:NOBODY}'") + engine, {"BEAT": "1"})
     assert "statemgr.port: the environment has no" in problem
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heron.kernel.secrets import hidden
 
-__all__ = ["JsonLines", "RotatingLog", "configure"]
+__all__ = ["JsonLines", "RotatingLog", "configure", "hide_in_warnings"]
 
 MAX_BYTES = 10 * 1024 * 1024  # of one file; with the two older ones a process keeps 30 MiB at most
 OLDER_FILES = 2
@@ -38,6 +38,17 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = hidden(self.formatException(record.exc_info), self._secrets)
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class _Warnings(logging.Formatter):
+    """Formats a record as Python does where no logging is set up, without secrets."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        return hidden(super().format(record), self._secrets)
 
 
 class RotatingLog(logging.FileHandler):
@@ -86,3 +97,9 @@ def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] =
     root.setLevel(level)
     logging.captureWarnings(True)
     logging.raiseExceptions = False
+
+
+def hide_in_warnings(secrets: Sequence[str]) -> None:
+    """Takes the texts out of the warnings that Python writes to stderr for a command, which has no log."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Warnings(secrets))

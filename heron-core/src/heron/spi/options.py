@@ -124,12 +124,16 @@ def _declared(to: type) -> Iterator[tuple[str, bool, object]]:
     if issubclass(to, msgspec.Struct):
         for each in msgspec.structs.fields(to):
             value = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
-            yield each.name, each.required, None if each.required else msgspec.to_builtins(value)
+            yield each.name, each.required, None if each.required else _json(value)
     elif dataclasses.is_dataclass(to):
         for found in dataclasses.fields(to):
             value = found.default if found.default_factory is dataclasses.MISSING else found.default_factory()
             required = value is dataclasses.MISSING
-            yield found.name, required, None if required else msgspec.to_builtins(value)
+            yield found.name, required, None if required else _json(value)
+
+
+def _json(value: object) -> object:
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _problems(options: Mapping[str, object], to: type, path: tuple[str, ...]) -> Iterator[OptionProblem]:

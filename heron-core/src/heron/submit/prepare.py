@@ -9,6 +9,7 @@ from pathlib import Path
 from heron.errors import PackingError, UsageError
 from heron.kernel.drivers import Drivers
 from heron.kernel.loading import open_driver
+from heron.kernel.log import hide_in_warnings
 from heron.kernel.profiles import Profile, load_profile
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.verify import verify
@@ -30,13 +31,15 @@ class Prepared:
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
     """The profile with its drivers found.
 
-    What holds a driver's secret leaves the environment of this process, so that nothing it starts inherits it.
+    What holds a driver's secret leaves the environment of this process, so that nothing it starts inherits it, and
+    warnings do not show it.
 
     Raises:
         ConfigError: when it, or something in it, is unknown or wrong.
         PluginError: when a driver is missing or does not work.
     """
     profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
+    hide_in_warnings(profile.secrets)
     for variable in profile.secret_variables:
         os.environ.pop(variable, None)
     return profile

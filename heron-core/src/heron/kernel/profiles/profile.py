@@ -31,6 +31,12 @@ class Profile:
     run_dir: str
     secret_variables: tuple[str, ...] = ()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts in the options of all drivers that no message may contain."""
+        drivers = (self.scheduler, self.statemgr, self.uploader, self.packing, *self.metricsinks)
+        return tuple(text for each in drivers for text in each.secrets)
+
     def sinks(self, log_dir: str) -> tuple[DriverRef, ...]:
         """The metrics sinks for a run whose logs are in that folder."""
         return tuple(
