@@ -9,6 +9,7 @@ from pathlib import Path
 from heron.errors import HeronError
 from heron.kernel.drivers import FAMILIES, Drivers
 from heron.kernel.loading import open_driver
+from heron.kernel.log import hide_in_warnings
 from heron.kernel.profiles import SINGLE, Problem, Profile, read_profile
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.statemgr import StateManager
@@ -48,6 +49,7 @@ def check_profile(
     found = read_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides)
     if found.profile is None:
         return ProfileCheck(name, (), found.problems)
+    hide_in_warnings(found.profile.secrets)
     refs = {family: _ref(found.profile, family) for family in SINGLE}
     problems = [problem for ref in refs.values() for problem in _problems(ref, probes)]
     sinks = tuple(("metricsink", each.name) for each in found.profile.metricsinks)
