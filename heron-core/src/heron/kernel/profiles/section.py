@@ -14,7 +14,7 @@ from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layers import DRIVER
 from heron.kernel.yaml_file import parse_placed
 from heron.spi.driver import Driver, DriverRef
-from heron.spi.options import OptionField, option_fields, option_problems
+from heron.spi.options import OptionField, OptionProblem, option_fields, option_problems
 
 __all__ = ["DriverSection", "Resolver", "driver_section", "read_reference"]
 
@@ -53,9 +53,7 @@ class DriverSection:
             if findings.knows(path):
                 continue
             at = value_at(self.options, each.path)
-            value = f"; it is {each.value!r:.80}" if each.has_value else ""
-            shown = value if at.shown is None else f"; it is {at.shown}"
-            findings.add(path, f"{each.text}{shown}", at.origin)
+            findings.add(path, f"{each.text}{_value_of(each, at)}", at.origin)
         if problems:
             return None
         options = cast("dict[str, object]", plain(self.options))
@@ -77,6 +75,13 @@ class DriverSection:
             named = {match[0] for each in references for match in each.finditer(leaf.shown or "")}
             found.update(text for text, reference in findings.resolved.items() if reference in named)
         return found
+
+
+def _value_of(problem: OptionProblem, at: Placed) -> str:
+    """What stands there, for a message; parts of a section or list may be what references stood for."""
+    if at.shown is not None:
+        return f"; it is {at.shown}"
+    return f"; it is {problem.value!r:.80}" if problem.has_value and not isinstance(at.value, dict | list) else ""
 
 
 def driver_section(
