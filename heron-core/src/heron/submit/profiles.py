@@ -87,7 +87,15 @@ def check(
             {"path": each.path, "origin": each.origin, "text": each.text, "install": each.install}
             for each in found.problems
         ]
-        _print_json({"profile": name, "ok": found.ok, "problems": problems, "install": list(found.install)})
+        _print_json(
+            {
+                "profile": name,
+                "ok": found.ok,
+                "drivers": found.drivers,
+                "problems": problems,
+                "install": found.install,
+            }
+        )
     else:
         _print_check(found)
     context.exit(0 if found.ok else _EXIT_REFUSED)
@@ -104,7 +112,7 @@ def _overrides(settings: tuple[str, ...]) -> dict[str, str]:
 def _print_check(found: ProfileCheck) -> None:
     if found.ok:
         print(f"{found.name}: nothing is wrong")
-        for line in _columns([(f"  {family}", driver) for family, driver in found.drivers]):
+        for line in _columns([(f"  {each.family}", each.name, each.answer) for each in found.drivers]):
             print(line)
         return
     count = len(found.problems)
