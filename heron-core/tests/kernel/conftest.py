@@ -51,7 +51,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 DRIVERS = """
 from typing import Annotated
 import msgspec
-from heron.spi.options import NoOptions, Secret
+from heron.spi.driver import NoOptions
+from heron.spi.options import Secret
 
 class Account(msgspec.Struct, frozen=True):
     user: str

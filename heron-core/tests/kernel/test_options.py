@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from heron.errors import ConfigError
-from heron.spi.options import NoOptions, Secret, decode_options, option_fields, option_problems
+from heron.spi.driver import NoOptions
+from heron.spi.options import Secret, decode_options, option_fields, option_problems
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from heron.spi.options import NoOptions
+import msgspec
 
-__all__ = ["Driver", "DriverRef"]
+__all__ = ["Driver", "DriverRef", "NoOptions"]
+
+
+class NoOptions(msgspec.Struct, frozen=True):
+    """The schema of a driver that has no options."""
 
 
 class Driver(ABC):

@@ -19,7 +19,7 @@ import msgspec
 
 from heron.errors import ConfigError, known, nearest
 
-__all__ = ["NoOptions", "OptionField", "OptionProblem", "Secret", "decode_options", "option_fields", "option_problems"]
+__all__ = ["OptionField", "OptionProblem", "Secret", "decode_options", "option_fields", "option_problems"]
 
 T = TypeVar("T")
 
@@ -30,10 +30,6 @@ listing, and the variable of the environment that it came from does not reach th
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
-
-
-class NoOptions(msgspec.Struct, frozen=True):
-    """The schema of a driver that has no options."""
 
 
 @dataclass(frozen=True, slots=True)
