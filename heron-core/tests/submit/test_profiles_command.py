@@ -96,6 +96,15 @@ def test_check_opens_the_drivers(profiles: Path) -> None:
     assert any("packing.instance_ram: '5XB' has the unknown unit" in each for each in texts)
 
 
+@pytest.mark.parametrize("key", ["scheduler.root", "statemgr.root", "uploader.root", "metricsink.file.directory"])
+def test_empty_folder_is_refused(home: Path, key: str) -> None:
+    """An empty path is the folder of whoever calls; a variable that happens to be empty must not choose it."""
+    assert home.is_dir()
+    result = command("check", "local", "--set", f"{key}=")
+    assert result.exit_code == 2
+    assert "expected `str` of length >= 1; it is ''" in result.stdout
+
+
 def test_check_of_production_says_what_to_install(home: Path) -> None:
     """Everybody who tries it first lacks the same."""
     assert home.is_dir()

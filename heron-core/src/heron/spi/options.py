@@ -29,6 +29,8 @@ listing, and the variable of the environment that it came from does not reach th
 
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_QUOTED = re.compile(r"`[^`]*`")
+
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 
 
@@ -167,6 +169,7 @@ def _taken_apart(message: str) -> tuple[str, tuple[str | int, ...]]:
             steps.append(int(step["index"]))
     if missing := _MISSING.match(text):
         return "missing; give it a value", (*steps, missing["key"])
+    text = _QUOTED.sub(lambda kind: kind[0].replace("array", "list").replace("object", "section"), text)
     return f"{text[:1].lower()}{text[1:]}", tuple(steps)
 
 

@@ -23,7 +23,7 @@ __all__ = ["FileOptions", "FileSink"]
 class FileOptions(msgspec.Struct, frozen=True):
     """The driver's section of a profile: the folder of the files, the size of one, and how many are kept."""
 
-    directory: str
+    directory: Annotated[str, msgspec.Meta(min_length=1)]
     max_bytes: Annotated[int, msgspec.Meta(ge=4096)] = 16 * 1024 * 1024
     files: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
 

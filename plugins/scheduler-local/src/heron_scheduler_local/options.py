@@ -17,7 +17,7 @@ class LocalOptions(msgspec.Struct, frozen=True):
     `executor` is the command that is given the path of a container's spec; empty for this interpreter's executor.
     """
 
-    root: str = "~/.heron/jobs"
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"
     executor: tuple[str, ...] = ()
     restart_backoff_s: _Seconds = 0.1
     restart_backoff_max_s: _Seconds = 10.0

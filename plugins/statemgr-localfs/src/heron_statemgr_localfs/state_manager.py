@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 class LocalFsOptions(msgspec.Struct, frozen=True):
     """The driver's section of a profile; `root` is the folder of the nodes, ``~`` is the user's home."""
 
-    root: str = "~/.heron/state"
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/state"
 
 
 class LocalFsStateManager(StateManager):

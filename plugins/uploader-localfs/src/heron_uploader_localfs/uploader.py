@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Self
+from typing import Annotated, BinaryIO, ClassVar, Self
 
 import msgspec
 
@@ -33,7 +33,7 @@ _ABANDONED_S = 3600.0  # a partial file this old is of an upload that was killed
 class LocalfsOptions(msgspec.Struct, frozen=True):
     """The driver's section of a profile; `root` is the folder of the packages, ``~`` is the user's home."""
 
-    root: str = "~/.heron/packages"
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/packages"
 
 
 class LocalfsUploader(Uploader):

@@ -52,7 +52,7 @@ def command_changes(settings: Mapping[str, str], findings: Findings) -> tuple[Ch
         section, _, key = path.partition(".")
         if section not in SECTIONS:
             findings.add("", f"unknown section {section!r}{nearest(section, SECTIONS)}; known: {_sections()}", origin)
-        elif not key and section != SINKS:
+        elif (not key and section != SINKS) or (key and "" in key.split(".")):
             findings.add("", f"not of the form SECTION.KEY=VALUE; sections: {known(SECTIONS)}", origin)
         else:
             steps = (key,) if section in {"engine", "run"} else tuple(key.split(".")) if key else ()

@@ -93,8 +93,8 @@ def driver_section(
         findings.add(where, f"{plain(section)!r:.80} is not a section of keys and values", section.origin)
         return None
     driver = section.value.get(DRIVER)
-    name = None if driver is None else driver.value
-    if driver is None or not isinstance(name, str):
+    name = None if driver is None else driver.value if driver.text is None else driver.text
+    if driver is None or not isinstance(name, str) or not name:
         origin = section.origin if driver is None else driver.origin
         findings.add(f"{where}.{DRIVER}", f"{name!r} is not the name of a driver; see `heron plugins list`", origin)
         return None
