@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,8 +30,7 @@ class Prepared:
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
     """The profile with its drivers found.
 
-    What holds a driver's secret leaves the environment of this process, so that nothing it starts inherits it, and
-    warnings do not show it.
+    From now on warnings of this process do not show its secrets.
 
     Raises:
         ConfigError: when it, or something in it, is unknown or wrong.
@@ -40,8 +38,6 @@ def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> P
     """
     profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
     hide_in_warnings(profile.secrets)
-    for variable in profile.secret_variables:
-        os.environ.pop(variable, None)
     return profile
 
 
