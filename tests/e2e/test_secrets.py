@@ -1,10 +1,11 @@
-"""The keys of a running topology: where they are, and where they are not (D11)."""
+"""The keys of a running topology, and the passwords of its drivers: where they are, and where they are not (D11)."""
 
 from __future__ import annotations
 
 import re
 import socket
 import stat
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +49,54 @@ def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> N
             reader.change_state("killed", 5.0)
         assert reader.status(5.0).state == "running"
     secrets = [pair.secret for pair in (keys.server, keys.member, keys.control, keys.reader)]
-    _look_for(secrets, sandbox, run)
+    _look_for(secrets, sandbox, _processes(run), {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"})
     (run.out / "stop").touch()
     run.finished()
     assert _found(secrets, sandbox.root) == []
+
+
+def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by a variable and one by a file, for drivers that log theirs in every process that opens them."""
+    secrets = ["hunter2-by-variable", "hunter2-by-file"]
+    monkeypatch.setenv("STATE_PASSWORD", secrets[0])
+    file = sandbox.root / "password"
+    file.touch(mode=0o600)
+    file.write_text(secrets[1] + "\n", encoding="utf-8")
+    run = sandbox.start("steady.py", "--config-path", str(_talkative(sandbox, monkeypatch, file)))
+    run.until((run.out / "progress").exists, "the first counts")
+    command, *others = _processes(run)
+    assert "STATE_PASSWORD" in command.environ()  # the operator's own, and the only one
+    _look_for(secrets, sandbox, others, {"password", "cN.json", "tmanager.json", "metricsmgr.json"})
+    (run.out / "stop").touch()
+    run.finished()
+    assert _found(secrets, sandbox.root) == [file]
+    said = sandbox.log_text("*.log")
+    for text in ("state manager signs in with (secret)", "sink signs in with (secret)"):
+        assert text in said
+
+
+def _talkative(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, file: Path) -> Path:
+    """A folder of profiles, whose drivers are on a path of the test's own."""
+    site = sandbox.root / "site"
+    info = site / "talkative-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: talkative\nVersion: 1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(
+        "[heron.statemgr]\ntalkative = talkative_drivers:TalkativeStateManager\n"
+        "[heron.metricsink]\ntalkative = talkative_drivers:TalkativeSink\n",
+        encoding="utf-8",
+    )
+    (site / "talkative_drivers.py").symlink_to(Path(__file__).parent / "talkative" / "talkative_drivers.py")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    profile = """
+        extends: local
+        statemgr: {driver: talkative, root: ~/.heron/state, password: "${env:STATE_PASSWORD}"}
+        metricsink: [{driver: talkative, directory: "${run:logs}", password: "${file:FILE}"}]
+    """
+    profiles = sandbox.root / "profiles"
+    profiles.mkdir()
+    (profiles / "local.yaml").write_text(textwrap.dedent(profile).replace("FILE", str(file)), encoding="utf-8")
+    return profiles
 
 
 def _keys_of(state: StateManager) -> TopologyKeys:
@@ -67,14 +112,14 @@ def _processes(run: HeronRun) -> list[psutil.Process]:
     return found
 
 
-def _look_for(secrets: list[str], sandbox: Sandbox, run: HeronRun) -> None:
-    for process in _processes(run):
+def _look_for(secrets: list[str], sandbox: Sandbox, processes: list[psutil.Process], files: set[str]) -> None:
+    """Nowhere but in these files (numbers are N), which only their owner may read."""
+    for process in processes:
         for place in ("cmdline", "environ"):
             shown = Path(f"/proc/{process.pid}/{place}").read_bytes().decode(errors="replace")
             assert not any(secret in shown for secret in secrets), f"{place} of {process}"
     holders = _found(secrets, sandbox.root)
-    names = {re.sub(r"[0-9]+", "N", str(path.relative_to(sandbox.root))).rpartition("/")[2] for path in holders}
-    assert names == {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"}  # the first is the state node
+    assert {re.sub(r"[0-9]+", "N", path.name) for path in holders} == files
     for path in holders:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700, path

@@ -4,7 +4,8 @@
     ├── UsageError              asked wrongly; nothing was changed (exit code 2)
     │   ├── TopologyError       the author's topology does not verify
     │   ├── ConfigError         a key or value of configuration, topology or profile
-    │   └── PluginError         a driver is missing, ambiguous, outdated or does not import
+    │   └── PluginError         a driver is ambiguous, outdated or does not import
+    │       └── MissingDriverError  no installed distribution provides it
     ├── StateError              the state manager refuses or cannot answer
     │   ├── StateConflictError  somebody else changed or holds the node
     │   └── StateUnavailableError  the store does not answer; the outcome is unknown
@@ -33,6 +34,7 @@ __all__ = [
     "HeronError",
     "IllegalTransitionError",
     "LimitExceededError",
+    "MissingDriverError",
     "PackageError",
     "PackingError",
     "PluginError",
@@ -69,6 +71,14 @@ class ConfigError(UsageError):
 
 class PluginError(UsageError):
     """A driver is missing, ambiguous, of another contract version, or does not import."""
+
+
+class MissingDriverError(PluginError):
+    """No installed distribution provides the driver; `distribution` is the one whose name says that it would."""
+
+    def __init__(self, message: str, distribution: str = "") -> None:
+        super().__init__(message)
+        self.distribution = distribution
 
 
 class StateError(HeronError):

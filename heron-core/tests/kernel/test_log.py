@@ -90,3 +90,17 @@ def test_threads_do_not_mix_lines(logger: logging.Logger, tmp_path: Path) -> Non
     for each in threads:
         each.join()
     assert all(line["message"] == "x" * 50 for each in tmp_path.iterdir() for line in lines(each))
+
+
+def test_secrets_are_in_no_line(logger: logging.Logger, tmp_path: Path) -> None:
+    """Libraries log their credentials now and then, also in what they raise."""
+    logger.handlers[-1].setFormatter(JsonLines(("hunter2", "a'b\\c", "abc"), process="stmgr"))
+    try:
+        raise ValueError("hunter2 is refused")  # noqa: EM101 - what a library does
+    except ValueError:
+        logger.exception("signing in with %s and %r, %s", "hunter2", "a'b\\c", "abcdef")
+    text = (tmp_path / "role.log").read_text()
+    assert "hunter2" not in text
+    (line,) = lines(tmp_path / "role.log")
+    assert line["message"] == 'signing in with (secret) and "(secret)", abcdef'
+    assert "ValueError: (secret) is refused" in str(line["error"])

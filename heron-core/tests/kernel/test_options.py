@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from heron.errors import ConfigError
-from heron.spi.options import decode_options
+from heron.spi.driver import NoOptions
+from heron.spi.options import Secret, decode_options, option_fields, option_problems
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,19 @@ class Options:
         if self.root == "bad":
             msg = "the root is bad"
             raise ValueError(msg)
+
+
+class Account(msgspec.Struct, frozen=True):
+    user: str
+    password: Secret = ""
+    port: Annotated[int, msgspec.Meta(ge=1)] = 7
+
+
+class Wide(msgspec.Struct, frozen=True):
+    account: Account
+    key: Secret | None = None
+    hosts: tuple[str, ...] = ()
+    size: int | str = msgspec.field(default_factory=lambda: 3)
 
 
 def test_values_and_defaults_arrive() -> None:
@@ -58,3 +72,45 @@ def test_error_names_key_value_and_what_is_asked(options: dict[str, object], mes
     """A person mends a profile by the message alone."""
     with pytest.raises(ConfigError, match=message):
         decode_options(options, Options, "x")
+
+
+def test_struct_serves_as_well_as_a_dataclass() -> None:
+    """A struct is what msgspec does best; nothing of the errors depends on which it is."""
+    assert decode_options({"account": {"user": "u"}}, Wide, "x") == Wide(Account("u"))
+    with pytest.raises(ConfigError, match=r"x\.account\.prt: unknown key \(nearest: 'port'\)"):
+        decode_options({"account": {"user": "u", "prt": 1}}, Wide, "x")
+
+
+def test_all_problems_are_found() -> None:
+    """So that a person mends them in one go."""
+    options = {"account": {"usr": "u", "port": 0}, "hosts": [1], "sise": 3, "size": None}
+    found = {".".join(map(str, each.path)): each.text for each in option_problems(options, Wide)}
+    assert sorted(found) == ["account.port", "account.user", "account.usr", "hosts.0", "sise", "size"]
+    assert found["account.user"] == "missing; give it a value"
+    assert option_problems({"account": {"user": "u"}}, Wide) == ()
+
+
+@pytest.mark.parametrize("options", [{"account": {"user": "u", "password": 4711}}, {"key": [4711], "account": {}}])
+def test_secret_of_the_wrong_type_is_not_shown(options: dict[str, object]) -> None:
+    """The first thing that goes wrong with a password is that it is no text."""
+    with pytest.raises(ConfigError, match=r"expected `str.*; its value is not shown") as caught:
+        decode_options(options, Wide, "x")
+    assert "4711" not in str(caught.value)
+
+
+def test_fields_tell_what_a_command_needs_to_know() -> None:
+    """Defaults for a listing, secrets for what must not be in it, text for what is not to be read as a number."""
+    fields = {each.name: each for each in option_fields(Wide)}
+    assert [(each.name, each.required) for each in fields.values()] == [
+        ("account", True),
+        ("key", False),
+        ("hosts", False),
+        ("size", False),
+    ]
+    assert (fields["hosts"].default, fields["size"].default) == ([], 3)
+    assert (fields["account"].schema, fields["key"].schema) == (Account, None)
+    assert [each.secret for each in fields.values()] == [False, True, False, False]
+    assert [each.is_text for each in fields.values()] == [False, True, False, False]
+    assert option_fields(NoOptions) == ()
+    inner = {each.name: each.default for each in option_fields(Options)}
+    assert inner == {"root": None, "max_bytes": 10, "ratio": 0.5, "inner": {"retries": 3}, "names": []}

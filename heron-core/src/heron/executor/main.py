@@ -125,6 +125,7 @@ def main(signals: Signals) -> int:
         topology=spec.topology,
         container=spec.container_id,
         process="executor",
+        secrets=(*spec.statemgr.secrets, *spec.uploader.secrets),
     )
     return execute(spec, signals)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stevedore.driver import DriverManager
 
-from heron.errors import PluginError, known, nearest
+from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.kernel.loading import checked_driver
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
@@ -105,7 +105,7 @@ class Drivers:
                 f"no {what} is installed{nearest(name, named)}; installed: {known(named)}; "
                 f"to add it: `pip install heron-{family}-{name}`"
             )
-            raise PluginError(msg)
+            raise MissingDriverError(msg, f"heron-{family}-{name}")
         entry_points = named[name]
         if len(entry_points) > 1:
             providers = " and ".join(sorted(_origin(each)[0] for each in entry_points))

@@ -10,6 +10,7 @@ import sys
 from typing import TypeVar, cast
 
 from heron.errors import HeronError, PluginError
+from heron.kernel.secrets import hidden
 from heron.spi.driver import Driver, DriverRef
 
 __all__ = ["checked_driver", "contract_version", "load_object", "open_driver"]
@@ -29,11 +30,13 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
     driver = checked_driver(load_object(ref.entry, what), base, what, f"heron-{ref.family}-{ref.name}")
     try:
         return driver.open(ref.options)
-    except HeronError:
+    except HeronError as error:
+        if (text := hidden(str(error), ref.secrets)) != str(error):
+            raise type(error)(text) from None
         raise
     except Exception as error:
-        msg = f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}"
-        raise PluginError(msg) from error
+        msg = hidden(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
+        raise PluginError(msg) from (None if ref.secrets else error)
 
 
 def load_object(entry: str, what: str = "object") -> object:

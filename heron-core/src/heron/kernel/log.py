@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["JsonLines", "RotatingLog", "configure"]
+from heron.kernel.secrets import hidden
+
+__all__ = ["JsonLines", "RotatingLog", "configure", "hide_in_warnings"]
 
 MAX_BYTES = 10 * 1024 * 1024  # of one file; with the two older ones a process keeps 30 MiB at most
 OLDER_FILES = 2
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as ``{"at", "level", "logger", "message", …bound, "error"?}``; `at` is UTC."""
+    """Formats a record as ``{"at", "level", "logger", "message", …bound, "error"?}``; `at` is UTC.
 
-    def __init__(self, **bound: str | int) -> None:
+    Libraries log as well, and some of them their credentials: the texts `secrets` become ``(secret)``.
+    """
+
+    def __init__(self, secrets: Sequence[str] = (), /, **bound: str | int) -> None:
         super().__init__()
+        self._secrets = secrets
         self._bound = bound
 
     def format(self, record: logging.LogRecord) -> str:
@@ -25,12 +32,23 @@ class JsonLines(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": hidden(record.getMessage(), self._secrets),
             **self._bound,
         }
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = hidden(self.formatException(record.exc_info), self._secrets)
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class _Warnings(logging.Formatter):
+    """Formats a record as Python does where no logging is set up, without secrets."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        return hidden(super().format(record), self._secrets)
 
 
 class RotatingLog(logging.FileHandler):
@@ -65,16 +83,23 @@ class RotatingLog(logging.FileHandler):
             newest.unlink(missing_ok=True)
 
 
-def configure(path: Path, *, level: int = logging.INFO, **bound: str | int) -> None:
+def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] = (), **bound: str | int) -> None:
     """Sends all logging of this process to the file at `path`; called once, by a role's main.
 
     `bound` is what every line carries: topology, container, process and, in an instance, component and task.
+    `secrets` are texts that no line may contain.
     Warnings of Python are logged too. A line that cannot be written (no space) is lost and stops nothing.
     """
     handler = RotatingLog(path)
-    handler.setFormatter(JsonLines(**bound))
+    handler.setFormatter(JsonLines(secrets, **bound))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.captureWarnings(True)
     logging.raiseExceptions = False
+
+
+def hide_in_warnings(secrets: Sequence[str]) -> None:
+    """Takes the texts out of the warnings that Python writes to stderr for a command, which has no log."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Warnings(secrets))

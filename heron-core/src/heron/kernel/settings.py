@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from heron.errors import ConfigError, known, nearest
 
-__all__ = ["EngineSettings", "setting_docs"]
+__all__ = ["EngineSettings", "checked_setting", "setting_docs"]
 
 _KIB = 1024
 _MIB = 1024 * 1024
@@ -114,14 +114,7 @@ class EngineSettings:
         Raises:
             ConfigError: when a key is unknown, or a value is of the wrong type or below its range.
         """
-        by_key = {str(each.metadata["key"]): each for each in fields(cls)}
-        chosen: dict[str, object] = {}
-        for key, value in values.items():
-            if key not in by_key:
-                msg = f"engine.{key}: unknown key{nearest(key, by_key)}; known: {known(by_key)}"
-                raise ConfigError(msg)
-            each = by_key[key]
-            chosen[each.name] = _checked(key, value, type(each.default), each.metadata["low"], each.metadata["unit"])
+        chosen = dict(checked_setting(key, value) for key, value in values.items())
         settings = cls(**chosen)  # type: ignore[arg-type]  # the types were checked against the defaults above
         if settings.low_watermark_bytes >= settings.high_watermark_bytes:
             msg = (
@@ -142,6 +135,20 @@ class EngineSettings:
     def to_keys(self) -> dict[str, object]:
         """The inverse of `from_keys`: every key with its value."""
         return {str(each.metadata["key"]): getattr(self, each.name) for each in fields(self)}
+
+
+def checked_setting(key: str, value: object) -> tuple[str, object]:
+    """The field of `EngineSettings` behind a key, and its value in its own type.
+
+    Raises:
+        ConfigError: when the key is unknown, or the value is of the wrong type or below its range.
+    """
+    by_key = {str(each.metadata["key"]): each for each in fields(EngineSettings)}
+    if key not in by_key:
+        msg = f"engine.{key}: unknown key{nearest(key, by_key)}; known: {known(by_key)}"
+        raise ConfigError(msg)
+    each = by_key[key]
+    return each.name, _checked(key, value, type(each.default), each.metadata["low"], each.metadata["unit"])
 
 
 def setting_docs() -> tuple[tuple[str, str, str, str], ...]:

@@ -81,6 +81,7 @@ def main(signals: Signals) -> int:
         topology=spec.topology,
         container=spec.container_id,
         process="metricsmgr",
+        secrets=tuple(text for sink in spec.sinks for text in sink.secrets),
     )
     reactor = Reactor()
     sockets = SocketContext(link_timeout_s=EngineSettings.from_keys(spec.settings).network_timeout_s)

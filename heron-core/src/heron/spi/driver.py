@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-__all__ = ["Driver", "DriverRef"]
+import msgspec
+
+__all__ = ["Driver", "DriverRef", "NoOptions"]
+
+
+class NoOptions(msgspec.Struct, frozen=True):
+    """The schema of a driver that has no options."""
 
 
 class Driver(ABC):
@@ -23,10 +29,16 @@ class Driver(ABC):
     capabilities: ClassVar[frozenset[str]] = frozenset()
     """Flags from the family's own list; the contract suite reads them."""
 
+    options_type: ClassVar[type] = NoOptions
+    """The schema of the driver's section: a frozen `msgspec.Struct` or dataclass (see `heron.spi.options`)."""
+
     @classmethod
     @abstractmethod
     def open(cls, options: Mapping[str, object]) -> Self:
         """Makes a driver from its own section of a profile (JSON values, keys without the family's prefix).
+
+        It begins with ``decode_options(options, TheSchema, FAMILY)``, where the schema is `options_type`. No message
+        of the driver, then or later, contains the value of an option that the schema calls a `Secret`.
 
         Called once in each process that needs the driver, from its main thread; may block up to 10 s.
 
@@ -37,9 +49,14 @@ class Driver(ABC):
 
 @dataclass(frozen=True, slots=True)
 class DriverRef:
-    """A driver that the command has chosen, for processes that load it without discovery: ``module:Class``."""
+    """A driver that the command has chosen, for processes that load it without discovery: ``module:Class``.
+
+    `options` are its section with every reference resolved, so this travels in files of mode 0600 only. `secrets` are
+    the texts in it that no message and no log may contain.
+    """
 
     family: str
     name: str
     entry: str
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, object] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -1,75 +1,204 @@
-"""Turns a driver's section of a profile into a typed value; every driver's `open` begins with this."""
+"""A driver's section of a profile: its schema, and turning the section into a typed value.
+
+The schema is a frozen `msgspec.Struct` (or dataclass) that the driver names as `options_type`: its fields are the
+known keys, in lower case, with units in the name (``_s``, ``_bytes``) where a number has one. ``open`` begins with
+`decode_options`; the commands read the same schema to check a profile before anything starts, to show defaults, and to
+know which values are secrets.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import typing
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 
 from heron.errors import ConfigError, known, nearest
 
-__all__ = ["decode_options"]
+__all__ = ["OptionField", "OptionProblem", "Secret", "decode_options", "option_fields", "option_problems"]
 
 T = TypeVar("T")
 
+Secret: TypeAlias = Annotated[str, msgspec.Meta(extra={"secret": True})]
+"""The type of an option that nobody may see: a password, a key. It is never shown, neither in a message nor in a
+listing, and the variable of the environment that it came from does not reach the processes of a run."""
+
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
+_QUOTED = re.compile(r"`[^`]*`")
+
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionField:
+    """One key of a schema. `default` is a JSON value; it means nothing where the key is `required`."""
+
+    name: str
+    hint: object
+    required: bool
+    default: object = None
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value may not be shown."""
+        return _is_secret(self.hint)
+
+    @property
+    def schema(self) -> type | None:
+        """The schema of its own keys, when its value is a section."""
+        return next((each for each in _alternatives(self.hint) if _is_schema(each)), None)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its value is text and nothing else."""
+        return {each for each in _alternatives(self.hint) if each is not type(None)} == {str}
+
+
+@dataclass(frozen=True, slots=True)
+class OptionProblem:
+    """What is wrong with one key: its path within the section and why.
+
+    `has_value` says that `value` is what stands there; it is kept apart from `text`, since it may be a secret.
+    """
+
+    path: tuple[str | int, ...]
+    text: str
+    value: object = None
+    has_value: bool = False
 
 
 def decode_options(options: Mapping[str, object], to: type[T], place: str) -> T:
-    """The options as a value of the dataclass `to`, whose fields are the known keys.
+    """The options as a value of the schema `to`.
 
     Strict: nothing is converted except an int where a float is asked for. Ranges are given with
     ``Annotated[int, msgspec.Meta(ge=1)]``; a ``ValueError`` in ``__post_init__`` counts as an unacceptable value.
 
     Args:
         options: JSON values by key.
-        to: a dataclass; its fields may be dataclasses in turn.
+        to: a `msgspec.Struct` or a dataclass; its fields may be such classes in turn.
         place: where the options stand, the first part of every error (``uploader``).
 
     Raises:
         ConfigError: when a key is unknown (names the nearest one and lists all) or missing, or a value is not
-            acceptable (names the path of its key and the value).
+            acceptable (names the path of its key, and the value unless it is a `Secret`).
     """
-    _refuse_unknown(options, to, place)
+    for problem in option_problems(options, to):
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem.path)
+        shown = f"; it is {problem.value!r:.80}" if problem.has_value else ""
+        msg = f"{place}{path}: {problem.text}{shown}"
+        raise ConfigError(msg)
+    return msgspec.convert(dict(options), to, strict=True)
+
+
+def option_problems(options: Mapping[str, object], to: type) -> tuple[OptionProblem, ...]:
+    """Everything that is wrong with the options, in the order of the section; none when they decode.
+
+    A value is left out where it is a `Secret`.
+    """
+    found = tuple(_problems(options, to, ()))
+    if found:
+        return found
     try:
-        return msgspec.convert(dict(options), to, strict=True)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_translated(str(error), options, place)) from None
+        msgspec.convert(dict(options), to, strict=True)
+    except msgspec.ValidationError as error:  # of __post_init__, as every field has been looked at
+        text, steps = _taken_apart(str(error))
+        return (OptionProblem(steps, text),)
+    return ()
 
 
-def _refuse_unknown(options: Mapping[str, object], to: type, place: str) -> None:
-    hints = typing.get_type_hints(to)
-    keys = [each.name for each in dataclasses.fields(to)]
+def option_fields(to: type) -> tuple[OptionField, ...]:
+    """The keys of a schema, in its order."""
+    hints = typing.get_type_hints(to, include_extras=True)
+    return tuple(OptionField(name, hints[name], required, default) for name, required, default in _declared(to))
+
+
+def _declared(to: type) -> Iterator[tuple[str, bool, object]]:
+    """Name, whether it is required, and the default as JSON."""
+    if issubclass(to, msgspec.Struct):
+        for each in msgspec.structs.fields(to):
+            value = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
+            yield each.name, each.required, None if each.required else _json(value)
+    elif dataclasses.is_dataclass(to):
+        for found in dataclasses.fields(to):
+            value = found.default if found.default_factory is dataclasses.MISSING else found.default_factory()
+            required = value is dataclasses.MISSING
+            yield found.name, required, None if required else _json(value)
+
+
+def _json(value: object) -> object:
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _problems(options: Mapping[str, object], to: type, path: tuple[str, ...]) -> Iterator[OptionProblem]:
+    fields = {each.name: each for each in option_fields(to)}
     for key, value in options.items():
-        if key not in keys:
-            msg = f"{place}.{key}: unknown key{nearest(str(key), keys)}; known: {known(keys)}"
-            raise ConfigError(msg)
-        if dataclasses.is_dataclass(hints[key]) and isinstance(value, Mapping):
-            _refuse_unknown(value, typing.cast("type", hints[key]), f"{place}.{key}")
+        here = (*path, str(key))
+        field = fields.get(key)
+        if field is None:
+            yield OptionProblem(here, f"unknown key{nearest(str(key), fields)}; known: {known(fields)}")
+        elif field.schema is not None and isinstance(value, Mapping):
+            yield from _problems(value, field.schema, here)
+        else:
+            try:
+                msgspec.convert(value, field.hint, strict=True)
+            except msgspec.ValidationError as error:
+                text, steps = _taken_apart(str(error))
+                if field.secret:
+                    yield OptionProblem((*here, *steps), f"{text}; its value is not shown")
+                else:
+                    yield OptionProblem((*here, *steps), text, _value_at(value, steps), has_value=True)
+    for name, field in fields.items():
+        if field.required and name not in options:
+            yield OptionProblem((*path, name), "missing; give it a value")
 
 
-def _translated(message: str, options: Mapping[str, object], place: str) -> str:
-    """msgspec's message with our place, path and value: ``uploader.root: expected `str`, got `int`; it is 3``."""
+def _taken_apart(message: str) -> tuple[str, tuple[str | int, ...]]:
+    """msgspec's message without its place, and the place as steps."""
     at = _PLACE.search(message)
-    path = at["path"] if at else ""
     text = message[: at.start()] if at else message
+    steps: list[str | int] = []
+    for step in _STEP.finditer(at["path"] if at else ""):
+        if step["key"] is not None:
+            steps.append(step["key"])
+        elif step["index"] is not None:
+            steps.append(int(step["index"]))
     if missing := _MISSING.match(text):
-        return f"{place}{path}.{missing['key']}: missing; give it a value"
-    value = _value_at(path, options)
-    return f"{place}{path}: {text[:1].lower()}{text[1:]}; it is {value!r:.80}"
+        return "missing; give it a value", (*steps, missing["key"])
+    text = _QUOTED.sub(lambda kind: kind[0].replace("array", "list").replace("object", "section"), text)
+    return f"{text[:1].lower()}{text[1:]}", tuple(steps)
 
 
-def _value_at(path: str, options: Mapping[str, object]) -> object:
-    value: object = options
-    for step in _STEP.finditer(path):
-        if isinstance(value, Mapping) and step["key"] is not None:
-            value = value.get(step["key"])
-        elif isinstance(value, list | tuple) and step["index"] is not None:
-            value = value[int(step["index"])]
+def _value_at(value: object, steps: Sequence[str | int]) -> object:
+    for step in steps:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list | tuple) and isinstance(step, int):
+            value = value[step]
     return value
+
+
+def _alternatives(hint: object) -> tuple[object, ...]:
+    """The types that a hint allows, without what annotates them."""
+    if typing.get_origin(hint) is Annotated:
+        return _alternatives(typing.get_args(hint)[0])
+    if isinstance(hint, type) or typing.get_origin(hint) in {list, tuple, dict, set, frozenset, typing.Literal}:
+        return (hint,)
+    return tuple(found for each in typing.get_args(hint) for found in _alternatives(each)) or (hint,)
+
+
+def _is_schema(hint: object) -> typing.TypeGuard[type]:
+    return isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or dataclasses.is_dataclass(hint))
+
+
+def _is_secret(hint: object) -> bool:
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is Annotated and any(
+        isinstance(each, msgspec.Meta) and (each.extra or {}).get("secret") for each in arguments[1:]
+    ):
+        return True
+    return any(_is_secret(each) for each in arguments if not isinstance(each, msgspec.Meta))

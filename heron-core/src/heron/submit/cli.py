@@ -16,6 +16,7 @@ _COMMANDS = {
     "run": "heron.submit.run:run",
     "plan": "heron.submit.plan:plan",
     "plugins": "heron.submit.plugins:plugins",
+    "profiles": "heron.submit.profiles:profiles",
 }
 
 _EXIT_FAILED = 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from heron.kernel.loading import open_driver
@@ -11,7 +14,7 @@ from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 
-__all__ = ["Environment", "open_environment"]
+__all__ = ["Environment", "open_environment", "without_secrets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,13 @@ def open_environment(profile: Profile) -> Environment:
         open_driver(profile.uploader, Uploader),
         open_driver(profile.scheduler, Scheduler),
     )
+
+
+@contextmanager
+def without_secrets(profile: Profile) -> Iterator[None]:
+    """What is started in this block does not inherit the variables that hold secrets of the profile's drivers."""
+    taken = {name: os.environ.pop(name) for name in profile.secret_variables if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(taken)

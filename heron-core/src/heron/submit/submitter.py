@@ -22,7 +22,7 @@ from heron.planner.codec import encode
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, Hold, NodeKind
-from heron.submit.environment import Environment
+from heron.submit.environment import Environment, without_secrets
 from heron.submit.execution_state import ExecutionState, encode_execution_state
 from heron.submit.leftovers import make_room
 from heron.submit.loaded import LoadedTopology
@@ -87,7 +87,8 @@ def submit(environment: Environment, submission: Submission, note: Callable[[str
         ):
             environment.statemgr.set(kind, name, value, expected=MUST_NOT_EXIST)
             undo.callback(_attempt, kind.name, partial(environment.statemgr.delete, kind, name))
-        environment.scheduler.schedule(_job(environment, submission, uri))
+        with without_secrets(environment.profile):
+            environment.scheduler.schedule(_job(environment, submission, uri))
         undo.pop_all()
     return state
 

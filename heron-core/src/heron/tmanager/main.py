@@ -70,6 +70,7 @@ def main(signals: Signals) -> int:
         topology=spec.topology,
         container=_CONTAINER,
         process="tmanager",
+        secrets=spec.statemgr.secrets,
     )
     reactor = Reactor()
     settings = EngineSettings.from_keys(spec.settings)

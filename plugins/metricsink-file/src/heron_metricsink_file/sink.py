@@ -7,7 +7,7 @@ renames a file that another one is writing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
@@ -17,12 +17,13 @@ from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
 from heron_metricsink_file.line_file import LineFile
 
-__all__ = ["FileSink"]
+__all__ = ["FileOptions", "FileSink"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    directory: str
+class FileOptions(msgspec.Struct, frozen=True):
+    """The driver's section of a profile: the folder of the files, the size of one, and how many are kept."""
+
+    directory: Annotated[str, msgspec.Meta(min_length=1)]
     max_bytes: Annotated[int, msgspec.Meta(ge=4096)] = 16 * 1024 * 1024
     files: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
 
@@ -32,6 +33,7 @@ class FileSink(MetricsSink):
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"events", "histograms"})
+    options_type: ClassVar[type] = FileOptions
 
     def __init__(self, directory: Path, max_bytes: int, files: int) -> None:
         self._directory = directory
@@ -42,7 +44,7 @@ class FileSink(MetricsSink):
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
         """Takes the options `directory`, `max_bytes` and `files`; touches nothing yet."""
-        chosen = decode_options(options, _Options, "metricsink")
+        chosen = decode_options(options, FileOptions, "metricsink")
         return cls(Path(chosen.directory).expanduser(), chosen.max_bytes, chosen.files)
 
     def process(self, record: MetricsRecord) -> None:

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+import msgspec
+
 from heron.planner.amounts import parse_bytes, parse_cores
 from heron.spi.options import decode_options
 
-__all__ = ["RoundRobinOptions"]
+__all__ = ["RoundRobinOptions", "RoundRobinSection"]
 
 _GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class RoundRobinSection(msgspec.Struct, frozen=True):
     """The section as written; amounts may have units."""
 
     instance_cpu: float | str = 1.0
@@ -42,7 +43,7 @@ class RoundRobinOptions:
     @classmethod
     def read(cls, options: Mapping[str, object]) -> Self:
         """The options of a profile's section ``packing``; ConfigError when a key or amount is not acceptable."""
-        section = decode_options(options, _Section, "packing")
+        section = decode_options(options, RoundRobinSection, "packing")
         return cls(
             instance_cpu=parse_cores(section.instance_cpu, "packing.instance_cpu"),
             instance_ram_bytes=parse_bytes(section.instance_ram, "packing.instance_ram"),

@@ -12,7 +12,7 @@ from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, ResourceMap, read_resource_map
 from heron.spi.packing import SPI_VERSION, Packing
-from heron_packing_roundrobin.options import RoundRobinOptions
+from heron_packing_roundrobin.options import RoundRobinOptions, RoundRobinSection
 from heron_packing_roundrobin.rebalance import Rebalance
 from heron_packing_roundrobin.sizing import Sizing
 
@@ -26,6 +26,7 @@ class RoundRobinPacking(Packing):
     """
 
     spi_version: ClassVar[int] = SPI_VERSION
+    options_type: ClassVar[type] = RoundRobinSection
 
     def __init__(self, options: RoundRobinOptions) -> None:
         self._options = options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -12,14 +11,13 @@ __all__ = ["LocalOptions"]
 _Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
+class LocalOptions(msgspec.Struct, frozen=True):
     """Where jobs keep their files, and how containers are restarted and stopped; durations in seconds.
 
     `executor` is the command that is given the path of a container's spec; empty for this interpreter's executor.
     """
 
-    root: str = "~/.heron/jobs"
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"
     executor: tuple[str, ...] = ()
     restart_backoff_s: _Seconds = 0.1
     restart_backoff_max_s: _Seconds = 10.0

@@ -49,6 +49,7 @@ class LocalScheduler(Scheduler):
 
     spi_version: ClassVar[int] = SPI_VERSION
     capabilities: ClassVar[frozenset[str]] = CAPABILITIES
+    options_type: ClassVar[type] = LocalOptions
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:

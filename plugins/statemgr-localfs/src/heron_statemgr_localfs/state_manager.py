@@ -8,9 +8,10 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
+
+import msgspec
 
 from heron.errors import StateError, StateUnavailableError
 from heron.kernel.private_dir import make_private_dir
@@ -26,11 +27,10 @@ __all__ = ["LocalFsOptions", "LocalFsStateManager"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class LocalFsOptions:
+class LocalFsOptions(msgspec.Struct, frozen=True):
     """The driver's section of a profile; `root` is the folder of the nodes, ``~`` is the user's home."""
 
-    root: str = "~/.heron/state"
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/state"
 
 
 class LocalFsStateManager(StateManager):
@@ -38,6 +38,7 @@ class LocalFsStateManager(StateManager):
 
     spi_version: ClassVar[int] = SPI_VERSION
     capabilities: ClassVar[frozenset[str]] = frozenset()
+    options_type: ClassVar[type] = LocalFsOptions
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:

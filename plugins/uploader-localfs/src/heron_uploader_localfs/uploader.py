@@ -12,9 +12,10 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Self
+from typing import Annotated, BinaryIO, ClassVar, Self
+
+import msgspec
 
 from heron.clock import wall_s
 from heron.errors import PackageError
@@ -23,15 +24,16 @@ from heron.spi.options import decode_options
 from heron.spi.uploader import Uploader
 from heron_uploader_localfs.package_name import StoredPackage
 
-__all__ = ["LocalfsUploader"]
+__all__ = ["LocalfsOptions", "LocalfsUploader"]
 
 _CHUNK_BYTES = 1024 * 1024
 _ABANDONED_S = 3600.0  # a partial file this old is of an upload that was killed: a local copy takes seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    root: str = "~/.heron/packages"
+class LocalfsOptions(msgspec.Struct, frozen=True):
+    """The driver's section of a profile; `root` is the folder of the packages, ``~`` is the user's home."""
+
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/packages"
 
 
 class LocalfsUploader(Uploader):
@@ -39,6 +41,7 @@ class LocalfsUploader(Uploader):
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset()
+    options_type: ClassVar[type] = LocalfsOptions
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -46,7 +49,7 @@ class LocalfsUploader(Uploader):
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
         """Takes the option `root`; touches nothing yet."""
-        chosen = decode_options(options, _Options, "uploader")
+        chosen = decode_options(options, LocalfsOptions, "uploader")
         # Not resolve(): it follows links, and a URI names the root as the profile does.
         return cls(Path(os.path.abspath(Path(chosen.root).expanduser())))
 

@@ -16,9 +16,12 @@ from heron.kernel.drivers import FAMILIES, Drivers
 from heron.kernel.loading import contract_version, open_driver
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
+from heron.spi.options import option_fields, option_problems
 from heron.spi.statemgr import StateManager
 
 __all__ = ["DriverContract", "requires"]
+
+_SECRET = "kept-to-itself-4711"  # noqa: S105 - not one
 
 
 def requires(driver: Driver, flag: str) -> None:
@@ -75,6 +78,26 @@ class DriverContract(abc.ABC):
             rest = {other: kept for other, kept in options.items() if other != key}
             with pytest.raises(ConfigError, match=key):
                 self.driver_class.open({**rest, misspelt: value})
+
+    def test_declares_the_options_that_it_takes(self, options: dict[str, object]) -> None:
+        """A profile is checked against `options_type` before a driver is opened; what is not in it is refused there."""
+        assert option_problems(options, self.driver_class.options_type) == ()
+        for field in option_fields(self.driver_class.options_type):
+            assert field.name == field.name.lower(), f"{field.name}: a variable of the environment could not name it"
+            assert "__" not in field.name, f"{field.name}: variables have `__` between the steps of a path"
+            assert field.name != "driver", "driver: the key that names the driver"
+
+    def test_shows_no_secret_in_a_message(self, options: dict[str, object]) -> None:
+        """What a command prints ends up in tickets and chats."""
+        for field in option_fields(self.driver_class.options_type):
+            if not field.secret:
+                continue
+            with pytest.raises(ConfigError) as caught:
+                self.driver_class.open({**options, field.name: _SECRET, "no_such_option": _SECRET})
+            assert _SECRET not in str(caught.value)
+            with pytest.raises(ConfigError) as caught:
+                self.driver_class.open({**options, field.name: {"a": _SECRET}})
+            assert _SECRET not in str(caught.value)
 
     def test_declares_only_capabilities_of_its_family(self) -> None:
         """A flag that the family does not know would be read by nobody."""

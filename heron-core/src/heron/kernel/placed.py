@@ -1,0 +1,87 @@
+"""Values of configuration with the place that each came from, so that an error or a listing can name it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Layer", "Origin", "Placed", "Step", "leaves", "path_text", "plain", "value_at"]
+
+Step: TypeAlias = str | int
+"""A key of a section, or a position in a list."""
+
+
+class Layer(enum.Enum):
+    """Who gave a value; a later one hides an earlier one."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value was given: ``FILE:LINE``, the name of a variable, ``--set KEY``, or whose default it is."""
+
+    layer: Layer
+    place: str
+
+    def __str__(self) -> str:
+        return self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A JSON value whose parts are placed too.
+
+    `text` is how it was written, where it came as text (a variable, ``--set``, what a reference stood for): a setting
+    that is text takes this. `shown` stands for it wherever it is printed: the reference instead of what it stood for.
+    """
+
+    value: dict[str, Placed] | list[Placed] | str | int | float | bool | None
+    origin: Origin
+    text: str | None = None
+    shown: str | None = None
+
+
+def plain(placed: Placed) -> object:
+    """The value without its places."""
+    if isinstance(placed.value, dict):
+        return {key: plain(each) for key, each in placed.value.items()}
+    if isinstance(placed.value, list):
+        return [plain(each) for each in placed.value]
+    return placed.value
+
+
+def leaves(placed: Placed, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Placed]]:
+    """Everything that has no parts, with its path; an empty section or list is such a thing."""
+    if isinstance(placed.value, dict) and placed.value:
+        for key, each in placed.value.items():
+            yield from leaves(each, (*path, key))
+    elif isinstance(placed.value, list) and placed.value:
+        for index, each in enumerate(placed.value):
+            yield from leaves(each, (*path, index))
+    else:
+        yield path, placed
+
+
+def value_at(placed: Placed, path: Sequence[Step]) -> Placed:
+    """What stands at the path, or the last on the way to it that is there."""
+    for step in path:
+        parts: dict[Step, Placed] = {}
+        if isinstance(placed.value, dict):
+            parts = {key: each for key, each in placed.value.items()}  # noqa: C416 - widens the type of the keys
+        elif isinstance(placed.value, list):
+            parts = dict(enumerate(placed.value))
+        if step not in parts:
+            break
+        placed = parts[step]
+    return placed
+
+
+def path_text(path: Sequence[Step]) -> str:
+    """``metricsink[0].directory``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

@@ -1,0 +1,83 @@
+"""Everything that is wrong with a profile: what it says, the drivers it names, and whether they take what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.errors import HeronError
+from heron.kernel.drivers import FAMILIES, Drivers
+from heron.kernel.loading import open_driver
+from heron.kernel.log import hide_in_warnings
+from heron.kernel.profiles import Problem, read_profile
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import StateManager
+
+__all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once"]
+
+Ask = Callable[[DriverRef], str]
+"""Tries a driver out: returns what there is to say of it, and raises HeronError when it cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDriver:
+    """A driver of a profile; `answer` is what it, or its server, had to say."""
+
+    family: str
+    name: str
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCheck:
+    """What was found: the drivers of a profile that reads, and all that is wrong."""
+
+    name: str
+    drivers: tuple[CheckedDriver, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def install(self) -> tuple[str, ...]:
+        """The distributions that are missing."""
+        return tuple(dict.fromkeys(each.install for each in self.problems if each.install))
+
+
+def open_once(ref: DriverRef) -> str:
+    """Opens the driver as a command does, and closes it.
+
+    Raises:
+        HeronError: when it does not open.
+    """
+    driver = open_driver(ref, FAMILIES[ref.family])
+    if isinstance(driver, StateManager):
+        driver.close()
+    return ""
+
+
+def check_profile(
+    name: str, config_path: Path | None, overrides: Mapping[str, str], ask: Ask = open_once
+) -> ProfileCheck:
+    """Reads the profile and, when that goes well, tries the drivers that a command opens. Starts nothing.
+
+    Sinks are not opened: one that listens would be in the way of the topologies that run.
+    """
+    found = read_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides)
+    profile = found.profile
+    if profile is None:
+        return ProfileCheck(name, (), found.problems)
+    hide_in_warnings(profile.secrets)
+    drivers: list[CheckedDriver] = []
+    problems: list[Problem] = []
+    for ref in (profile.scheduler, profile.statemgr, profile.uploader, profile.packing):
+        try:
+            drivers.append(CheckedDriver(ref.family, ref.name, ask(ref)))
+        except HeronError as error:
+            problems.append(Problem(str(error), ref.family))
+    drivers += [CheckedDriver(each.family, each.name) for each in profile.metricsinks]
+    return ProfileCheck(name, tuple(drivers), tuple(problems))
