@@ -207,6 +207,8 @@ class Slow(Spout):
         self.calls.append("next_tuple")
         self.emit([len(self.calls)])
         self.bench.runner.emitter.flush_meanwhile()
+        if len(self.calls) == 20:
+            self.bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED)))
 
     def activate(self) -> None:
         self.calls.append("activate")
@@ -219,7 +221,6 @@ def test_a_spout_whose_calls_block_hears_of_a_pause() -> None:
     """A stream of a few tuples a second, as of a spout that waits for a socket, is no reason to be deaf."""
     bench = Bench(Slow, lambda bench: bench.task.paused)
     Slow.bench = bench
-    bench.gateway.data_in.put(PlanReceived(plan_of(2, TopologyState.PAUSED)))
     bench.runner.run(ended=False)
     component = bench.runner.component
     assert isinstance(component, Slow)
