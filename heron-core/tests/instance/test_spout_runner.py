@@ -193,7 +193,7 @@ def test_what_was_emitted_under_a_plan_says_so() -> None:
 
 
 class Slow(Spout):
-    """Blocks in each call after its emit, so that the gateway always flushes in its place."""
+    """Blocks in each call before its emits, so that the gateway always flushes in its place."""
 
     outputs = ("v",)
     bench: ClassVar[Bench]
@@ -205,8 +205,9 @@ class Slow(Spout):
     def next_tuple(self) -> None:
         assert len(self.calls) < 100, "it is never asked to pause"
         self.calls.append("next_tuple")
-        self.emit([len(self.calls)])
         self.bench.runner.emitter.flush_meanwhile()
+        for _ in range(1 + len(self.calls) % 2):
+            self.emit([len(self.calls)])
         if len(self.calls) == 20:
             self.bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED)))
 
