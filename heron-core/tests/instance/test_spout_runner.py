@@ -203,7 +203,8 @@ class Slow(Spout):
         self.calls = []
 
     def next_tuple(self) -> None:
-        assert len(self.calls) < 100, "it is never asked to pause"
+        if len(self.calls) == 1000:
+            return  # that is heard in any case
         self.calls.append("next_tuple")
         self.bench.runner.emitter.flush_meanwhile()
         for _ in range(1 + len(self.calls) % 2):
@@ -226,6 +227,7 @@ def test_a_spout_whose_calls_block_hears_of_a_pause() -> None:
     component = bench.runner.component
     assert isinstance(component, Slow)
     assert component.calls[-1] == "deactivate"
+    assert len(component.calls) < 25
 
 
 def test_a_spout_that_begins_in_a_paused_topology_is_told_so() -> None:
