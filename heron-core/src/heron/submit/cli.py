@@ -18,6 +18,7 @@ _COMMANDS = {
     "status": "heron.submit.status:status",
     "activate": "heron.submit.activate:activate",
     "deactivate": "heron.submit.activate:deactivate",
+    "restart": "heron.submit.restart:restart",
     "plugins": "heron.submit.plugins:plugins",
 }
 
