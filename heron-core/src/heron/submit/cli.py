@@ -19,6 +19,8 @@ _COMMANDS = {
     "activate": "heron.submit.activate:activate",
     "deactivate": "heron.submit.activate:deactivate",
     "restart": "heron.submit.restart:restart",
+    "logs": "heron.submit.logs:logs",
+    "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
 }
 
