@@ -103,8 +103,7 @@ class RemoteTopology:
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
         self._check_name()
-        node = self._statemgr.get(NodeKind.REPORT, self.name)
-        return decode_status(node.value) if node else None
+        return self._read(NodeKind.REPORT, decode_status)
 
     def close(self) -> None:
         """Closes its socket, not the drivers; idempotent."""
@@ -170,8 +169,7 @@ class RemoteTopology:
 
     def _location(self) -> TManagerLocation | None:
         """Where the topology manager of this run is."""
-        node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
-        location = decode_location(node.value) if node else None
+        location = self._read(NodeKind.TMANAGER_LOCATION, decode_location)
         return location if location and location.topology_id == self.run.topology_id else None
 
     def _absence(self) -> str:
@@ -217,10 +215,22 @@ class RemoteTopology:
     def _ended(self) -> str:
         report = self.last_report()
         if report is not None:
+            how = "was killed" if report.state == "killed" else report.state
             why = f": {report.error}" if report.error else ""
-            return f"topology {self.name!r} is not running; its last run, {report.topology_id}, is {report.state}{why}"
+            return f"topology {self.name!r} is not running; its last run, {report.topology_id}, {how}{why}"
         names = self._statemgr.list(NodeKind.EXECUTION_STATE)
         return f"topology {self.name!r} is not running{nearest(self.name, names)}; running: {known(names)}"
+
+    def _read(self, kind: NodeKind, decode: Callable[[bytes], T]) -> T | None:
+        node = self._statemgr.get(kind, self.name)
+        try:
+            return decode(node.value) if node else None
+        except HeronError as error:
+            msg = (
+                f"topology {self.name!r}: {error}; its node {kind.value!r} of the state manager was changed by hand, "
+                "or is of another version of heron-core"
+            )
+            raise StateError(msg) from error
 
     def _check_name(self) -> None:
         if not _NAME.fullmatch(self.name):
