@@ -90,6 +90,8 @@ def test_one_that_is_starting_is_waited_for(world: World) -> None:
         "UnreachableError: topology 'words': it is starting, its topology manager is not there yet; "
         "given up after 0.3 s, try again"
     )
+    world.scheduler.reason, world.scheduler.attempts = "the package is gone", 4
+    assert "not there yet; container 1 does not run, after 4 starts: the package is gone; given" in world.ask(SHORT_S)
 
 
 def test_one_whose_topology_manager_is_away_is_waited_for(world: World) -> None:

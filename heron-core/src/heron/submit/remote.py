@@ -29,7 +29,7 @@ from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.query import TManagerClient
 from heron.ipc.status import TopologyStatus, decode_status
 from heron.kernel.tmanager_location import TManagerLocation, decode_location
-from heron.spi.scheduler import Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.execution_state import ExecutionState, decode_execution_state
 from heron.submit.traces import Traces
@@ -182,9 +182,9 @@ class RemoteTopology:
         if present is None or present.topology_id != self.run.topology_id:
             raise UsageError(self._ended())
         traces = Traces(
-            planned=self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
-            locked=self._statemgr.get(NodeKind.LOCK, self.name) is not None,
-            job=self._job(),
+            self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
+            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
+            *self._job(),
         )
         if not traces.dead():
             return traces.spoken()
@@ -196,11 +196,11 @@ class RemoteTopology:
         )
         raise UsageError(msg)
 
-    def _job(self) -> SchedulerState | None:
+    def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
         try:
-            return self._scheduler.status(self.name)[0]
+            return self._scheduler.status(self.name)
         except HeronError:
-            return None
+            return None, ()
 
     def _find(self) -> ExecutionState:
         self._check_name()
