@@ -144,6 +144,25 @@ class Sandbox:
         """TMPDIR: run directories."""
         return self.root / "tmp"
 
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of everything in it."""
+        return {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
+
+    def say(self, *words: str, code: int = 0) -> str:
+        """Runs `heron WORDS` beside what runs already and returns what it printed, or as an error, with that code."""
+        ended = subprocess.run(
+            [str(HERON), *words],
+            env=self.env,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=_RUN_S,
+            check=False,
+        )
+        assert ended.returncode == code, f"heron {' '.join(words)}\n{ended.stdout}\n{ended.stderr}"
+        return ended.stderr if code else ended.stdout
+
     def start(
         self,
         target: Path | str,
@@ -173,7 +192,7 @@ class Sandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env={**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"},
+                env=self.env,
                 cwd=self.root,
                 process_group=0,
             )

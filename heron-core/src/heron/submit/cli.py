@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from heron.errors import HeronError, StateUnavailableError, TopologyFailedError
+from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
 from heron.kernel.loading import load_object
 
 __all__ = ["heron", "main"]
@@ -15,6 +15,12 @@ __all__ = ["heron", "main"]
 _COMMANDS = {
     "run": "heron.submit.run:run",
     "plan": "heron.submit.plan:plan",
+    "status": "heron.submit.status:status",
+    "activate": "heron.submit.activate:activate",
+    "deactivate": "heron.submit.activate:deactivate",
+    "restart": "heron.submit.restart:restart",
+    "logs": "heron.submit.logs:logs",
+    "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
     "profiles": "heron.submit.profiles:profiles",
 }
@@ -37,7 +43,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (StateUnavailableError, TopologyFailedError) as error:
+        except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
             code, text = _EXIT_FAILED, str(error)
         except HeronError as error:  # before anything was started, so nothing is changed
             code, text = _EXIT_REFUSED, str(error)
