@@ -4,10 +4,10 @@
     ├── UsageError              asked wrongly; nothing was changed (exit code 2)
     │   ├── TopologyError       the author's topology does not verify
     │   ├── ConfigError         a key or value of configuration, topology or profile
-     │   ├── PluginError         a driver is ambiguous, outdated or does not import
-     │   │   └── MissingDriverError  no installed distribution provides it
-     │   ├── AccessError         a key does not open what it was used for
-     │   └── RefusedError        a running topology refuses what it was asked
+    │   ├── PluginError         a driver is ambiguous, outdated or does not import
+    │   │   └── MissingDriverError  no installed distribution provides it
+    │   ├── AccessError         a key does not open what it was used for
+    │   └── RefusedError        a running topology refuses what it was asked
     ├── StateError              the state manager refuses or cannot answer
     │   ├── StateConflictError  somebody else changed or holds the node
     │   └── StateUnavailableError  the store does not answer; the outcome is unknown
