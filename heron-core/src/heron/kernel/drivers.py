@@ -19,6 +19,7 @@ from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
+from heron.spi.serializer import Serializer
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 
@@ -30,6 +31,7 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "uploader": Uploader,
     "packing": Packing,
     "metricsink": MetricsSink,
+    "serializer": Serializer,
 }
 """The choose-one families and their contracts."""
 

@@ -33,8 +33,8 @@ class ContainerSpec:
 
     `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, mode 0700, and short:
     a socket path ends at 107 bytes. `settings` are the engine settings (see `heron.kernel.settings`), `hooks`
-    the observers of lifecycle events, each ``module:object``. The topology's keys are not in it: the executor reads
-    them from the state manager.
+    the observers of lifecycle events, each ``module:object``; `serializers` are those that components of the topology
+    name. The topology's keys are not in it: the executor reads them from the state manager.
     """
 
     topology: str
@@ -49,6 +49,7 @@ class ContainerSpec:
     sinks: tuple[DriverRef, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
+    serializers: tuple[DriverRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
     prepared = prepare(loading.result(interrupts.requested), profile, overrides)
     if request.simulate:
         interrupts.give_back()
-        return run_simulated(request, prepared.loaded)
+        return run_simulated(request, prepared)
     observers = Observers.load(installed_observers())
     with ExitStack() as stack:
         environment = open_environment(profile)
@@ -77,7 +77,15 @@ def _start(environment: Environment, prepared: Prepared, hooks: tuple[str, ...])
         log_dir = make_log_dir(profile.log_dir, topology_id)
         undo.callback(shutil.rmtree, log_dir, ignore_errors=True)
         submission = Submission(
-            prepared.loaded, prepared.plan, topology_id, run_dir, log_dir, settings, hooks, attached=True
+            prepared.loaded,
+            prepared.plan,
+            topology_id,
+            run_dir,
+            log_dir,
+            settings,
+            hooks,
+            prepared.serializers,
+            attached=True,
         )
         run = submit(environment, submission, lambda text: print(f"heron: note: {text}", file=sys.stderr))
         undo.pop_all()
