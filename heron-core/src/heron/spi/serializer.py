@@ -31,9 +31,8 @@ class Serializer(Driver):
     commands. Both methods are called from the task thread, and `encode` now and then from the gateway's thread, but
     never two calls at a time. They are on the path of every tuple and hold up the task: no locks, no logging. What is
     asked of them is a bijection: a value arrives equal and of the same type, or it is refused. A tuple that arrives as
-    a list, or a Decimal as text, is a wrong result that nobody sees. Only a buffer (bytearray, memoryview) may arrive as
-    bytes. Source: Heron's ``IPluggableSerializer``, for a
-    batch in place of a value.
+    a list, or a Decimal as text, is a wrong result that nobody sees. Only a buffer (bytearray, memoryview) may arrive
+    as bytes. Source: Heron's ``IPluggableSerializer``, for a batch in place of a value.
     """
 
     encoding: ClassVar[int]
