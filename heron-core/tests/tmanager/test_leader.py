@@ -15,6 +15,7 @@ from heron.ipc.status import TopologyStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
+from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.testing.fake_clock import FakeClock
 from heron.tmanager.inheritance import Inheritance
@@ -248,6 +249,7 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
     leader = make_leader()
     started = only(NotifyHook, leader.pressure_reported(3, 1, on=True))
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
+    assert started.facts.keys() == HOOK_FACTS["heron_backpressure_started"]
     assert leader.pressure_reported(3, 2, on=True) == []
     assert leader.status().backpressure[0].component == "count"
     assert leader.status().backpressure[0].since_s == fake_clock.wall_s()

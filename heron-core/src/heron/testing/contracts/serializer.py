@@ -85,7 +85,7 @@ _values = st.recursive(
 def same(sent: object, arrived: object) -> bool:
     """Whether it arrived as it was sent: equal, and everything in it of the same type; a buffer may arrive as bytes."""
     if isinstance(sent, bytearray | memoryview) and isinstance(arrived, bytes):
-        return sent == arrived
+        return bytes(sent) == arrived
     if type(sent) is not type(arrived):
         return False
     if isinstance(sent, list | tuple) and isinstance(arrived, list | tuple):
