@@ -260,6 +260,17 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
     assert leader.status().backpressure == ()
 
 
+def test_pause_and_resume_are_announced_once_each(make_leader: MakeLeader) -> None:
+    """Observers hear what people did to a topology, not that a plan has another number."""
+    leader = make_leader()
+    plan_of(leader)
+    for asked, wanted in (("paused", "heron_topology_deactivated"), ("running", "heron_topology_activated")):
+        hooks = [each.hook for each in leader.state_asked(asked) if isinstance(each, NotifyHook)]
+        assert hooks == ["heron_plan_changed", wanted]
+    again = [each.hook for each in leader.stmgr_registered(location(1, 2)) if isinstance(each, NotifyHook)]
+    assert again == ["heron_plan_changed"]
+
+
 def test_a_new_stream_manager_takes_its_predecessors_pressure_back(make_leader: MakeLeader) -> None:
     """Its buffers died with it."""
     leader = make_leader()
