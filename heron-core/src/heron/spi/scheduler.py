@@ -22,9 +22,10 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "restart", "update"})
-"""The flags of this family: a job can be tied to the process that scheduled it; one container can be started anew;
-containers can be added to and removed from a running job. A driver without a flag raises SchedulerError there."""
+CAPABILITIES = frozenset({"attached", "restart", "server", "update"})
+"""``attached``: a job can be tied to the process that scheduled it. ``restart``: one container can be started anew.
+``update``: containers can be added to and removed from a running job. A driver without one of these raises
+SchedulerError there. ``server``: it asks a server to do it, which may be away."""
 
 
 @dataclass(frozen=True, slots=True)
