@@ -52,10 +52,7 @@ class MetricsSinkFaultCases(DriverContract):
         sink.flush()
         with needed(sink, faults, "away")():
             for number in range(2, 5):
-                with in_time(_FLUSH_S), contextlib.suppress(Exception):
-                    sink.process(numbered(number))
-                with in_time(_FLUSH_S), contextlib.suppress(Exception):
-                    sink.flush()
+                self._feed(sink, number)
         wait_until(lambda: self._arrives(sink), _BACK_S, "records arrive again")
         assert self.metrics()[0] == numbered(1).metrics[0]
 
@@ -81,18 +78,20 @@ class MetricsSinkFaultCases(DriverContract):
         sink.process(numbered(1))
         sink.flush()
         with needed(sink, faults, "silent")():
-            for step in (lambda: sink.process(numbered(2)), sink.flush):
-                with in_time(_FLUSH_S), contextlib.suppress(Exception):
-                    step()
+            self._feed(sink, 2)
         wait_until(lambda: self._arrives(sink), _BACK_S, "records arrive again")
 
     def test_lost_answers_cost_nobody_else_anything(self, sink: MetricsSink, faults: Faults) -> None:
         """A record may then be there twice: counters are totals, so a reader sees the same figure."""
         with needed(sink, faults, "answers_lost")():
-            for step in (lambda: sink.process(numbered(1)), sink.flush):
-                with in_time(_FLUSH_S), contextlib.suppress(Exception):
-                    step()
+            self._feed(sink, 1)
         wait_until(lambda: self._arrives(sink), _BACK_S, "records arrive again")
+
+    def _feed(self, sink: MetricsSink, number: int) -> None:
+        with in_time(_FLUSH_S), contextlib.suppress(Exception):
+            sink.process(numbered(number))
+        with in_time(_FLUSH_S), contextlib.suppress(Exception):
+            sink.flush()
 
     def _arrives(self, sink: MetricsSink) -> bool:
         try:
