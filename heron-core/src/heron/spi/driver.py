@@ -22,8 +22,8 @@ class Driver(ABC):
     - *Failure*: it raises the error of its family, a `heron.errors.HeronError` that names the thing, what is wrong and
       the remedy; errors of other libraries are translated. Nothing was changed, or what was is undone, except where
       the method calls the outcome unknown.
-    - *Cancellation*: a call may end at any instant, by ``KeyboardInterrupt`` in a command, by ``kill -9`` anywhere. What
-      is left then is the old or the new, never a half; or something that the next call of the same kind replaces.
+    - *Cancellation*: a call may end at any instant, by ``KeyboardInterrupt`` in a command, by ``kill -9`` anywhere. The
+      old or the new is left then, never a half; or something that the next call of the same kind replaces.
     - *Time*: it returns or raises within the time it states; a server that is silent is no excuse.
     - *Names*: topologies are checked by the caller, and by the driver again before they become part of a path or key.
     - *Secrets* stand in options and values, and never in an error, a log or a URL for people.
