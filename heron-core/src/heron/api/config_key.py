@@ -95,7 +95,7 @@ _RUN = (
         "pickle",
         component=True,
     ),
-    _text(keys.TOPOLOGY_SERIALIZER_CLASSNAME, "an IHeronSerializer as module:Class"),
+    _text(keys.TOPOLOGY_SERIALIZER_CLASSNAME, "heronpy's IHeronSerializer as module:Class; see topology.serializer"),
     ConfigKey(keys.TOPOLOGY_AUTO_TASK_HOOKS, ValueType.JSON, "task hooks of every task, module:Class each", ()),
     ConfigKey(
         keys.TOPOLOGY_ON_ERROR,
