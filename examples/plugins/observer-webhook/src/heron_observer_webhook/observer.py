@@ -35,9 +35,9 @@ class Webhook:
         """From the topology manager."""
         self._target.post("plan_changed", topology=topology, version=version)
 
-    def heron_backpressure_started(self, topology: str, component: str, task_id: int) -> None:
+    def heron_backpressure_started(self, topology: str, component: str, task_id: int, cause: str) -> None:
         """From the topology manager."""
-        self._target.post("backpressure_started", topology=topology, component=component, task_id=task_id)
+        self._target.post("backpressure_started", topology=topology, component=component, task_id=task_id, cause=cause)
 
     def heron_backpressure_ended(self, topology: str, component: str, task_id: int, duration_s: float) -> None:
         """From the topology manager."""
