@@ -19,6 +19,7 @@ from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.output_limit import OutputLimit
+from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -59,6 +60,7 @@ class Task:
         self.index = PlanIndex(plan)
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
+        self.serializers = Serializers(spec.serializers)
         self.metrics = TaskMetrics()
         self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
@@ -90,6 +92,7 @@ class Task:
             batch_bytes if limit is None else min(batch_bytes, limit.batch_bytes),
             self.settings.tuple_max_bytes,
             self._reject,
+            self.serializers.chosen(self.config),
         )
 
     @property

@@ -34,7 +34,7 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
         if (text := hidden(str(error), ref.secrets)) != str(error):
             raise type(error)(text) from None
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = hidden(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
         raise PluginError(msg) from (None if ref.secrets else error)
 
@@ -51,7 +51,7 @@ def load_object(entry: str, what: str = "object") -> object:
         raise PluginError(msg)
     try:
         found: object = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"{what} ({entry}) does not import: {type(error).__name__}: {error}; reinstall it or what it needs"
         raise PluginError(msg) from error
     for part in path.split("."):

@@ -15,7 +15,7 @@ from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import Limits, read_resource_map
 from heron.spi.capacity_options import CapacitySection, read_capacity_options
-from heron.spi.packing import SPI_VERSION, Packing
+from heron.spi.packing import Packing
 
 __all__ = ["FirstFitDecreasingPacking"]
 
@@ -30,7 +30,7 @@ class FirstFitDecreasingPacking(Packing):
     most 11/9 of the fewest possible and 6/9 (G. Dósa, 2007). Source: Heron's ``FirstFitDecreasingPacking``.
     """
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:

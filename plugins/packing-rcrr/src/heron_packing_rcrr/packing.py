@@ -14,7 +14,7 @@ from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
 from heron.spi.capacity_options import CapacitySection, read_capacity_options
-from heron.spi.packing import SPI_VERSION, Packing
+from heron.spi.packing import Packing
 from heron_packing_rcrr.deal import fewest_containers, shortfall
 
 __all__ = ["ResourceCompliantPacking"]
@@ -29,7 +29,7 @@ class ResourceCompliantPacking(Packing):
     Source: Heron's ``ResourceCompliantRRPacking``.
     """
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:

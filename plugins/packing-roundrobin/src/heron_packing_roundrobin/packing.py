@@ -11,7 +11,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, ResourceMap, read_resource_map
-from heron.spi.packing import SPI_VERSION, Packing
+from heron.spi.packing import Packing
 from heron_packing_roundrobin.options import RoundRobinOptions, RoundRobinSection
 from heron_packing_roundrobin.rebalance import Rebalance
 from heron_packing_roundrobin.sizing import Sizing
@@ -25,7 +25,7 @@ class RoundRobinPacking(Packing):
     The number of containers is ``topology.stmgrs``. Source: Heron's ``RoundRobinPacking``.
     """
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     options_type: ClassVar[type] = RoundRobinSection
 
     def __init__(self, options: RoundRobinOptions) -> None:

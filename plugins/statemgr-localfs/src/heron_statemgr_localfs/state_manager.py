@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import re
 import secrets
@@ -16,7 +17,7 @@ import msgspec
 from heron.errors import StateError, StateUnavailableError
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
-from heron.spi.statemgr import SPI_VERSION, Hold, NodeKind, StateManager, Versioned, Watch
+from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_localfs.hold import FileHold
 from heron_statemgr_localfs.node import Node
 from heron_statemgr_localfs.os_errors import translated
@@ -36,8 +37,8 @@ class LocalFsOptions(msgspec.Struct, frozen=True):
 class LocalFsStateManager(StateManager):
     """Keeps nodes as files below one folder; for the processes of one machine and one user."""
 
-    spi_version: ClassVar[int] = SPI_VERSION
-    capabilities: ClassVar[frozenset[str]] = frozenset()
+    spi_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
     options_type: ClassVar[type] = LocalFsOptions
 
     @classmethod
@@ -52,6 +53,13 @@ class LocalFsStateManager(StateManager):
         self._closed = False
         with translated("make the state folder", self._root):
             make_private_dir(self._root)
+
+    def check(self, timeout_s: float) -> str:
+        with translated("use the state folder", self._root):
+            os.listdir(self._root)
+            if not os.access(self._root, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "not writable")
+        return f"folder {self._root}"
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
         record = self._node(kind, topology).read()
