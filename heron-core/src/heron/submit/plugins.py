@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heron.kernel.drivers import DriverInfo, catalog
+from heron.submit.plugins_new import new
 
 __all__ = ["plugins"]
 
@@ -18,6 +19,9 @@ __all__ = ["plugins"]
 @click.group()
 def plugins() -> None:
     """Shows what is installed."""
+
+
+plugins.add_command(new)
 
 
 @plugins.command("list")
