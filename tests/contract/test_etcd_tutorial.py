@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COUNT = re.compile(r"\d+")
+ETCD_URL = "http://127.0.0.1:2379"  # the page's, where an etcd listens that was installed as usual
 STEP_S = 300
 
 
@@ -30,11 +32,11 @@ class Block:
 class Reader:
     """Does what the page says, in a folder and an environment of its own."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], etcd_url: str) -> None:
         self.folder = folder
         self._environment = environment
+        self._etcd_url = etcd_url
         self._place = folder.parent / "place"
-        self.printed = ""
 
     def do(self, block: Block, expected: str | None) -> None:
         if block.language == "sh":
@@ -44,6 +46,10 @@ class Reader:
             path.write_text(text, encoding="utf-8")
         elif block.language == "toml":
             self._change_lines(*self._named(block))
+        elif block.language == "yaml":
+            path, text = self._named(block)
+            path.parent.mkdir(parents=True)
+            path.write_text(text.replace(ETCD_URL, self._etcd_url), encoding="utf-8")
 
     def _run(self, text: str, expected: str | None) -> None:
         ran = subprocess.run(
@@ -65,7 +71,8 @@ class Reader:
 
     def _named(self, block: Block) -> tuple[Path, str]:
         first, _, rest = block.text.partition("\n")
-        return self.folder / first.removeprefix("# "), rest
+        home, name = self._environment["HOME"], first.removeprefix("# ")
+        return self.folder / name.replace("~", home), rest
 
     def _change_lines(self, path: Path, lines: str) -> None:
         """Each line takes the place of the one with the same key."""
@@ -83,19 +90,29 @@ def steps() -> Iterator[tuple[Block, str | None]]:
         yield block, following.text.strip() if following.language == "text" else None
 
 
+def bundled() -> list[Path]:
+    """The bundle and the plugins that it brings."""
+    bundle = ROOT / "plugins" / "bundle-local"
+    project = tomllib.loads((bundle / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [re.split(r"[^\w-]", each)[0].removeprefix("heron-") for each in project["dependencies"]]
+    return [bundle, *(ROOT / "plugins" / name for name in names if name != "core")]
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment with pip and nothing else, that gets heron-core from a wheel of this tree."""
+    """An environment with pip and nothing else, that gets Heron's distributions from wheels of this tree."""
     uv = (sys.executable, "-m", "uv")
     dist, venv = tmp_path / "dist", tmp_path / "venv"
     constraints = str(ROOT / "constraints.txt")
-    for command in (
-        (*uv, "build", "-q", "--wheel", "-b", constraints, "--out-dir", str(dist), str(ROOT / "heron-core")),
-        (*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)),
-    ):
+    subprocess.run((*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)), check=True, timeout=STEP_S)
+    for project in (ROOT / "heron-core", *bundled()):
+        command = (*uv, "build", "-q", "--wheel", "-b", constraints, "--out-dir", str(dist), str(project))
         subprocess.run(command, check=True, timeout=STEP_S)
+    home = tmp_path / "home"
+    home.mkdir()
     return {
         **os.environ,
+        "HOME": str(home),
         "PATH": f"{venv / 'bin'}:{os.environ['PATH']}",
         "PIP_CONSTRAINT": constraints,
         "PIP_FIND_LINKS": f"{dist} {os.environ.get('PIP_FIND_LINKS', '')}".strip(),
@@ -104,15 +121,23 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+def first_topology() -> str:
+    """What the README shows, as its reader has it."""
+    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
 @pytest.mark.timeout(600)
 def test_driver_of_the_tutorial_keeps_the_contract(
     tmp_path: Path, environment: dict[str, str], etcd: EtcdServer
 ) -> None:
     """A page that does not work costs its reader an evening, and us the driver that was not written."""
-    assert etcd.url
     folder = tmp_path / "work"
     folder.mkdir()
-    reader = Reader(folder, environment)
+    reader = Reader(folder, environment, etcd.url)
     for block, expected in steps():
+        if "hello.py" in block.text:
+            (reader.folder / "hello.py").write_text(first_topology(), encoding="utf-8")
         reader.do(block, expected)
     assert reader.folder == folder / "statemgr-etcd"
