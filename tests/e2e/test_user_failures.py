@@ -32,7 +32,7 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
         "emit of 1 values, the stream declares 2 fields (key, number)",
         "emit to unknown stream 'defalt' (nearest: 'default')",
         "emit of a int, not a list of values",
-        "cannot be pickled",
+        "cannot be encoded",
         "exceeds heron.tuple.max.bytes, 4096 bytes",
         "is of type list, which cannot be grouped by",
         "next_tuple raised ConnectionError: the source is away",

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.errors import SerializationError
-from heron.instance.batch_codec import decode_columns, encode_rows
+from heron.instance.batch_codec import PICKLE, decode_columns, encode_rows
 
 _PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+FIELDS = ("number", "word", "third", "fourth")
 
 
 class Sulking:
@@ -34,7 +36,8 @@ class Codec:
         return list(
             encode_rows(
                 rows,
-                arity,
+                FIELDS[:arity],
+                PICKLE,
                 batch_bytes=self.batch_bytes,
                 tuple_max_bytes=self.tuple_max_bytes,
                 rejected=lambda row, error: self.rejected.append((row, str(error))),
@@ -62,7 +65,7 @@ def test_rows_come_back_in_order_whatever_the_batch_size(data: st.DataObject, ar
 
 @pytest.mark.parametrize("position", [0, 57, 99])
 def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
-    """The others go on, and the error says which types it was."""
+    """The others go on, and the error says which field's value it was."""
     codec = Codec()
     rows: list[object] = [(number, "x") for number in range(100)]
     bad = (position, Sulking())
@@ -70,7 +73,8 @@ def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
     assert codec.round_trip(rows, 2) == [row for row in rows if row is not bad]
     ((row, error),) = codec.rejected
     assert row is bad
-    assert "tuple of types (int, Sulking) cannot be pickled: RuntimeError: not today" in error
+    assert "field 'word': <" in error
+    assert "of type Sulking cannot be encoded (PickleSerializer): RuntimeError: not today" in error
 
 
 def test_a_row_above_the_limit_is_rejected_alone_and_in_company() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,7 +74,8 @@ def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["import no_such_module_at_all", "raise AssertionError('x')", "1 +", "raise SystemError('x')"]
+    "source",
+    ["import no_such_module_at_all", "raise AssertionError('x')", "1 +", "raise SystemError('x')", "exit(3)"],
 )
 def test_driver_that_does_not_import_breaks_only_itself(install: Install, source: str) -> None:
     """One broken plugin must not stop a run that does not use it; its own error says whose it is."""
@@ -125,6 +127,41 @@ def test_catalog_lists_every_provider_of_a_name(install: Install) -> None:
     doubled = [each for each in catalog("metricsink") if each.name == "mine"]
     assert sorted(each.distribution for each in doubled) == ["heron-metricsink-mine", "other-sink"]
     assert all("uninstall" in each.error for each in doubled)
+
+
+def test_driver_that_hangs_while_it_is_imported_is_left_behind(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are still listed, and the list says which one hangs."""
+    monkeypatch.setattr("heron.kernel.drivers.IMPORT_LIMIT_S", 0.2)
+    source = "import threading\ngate = threading.Event()\ngate.wait(30)\n" + GOOD
+    module = install("heron-metricsink-hanging", GROUP, "hanging", source)
+    install("heron-metricsink-mine", GROUP, "mine", GOOD)
+    found = {each.name: each.error for each in catalog("metricsink")}
+    assert found["mine"] == ""
+    assert "driver 'hanging' of heron-metricsink-hanging" in found["hanging"]
+    assert "not done after 0.2 s" in found["hanging"]
+    sys.modules[module].gate.set()
+
+
+def test_what_a_driver_prints_while_it_is_imported_is_not_output(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--json` must stay JSON, whatever a plugin has to say."""
+    install("heron-metricsink-loud", GROUP, "loud", "print('hello from a plugin')\n" + GOOD)
+    catalog("metricsink")
+    resolve("metricsink", "loud", {})
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "hello from a plugin" in said.err
+
+
+def test_catalog_says_where_a_driver_is_from(install: Install) -> None:
+    """A driver that came by PYTHONPATH, and is forgotten there, is a riddle otherwise."""
+    install("heron-metricsink-mine", GROUP, "mine", GOOD)
+    found = {each.name: each for each in catalog("metricsink")}
+    assert found["mine"].source == "path"
+    assert found["mine"].place.endswith("site")
 
 
 def test_entry_points_of_other_groups_are_not_ours(install: Install) -> None:

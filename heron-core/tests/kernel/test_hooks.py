@@ -11,6 +11,8 @@ import pytest
 from heron.kernel.hooks import ThreadedHooks
 
 if TYPE_CHECKING:
+    from conftest import Install
+
     from heron.testing.pytest_plugin import Eventually
 
 
@@ -59,7 +61,9 @@ def test_slow_observer_is_abandoned_and_named(
     """It is not called again, delays nobody, and the log says who it was."""
     hooks = ThreadedHooks([f"{here}:Hanging", f"{here}:Recorder"], limit_s=0.5)
     hooks.notify("heron_plan_changed", topology="words", version=1)
-    eventually(lambda: "Hanging took longer than 0.5 s" in caplog.text, what="the log names the observer")
+    eventually(
+        lambda: "Hanging took longer than 0.5 s in heron_plan_changed" in caplog.text, what="the log names the observer"
+    )
     Hanging.gate.set()
     hooks.notify("heron_plan_changed", topology="words", version=2)
     hooks.close(10)
@@ -73,6 +77,35 @@ def test_close_does_not_wait_for_a_hanging_observer(here: str) -> None:
     hooks.notify("heron_plan_changed", topology="words", version=1)
     hooks.close(0.01)
     Hanging.gate.set()
+
+
+def test_slow_load_delays_nobody_and_is_given_up(
+    install: Install, here: str, eventually: Eventually, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An import that hangs must not keep an executor from starting its container."""
+    source = "import threading\ngate = threading.Event()\ngate.wait(30)\nclass It: ...\n"
+    module = install("obs-slow", "heron.hooks", "slow", source)
+    hooks = ThreadedHooks([f"{module}:It", f"{here}:Recorder"], limit_s=0.5)
+    hooks.notify("heron_plan_changed", topology="words", version=1)
+    eventually(lambda: f"{module}:It took longer than 0.5 s in its load" in caplog.text, what="the log names it")
+    hooks.close(10)
+    assert [version for version, _ in Recorder.seen] == [1]
+    sys.modules[module].gate.set()
+
+
+@pytest.mark.leaks_nothing
+def test_observer_that_does_not_load_is_logged_and_nothing_waits_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    """One broken plugin is named in the log of each process, and costs nothing else."""
+    hooks = ThreadedHooks(["no_such_module_at_all:It"])
+    hooks.notify("heron_plan_changed", topology="words", version=1)
+    hooks.close(10)
+    assert "no_such_module_at_all" in caplog.text
+
+
+def test_facts_that_are_not_the_specifications_are_our_own_mistake() -> None:
+    """Also where nobody observes: else the mistake would wait for the first one who has an observer."""
+    with pytest.raises(TypeError, match="heron_plan_changed takes"):
+        ThreadedHooks([]).notify("heron_plan_changed", topology="words")
 
 
 @pytest.mark.leaks_nothing

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from inspect import signature
 from typing import TYPE_CHECKING
 
 import pytest
 
 from heron.errors import PluginError
+from heron.kernel.observer_catalog import observer_catalog
 from heron.kernel.observers import GROUP, Observers, installed_observers
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
@@ -93,6 +95,71 @@ def test_unknown_fact_is_refused() -> None:
     with pytest.raises(PluginError, match="colour"):
         observers.add("x", Greedy())
     assert observers.names() == ()
+
+
+class Refusing:
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        msg = "no configuration"
+        raise OSError(msg)
+
+
+class Quitting:
+    """Would end its process."""
+
+    def __init__(self) -> None:
+        raise SystemExit(3)
+
+    def heron_plan_changed(self) -> None: ...
+
+
+@pytest.mark.parametrize("observer", [Refusing, Quitting])
+def test_observer_that_cannot_be_constructed_is_refused(observer: type) -> None:
+    """Whatever its constructor raises must not end the process that wanted to tell it something."""
+    observers = Observers()
+    with pytest.raises(PluginError, match="observer 'x' cannot be constructed"):
+        observers.add("x", observer)
+    assert observers.names() == ()
+
+
+def test_observer_that_exits_in_a_call_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Observers never change what happens."""
+
+    class Exits:
+        def heron_plan_changed(self) -> None:
+            raise SystemExit(3)
+
+    recorder = Recorder()
+    observers = Observers()
+    observers.add("exits", Exits())
+    observers.add("after", recorder)
+    observers.notify("heron_plan_changed", topology="words", version=2)
+    assert recorder.seen == [("words", 2)]
+    assert "observer exits failed" in caplog.text
+
+
+def test_followed_hooks_are_known() -> None:
+    """`heron plugins list` shows what an observer listens to."""
+    observers = Observers()
+    observers.add("one", Recorder())
+    assert observers.followed() == ("heron_plan_changed", "heron_topology_ended")
+
+
+def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
+    monkeypatch.setattr("heron.kernel.observer_catalog.IMPORT_LIMIT_S", 0.5)
+    hook = "class It:\n    def {}(self): ...\n"
+    install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
+    install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))
+    install("obs-c", GROUP, "c", "import no_such_module_at_all")
+    hanging = install("obs-d", GROUP, "d", "import threading\ngate = threading.Event()\ngate.wait(30)\n")
+    found = {each.name: each for each in observer_catalog()}
+    sys.modules[hanging].gate.set()
+    assert (found["a"].family, found["a"].capabilities, found["a"].error) == ("hooks", ("heron_plan_changed",), "")
+    assert "nearest: 'heron_plan_changed'" in found["b"].error
+    assert "no_such_module_at_all" in found["c"].error
+    assert "not done after 0.5 s" in found["d"].error
 
 
 def test_observer_that_does_not_load_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -234,7 +234,7 @@ def test_values_travel_as_between_processes() -> None:
         assert kept(simulation) == [({"number": 1},), ({"number": 2},)]
         assert kept(simulation)[0][0] is not source.value
         (error,) = simulation.errors()
-        assert "cannot be pickled" in error
+        assert "of type function cannot be encoded" in error
         assert "(ValuesSpout)" in error
         assert simulation.counts()["values"].failed == 1
 

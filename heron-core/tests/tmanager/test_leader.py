@@ -15,6 +15,7 @@ from heron.ipc.status import TopologyStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
+from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.testing.fake_clock import FakeClock
 from heron.tmanager.inheritance import Inheritance
@@ -248,6 +249,7 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
     leader = make_leader()
     started = only(NotifyHook, leader.pressure_reported(3, 1, on=True))
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
+    assert started.facts.keys() == HOOK_FACTS["heron_backpressure_started"]
     assert leader.pressure_reported(3, 2, on=True) == []
     assert leader.status().backpressure[0].component == "count"
     assert leader.status().backpressure[0].since_s == fake_clock.wall_s()
@@ -256,6 +258,17 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
     lifted = only(NotifyHook, leader.pressure_reported(3, 2, on=False))
     assert lifted.facts["duration_s"] == 2.0
     assert leader.status().backpressure == ()
+
+
+def test_pause_and_resume_are_announced_once_each(make_leader: MakeLeader) -> None:
+    """Observers hear what people did to a topology, not that a plan has another number."""
+    leader = make_leader()
+    plan_of(leader)
+    for asked, wanted in (("paused", "heron_topology_deactivated"), ("running", "heron_topology_activated")):
+        hooks = [each.hook for each in leader.state_asked(asked) if isinstance(each, NotifyHook)]
+        assert hooks == ["heron_plan_changed", wanted]
+    again = [each.hook for each in leader.stmgr_registered(location(1, 2)) if isinstance(each, NotifyHook)]
+    assert again == ["heron_plan_changed"]
 
 
 def test_a_new_stream_manager_takes_its_predecessors_pressure_back(make_leader: MakeLeader) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,19 @@ import pytest
 from heron.errors import ConfigError
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.testing.contracts.metricsink import EMITTED, ENGINE, SOURCE, STARTED, MetricsSinkContract
+from heron.testing.faults import Faults, file_faults
 from heron_metricsink_file import FileSink
 
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def whole_lines(path: Path) -> Iterator[dict[str, object]]:
+    """As a reader does: a line that was cut short is passed over."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        with contextlib.suppress(json.JSONDecodeError):
+            yield json.loads(line)
 
 
 class TestContract(MetricsSinkContract):
@@ -30,8 +39,12 @@ class TestContract(MetricsSinkContract):
         self.directory = tmp_path / "logs"
         return {"directory": str(self.directory)}
 
+    @pytest.fixture
+    def faults(self, tmp_path: Path) -> Faults:
+        return file_faults(tmp_path / "logs")
+
     def metrics(self) -> Sequence[Metric]:
-        found = [each["metrics"] for each in lines(self.directory / "metrics-1.jsonl")]
+        found = [each["metrics"] for each in whole_lines(self.directory / "metrics-1.jsonl")]
         return [metric for each in found for metric in msgspec.convert(each, list[Metric])]
 
     def events(self) -> Sequence[Event]:

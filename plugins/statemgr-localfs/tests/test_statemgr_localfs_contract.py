@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron.testing.contracts.statemgr import StateManagerContract
+from heron.testing.faults import Faults, file_faults
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 
@@ -17,3 +18,7 @@ class TestLocalFsStateManager(StateManagerContract):
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
         return {"root": str(tmp_path / "state")}
+
+    @pytest.fixture
+    def faults(self, tmp_path: Path) -> Faults:
+        return file_faults(tmp_path / "state")

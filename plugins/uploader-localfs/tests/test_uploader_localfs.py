@@ -11,6 +11,7 @@ import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.testing.contracts.uploader import UploaderContract
+from heron.testing.faults import Faults, file_faults
 from heron_uploader_localfs import LocalfsUploader
 
 
@@ -27,6 +28,10 @@ class TestContract(UploaderContract):
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
         return {"root": str(tmp_path / "root")}
+
+    @pytest.fixture
+    def faults(self, tmp_path: Path) -> Faults:
+        return file_faults(tmp_path / "root")
 
     def damage(self, uri: str) -> None:
         path = stored(uri)

@@ -88,6 +88,13 @@ _RUN = (
     ),
     _bool(keys.TOPOLOGY_ACKING, "deprecated: true is ATLEAST_ONCE, false is ATMOST_ONCE"),
     _per_component(_float(keys.TOPOLOGY_TICK_TUPLE_FREQ_SECS, "period of process_tick; unset: none", None, "s", 0.001)),
+    ConfigKey(
+        keys.TOPOLOGY_SERIALIZER,
+        ValueType.STRING,
+        "how emitted tuples become bytes: the name of an installed serializer",
+        "pickle",
+        component=True,
+    ),
     _text(keys.TOPOLOGY_SERIALIZER_CLASSNAME, "an IHeronSerializer as module:Class"),
     ConfigKey(keys.TOPOLOGY_AUTO_TASK_HOOKS, ValueType.JSON, "task hooks of every task, module:Class each", ()),
     ConfigKey(

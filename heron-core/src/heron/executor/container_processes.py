@@ -74,6 +74,7 @@ def role_spec(
             log_dir=container.log_dir,
             package_dir=str(package_dir),
             settings=container.settings,
+            serializers=container.serializers,
         )
     if process.role == "stmgr":
         return StmgrSpec(

@@ -1,36 +1,42 @@
-"""Rows to payload bytes and back: a batch is pickled as a list of columns, which is what decodes fastest (measured).
+"""Rows to payload bytes and back: a batch is encoded as a list of columns, which is what decodes fastest (measured).
 
 A row is a tuple of values, or the bare value where the stream has one field.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 
 from heron.errors import LimitExceededError, SerializationError
+from heron.instance.pickle_serializer import PickleSerializer
+from heron.spi.serializer import Serializer
 
-__all__ = ["decode_columns", "encode_rows"]
+__all__ = ["PICKLE", "decode_columns", "encode_rows"]
 
-_PROTOCOL = 5
+PICKLE = PickleSerializer()
 
 Rejected = Callable[[object, Exception], None]
 
 
 def encode_rows(
-    rows: list[object], arity: int, *, batch_bytes: int, tuple_max_bytes: int, rejected: Rejected
+    rows: list[object],
+    fields: Sequence[str],
+    serializer: Serializer,
+    *,
+    batch_bytes: int,
+    tuple_max_bytes: int,
+    rejected: Rejected,
 ) -> Iterator[tuple[list[object], bytes]]:
     """The rows as ``(rows, payload)``, in order; normally one, several where one would be too large.
 
-    A row that cannot be pickled, or whose payload alone exceeds `tuple_max_bytes`, is given to `rejected` with the
+    A row that cannot be encoded, or whose payload alone exceeds `tuple_max_bytes`, is given to `rejected` with the
     reason and left out.
     """
     try:
-        payload = _pickled(rows_to_columns(rows, arity))
+        payload = serializer.encode(rows_to_columns(rows, len(fields)))
     except Exception as error:
         if len(rows) == 1:
-            rejected(rows[0], _unpicklable(rows[0], arity, error))
+            rejected(rows[0], _unencodable(rows[0], fields, serializer, error))
             return
         payload = b""
     if payload and len(rows) == 1 and len(payload) > tuple_max_bytes:
@@ -41,22 +47,9 @@ def encode_rows(
         return
     middle = len(rows) // 2
     for half in (rows[:middle], rows[middle:]):
-        yield from encode_rows(half, arity, batch_bytes=batch_bytes, tuple_max_bytes=tuple_max_bytes, rejected=rejected)
-
-
-def _pickled(columns: list[Sequence[object]]) -> bytes:
-    """Without the memo, which costs as much as all else together and makes one object of what was emitted twice.
-
-    Only what contains itself needs the memo; the pickler says so.
-    """
-    buffer = io.BytesIO()
-    pickler = pickle.Pickler(buffer, _PROTOCOL)
-    pickler.fast = True
-    try:
-        pickler.dump(columns)
-    except ValueError:  # "can't pickle cyclic objects"
-        return pickle.dumps(columns, _PROTOCOL)
-    return buffer.getvalue()
+        yield from encode_rows(
+            half, fields, serializer, batch_bytes=batch_bytes, tuple_max_bytes=tuple_max_bytes, rejected=rejected
+        )
 
 
 def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:
@@ -66,34 +59,52 @@ def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:
     return list(zip(*rows, strict=True))
 
 
-def decode_columns(payload: bytes | memoryview, rows: int) -> list[Sequence[object]]:
+def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serializer = PICKLE) -> list[Sequence[object]]:
     """The columns of a payload.
 
     Raises:
-        SerializationError: when it does not unpickle, or is not `rows` long: the sender runs other code.
+        SerializationError: when it does not decode, or is not `rows` long: the sender runs other code.
     """
     try:
-        columns = pickle.loads(payload)  # noqa: S301  # links carry only what the topology itself sends
+        columns = serializer.decode(payload)
     except Exception as error:
         msg = (
-            f"a batch of {rows} tuples does not unpickle: {type(error).__name__}: {error}; "
-            "define the class at the top level of a module that every component can import"
+            f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {type(error).__name__}: {error}; "
+            "define the classes of values at the top level of a module that every component can import"
         )
         raise SerializationError(msg) from error
-    if not isinstance(columns, list) or any(
-        not isinstance(column, list | tuple) or len(column) != rows for column in columns
-    ):
+    if not _is_batch(columns, rows):
         msg = f"a batch announced as {rows} tuples has columns of other lengths"
         raise SerializationError(msg)
     return columns
 
 
-def _unpicklable(row: object, arity: int, error: Exception) -> SerializationError:
-    values = (row,) if arity == 1 else row
-    kinds = ", ".join(type(value).__name__ for value in values)  # type: ignore[attr-defined]  # a tuple
-    return SerializationError(
-        f"tuple of types ({kinds}) cannot be pickled: {type(error).__name__}: {error}; emit plain data instead"
+def _is_batch(columns: object, rows: int) -> bool:
+    """What a serializer returns for bytes that it was not given by its like may be anything."""
+    return isinstance(columns, list) and all(
+        isinstance(column, list | tuple) and len(column) == rows for column in columns
     )
+
+
+def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, error: Exception) -> SerializationError:
+    """Names the first field whose value alone does not encode."""
+    values: Sequence[object] = (row,) if len(fields) == 1 else row  # type: ignore[assignment]  # a tuple of values
+    for name, value in zip(fields, values, strict=True):
+        try:
+            serializer.encode([(value,)])
+        except Exception as reason:
+            return SerializationError(
+                f"field {name!r}: {_shown(value)} of type {type(value).__name__} cannot be encoded "
+                f"({type(serializer).__name__}): {type(reason).__name__}: {reason}; emit plain data instead"
+            )
+    return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {type(error).__name__}: {error}")
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # the author's own code, and the type is named anyway
+        return "a value"
 
 
 def _too_large(size_bytes: int, limit_bytes: int) -> LimitExceededError:

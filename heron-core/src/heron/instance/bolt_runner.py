@@ -27,7 +27,6 @@ from heron.instance.tuple_source import TupleSource, TupleSources
 from heron.instance.user_component import specialise
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
-    Encoding,
     Marker,
     SegmentHead,
     SegmentKind,
@@ -137,13 +136,11 @@ class BoltRunner(Runner):
             self.task.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost")
 
     def _process_segment(self, frame: memoryview, head: SegmentHead) -> None:
-        if head.encoding != Encoding.PICKLE:
-            msg = f"segment of task {head.source_task} has encoding {head.encoding}, this side reads {Encoding.PICKLE}"
-            raise RemoteProtocolError(msg)
+        serializer = self.task.serializers.reading(head.encoding, head.source_task)
         source = self._sources.of(head.source_task, head.stream)
         batch = tracked_batch(head, self.task.spec.task_id) if self._tracker is not None else None
         try:
-            columns = decode_columns(frame[head.payload_start : head.end], head.rows)
+            columns = decode_columns(frame[head.payload_start : head.end], head.rows, serializer)
         except SerializationError:
             if batch is not None and self._tracker is not None:
                 self._tracker.fail_whole(batch)

@@ -6,14 +6,15 @@ get whole (one task, `lowest`, `all`) is one segment with many destinations, enc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heron.api.definition import StreamDefinition
 from heron.errors import EmitError
-from heron.instance.batch_codec import encode_rows
+from heron.instance.batch_codec import PICKLE, encode_rows
 from heron.instance.splitters import Splitter
-from heron.ipc.frame import Encoding, SegmentKind, segment
+from heron.ipc.frame import SegmentKind, segment
+from heron.spi.serializer import Serializer
 
 __all__ = ["Chooser", "KeyedEdge", "OutStream", "StreamOrigin", "StreamRoutes"]
 
@@ -58,6 +59,20 @@ class StreamOrigin:
     batch_bytes: int
     tuple_max_bytes: int
     rejected: Callable[[str, object, Exception], None] = field(default=lambda _stream, _row, _error: None)
+    serializer: Serializer = PICKLE
+
+    def encoded(
+        self, rows: list[object], fields: Sequence[str], rejected: Callable[[object, Exception], None]
+    ) -> Iterator[tuple[list[object], bytes]]:
+        """The rows as ``(rows, payload)``, within the limits; see `heron.instance.batch_codec.encode_rows`."""
+        return encode_rows(
+            rows,
+            fields,
+            self.serializer,
+            batch_bytes=self.batch_bytes,
+            tuple_max_bytes=self.tuple_max_bytes,
+            rejected=rejected,
+        )
 
 
 class OutStream:
@@ -134,14 +149,7 @@ class OutStream:
         )
 
     def _encode(self, tasks: tuple[int, ...], rows: list[object], segments: list[bytes]) -> None:
-        origin = self.origin
-        for part, payload in encode_rows(
-            rows,
-            self.arity,
-            batch_bytes=origin.batch_bytes,
-            tuple_max_bytes=origin.tuple_max_bytes,
-            rejected=self._reject,
-        ):
+        for part, payload in self.origin.encoded(rows, self.definition.fields, self._reject):
             self.adapt(len(part), len(payload))
             segments.append(self.tuples_segment(tasks, payload, len(part)))
 
@@ -152,7 +160,7 @@ class OutStream:
             tasks,
             payload,
             kind=SegmentKind.TUPLES,
-            encoding=Encoding.PICKLE,
+            encoding=origin.serializer.encoding,
             stream=self.number,
             plan_version=origin.plan_version,
             source_task=origin.task_id,

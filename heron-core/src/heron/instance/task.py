@@ -17,6 +17,7 @@ from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.gateway import Gateway
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
+from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -50,6 +51,7 @@ class Task:
         self.index = PlanIndex(plan)
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
+        self.serializers = Serializers(spec.serializers)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = lambda what, error: self.errors.report(what, error, "its last value stands")
@@ -78,6 +80,7 @@ class Task:
             self.settings.batch_bytes,
             self.settings.tuple_max_bytes,
             self._reject,
+            self.serializers.chosen(self.config),
         )
 
     @property

@@ -13,7 +13,6 @@ from typing import Protocol
 from heron.api.definition import StreamDefinition
 from heron.instance.anchors import Anchors
 from heron.instance.arrays import arrays
-from heron.instance.batch_codec import encode_rows
 from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
@@ -61,13 +60,7 @@ class TrackedStream(OutStream):
             at += 1
             self.origin.rejected(self.definition.name, row, error)
 
-        for part, payload in encode_rows(
-            chosen,
-            self.arity,
-            batch_bytes=self.origin.batch_bytes,
-            tuple_max_bytes=self.origin.tuple_max_bytes,
-            rejected=reject,
-        ):
+        for part, payload in self.origin.encoded(chosen, self.definition.fields, reject):
             self.adapt(len(part), len(payload))
             encoded.append((numbers[at : at + len(part)], payload))
             at += len(part)
@@ -106,12 +99,10 @@ class RootStream(TrackedStream):
         """The usual case: all rows in one segment, keys derived there as here; None when it is not."""
         tasks = self.routes.whole
         payloads: list[bytes] = []
-        for part, payload in encode_rows(
+        for part, payload in self.origin.encoded(
             rows,
-            self.arity,
-            batch_bytes=self.origin.batch_bytes,
-            tuple_max_bytes=self.origin.tuple_max_bytes,
-            rejected=lambda _row, _error: None,  # seen again by `encoded`
+            self.definition.fields,
+            lambda _row, _error: None,  # seen again by `encoded`
         ):
             if len(part) != len(rows):
                 return None

@@ -6,23 +6,28 @@ of folders, which an editable install does not always change, so a new driver wo
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stevedore.driver import DriverManager
 
 from heron.errors import PluginError, known, nearest
+from heron.kernel.distribution import Provider, provider_of
 from heron.kernel.loading import checked_driver
+from heron.kernel.time_limit import within
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
+from heron.spi.serializer import Serializer
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 
-__all__ = ["FAMILIES", "DriverInfo", "Drivers", "catalog", "resolve"]
+__all__ = ["FAMILIES", "IMPORT_LIMIT_S", "DriverInfo", "Drivers", "catalog", "info_of", "resolve"]
 
 FAMILIES: Mapping[str, type[Driver]] = {
     "scheduler": Scheduler,
@@ -30,21 +35,31 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "uploader": Uploader,
     "packing": Packing,
     "metricsink": MetricsSink,
+    "serializer": Serializer,
 }
 """The choose-one families and their contracts."""
+
+IMPORT_LIMIT_S = 10.0
+"""A catalog waits so long for a driver's import: the slowest known (a client of a cloud) take two or three seconds."""
 
 _PREFIX = "heron."
 
 
 @dataclass(frozen=True, slots=True)
 class DriverInfo:
-    """An installed driver; `error` says why it cannot be used, or is empty."""
+    """An installed plugin; `error` says why it cannot be used, or is empty.
+
+    `source` and `place` say how it got here (see `heron.kernel.distribution`), `spi_version` is the version of the
+    contract that it was written for. Of an observer the family is ``hooks``, and capabilities are the hooks it follows.
+    """
 
     family: str
     name: str
     distribution: str
     version: str
     entry: str
+    source: str = ""
+    place: str = ""
     spi_version: int | None = None
     capabilities: tuple[str, ...] = ()
     error: str = ""
@@ -68,7 +83,7 @@ class Drivers:
             PluginError: when the family is unknown, no or more than one distribution provides the name, or the
                 driver does not import or was written for another version of the contract.
         """
-        driver = self._load(family, name)
+        driver = self.driver(family, name)
         return DriverRef(family, name, f"{driver.__module__}:{driver.__qualname__}", dict(options))
 
     def catalog(self, family: str | None = None) -> tuple[DriverInfo, ...]:
@@ -81,15 +96,21 @@ class Drivers:
             for entry_point in entry_points
         )
 
+    def driver(self, family: str, name: str) -> type[Driver]:
+        """The driver of that name, imported and checked. Raises as `resolve` does."""
+        with _stdout_elsewhere():
+            return self._load(family, name)
+
     def _describe(self, family: str, entry_point: importlib.metadata.EntryPoint) -> DriverInfo:
-        distribution, version = _origin(entry_point)
-        info = DriverInfo(family, entry_point.name, distribution, version, entry_point.value)
+        provider, name = provider_of(entry_point), entry_point.name
+        info = info_of(family, entry_point, provider)
+        what = f"{family} driver {name!r} of {provider.distribution} ({entry_point.value}): its import"
         try:
-            driver = self._load(family, entry_point.name)
+            with _stdout_elsewhere():
+                driver = within(IMPORT_LIMIT_S, what, lambda: self._load(family, name))
         except PluginError as error:
-            return DriverInfo(family, info.name, distribution, version, info.entry, error=str(error))
-        flags = tuple(sorted(driver.capabilities))
-        return DriverInfo(family, info.name, distribution, version, info.entry, driver.spi_version, flags)
+            return replace(info, error=str(error))
+        return replace(info, spi_version=driver.spi_version, capabilities=tuple(sorted(driver.capabilities)))
 
     def _named(self, family: str) -> dict[str, list[importlib.metadata.EntryPoint]]:
         if family not in self._by_family:
@@ -108,13 +129,13 @@ class Drivers:
             raise PluginError(msg)
         entry_points = named[name]
         if len(entry_points) > 1:
-            providers = " and ".join(sorted(_origin(each)[0] for each in entry_points))
+            providers = " and ".join(sorted(provider_of(each).distribution for each in entry_points))
             msg = f"{what} is provided by {providers}; uninstall all but one of them"
             raise PluginError(msg)
-        distribution, _ = _origin(entry_points[0])
+        distribution = provider_of(entry_points[0]).distribution
         try:
             found = _OneDriver(entry_points[0]).driver
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             msg = (
                 f"{what} of {distribution} ({entry_points[0].value}) does not import: "
                 f"{type(error).__name__}: {error}; reinstall it or what it needs"
@@ -139,10 +160,22 @@ def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(each for family in FAMILIES for each in everything.select(group=_PREFIX + family))
 
 
-def _origin(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    """Distribution and version that an entry point is from."""
-    distribution = entry_point.dist
-    return (distribution.name, distribution.version) if distribution else ("an unknown distribution", "")
+def _stdout_elsewhere() -> contextlib.AbstractContextManager[object]:
+    """What a plugin prints while it is imported must not stand in the middle of a command's output."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def info_of(family: str, entry_point: importlib.metadata.EntryPoint, provider: Provider) -> DriverInfo:
+    """What is known of a plugin without loading it."""
+    return DriverInfo(
+        family,
+        entry_point.name,
+        provider.distribution,
+        provider.version,
+        entry_point.value,
+        provider.source.value,
+        provider.place,
+    )
 
 
 def resolve(family: str, name: str, options: Mapping[str, object]) -> DriverRef:

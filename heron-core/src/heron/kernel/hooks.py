@@ -1,8 +1,8 @@
-"""Lifecycle events of role processes: each observer has a daemon thread of its own and a time limit.
+"""Lifecycle events on their way to observers: each observer has a daemon thread of its own and a time limit.
 
-An observer that takes longer than the limit is abandoned: named in the log once and not called again. One that
-holds the interpreter lock holds the whole process; that cannot be helped from inside it. pluggy is imported only
-when there is an observer.
+An observer that takes longer than the limit, to load or in a call, is abandoned: named in the log once and not called
+again. One that holds the interpreter lock holds the whole process; that cannot be helped from inside it. pluggy is
+imported only when there is an observer, and on its thread.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Protocol, cast
 
 from heron.clock import monotonic_s
 from heron.kernel.loading import load_object
+from heron.spi.hooks import HOOK_FACTS
 
-__all__ = ["LIMIT_S", "Hooks", "ThreadedHooks"]
+__all__ = ["LIMIT_S", "Hooks", "ThreadedHooks", "check_facts"]
 
 LIMIT_S = 5.0
 """An observer's call may take so long (the contract in `heron.spi.hooks`)."""
@@ -34,88 +35,98 @@ class Hooks(Protocol):
         ...
 
 
-class _Reaction(Protocol):
-    @property
-    def observer(self) -> str: ...
-    @property
-    def hook(self) -> str: ...
-    @property
-    def call(self) -> Callable[[], object]: ...
-
-
 class _Observers(Protocol):
     """`heron.kernel.observers.Observers`, which is not imported where there are none."""
 
-    def names(self) -> tuple[str, ...]: ...
-    def reactions(self, hook: str, facts: dict[str, object]) -> Sequence[_Reaction]: ...
+    def notify(self, hook: str, **facts: object) -> None: ...
+
+
+_Load = Callable[[Sequence[str]], _Observers]
+_Announced = tuple[str, dict[str, object]]
 
 
 class ThreadedHooks:
     """Announces events without ever waiting for an observer."""
 
     def __init__(self, entries: Sequence[str], limit_s: float = LIMIT_S) -> None:
-        self._observers: _Observers | None = None
-        self._workers: dict[str, _Worker] = {}
-        if entries:
-            load = cast("Callable[[Sequence[str]], _Observers]", load_object("heron.kernel.observers:Observers.load"))
-            self._observers = load(entries)
-            self._workers = {name: _Worker(name, limit_s) for name in self._observers.names()}
+        """`entries` are ``module:object``; each is loaded on its own thread, so that its import delays nobody."""
+        self._workers = [_Worker(entry, limit_s) for entry in entries]
 
     def notify(self, hook: str, **facts: object) -> None:
         """Hands the event to each observer's thread and returns at once."""
-        if self._observers is None:
-            return
-        for reaction in self._observers.reactions(hook, facts):
-            self._workers[reaction.observer].put(reaction)
+        check_facts(hook, facts)
+        for worker in self._workers:
+            worker.put((hook, facts))
 
     def close(self, timeout_s: float) -> None:
         """Lets the observers see what was announced so far, for at most that long in all."""
         deadline = monotonic_s() + timeout_s
-        for worker in self._workers.values():
-            worker.close(deadline - monotonic_s())
+        for worker in self._workers:
+            worker.finish()
+        for worker in self._workers:
+            worker.wait(deadline - monotonic_s())
+
+
+def check_facts(hook: str, facts: dict[str, object]) -> None:
+    """Raises TypeError when the engine announces something other than the specification lists."""
+    wanted = HOOK_FACTS[hook]
+    if wanted != facts.keys():
+        msg = f"{hook} takes {sorted(wanted)}, not {sorted(facts)}"
+        raise TypeError(msg)
 
 
 class _Worker:
     """The thread of one observer."""
 
-    def __init__(self, name: str, limit_s: float) -> None:
-        self._name = name
+    def __init__(self, entry: str, limit_s: float) -> None:
+        self._entry = entry
         self._limit_s = limit_s
-        self._queue: queue.Queue[_Reaction | None] = queue.Queue(_BACKLOG)
+        self._queue: queue.Queue[_Announced | None] = queue.Queue(_BACKLOG)
         self._abandoned = threading.Event()
         self._done = threading.Event()
-        threading.Thread(target=self._run, name=f"observer-{name}", daemon=True).start()
+        threading.Thread(target=self._run, name=f"observer-{entry}", daemon=True).start()
 
-    def put(self, reaction: _Reaction) -> None:
+    def put(self, announced: _Announced) -> None:
         if self._abandoned.is_set():
             return
         try:
-            self._queue.put_nowait(reaction)
+            self._queue.put_nowait(announced)
         except queue.Full:
-            _log.error("observer %s has %d events waiting; %s dropped", self._name, _BACKLOG, reaction.hook)
+            _log.error("observer %s has %d events waiting; %s dropped", self._entry, _BACKLOG, announced[0])
 
-    def close(self, timeout_s: float) -> None:
+    def finish(self) -> None:
+        """Nothing more will be announced."""
         if not self._abandoned.is_set() and not self._queue.full():
             self._queue.put_nowait(None)
+
+    def wait(self, timeout_s: float) -> None:
+        if not self._queue.full():
             self._done.wait(max(0.0, timeout_s))
 
     def _run(self) -> None:
-        while (reaction := self._queue.get()) is not None and not self._abandoned.is_set():
-            self._call(reaction)
-        self._done.set()
+        try:
+            observers = self._limited("its load", self._load)
+            while observers and (announced := self._queue.get()) is not None and not self._abandoned.is_set():
+                hook, facts = announced
+                self._limited(hook, lambda: observers[0].notify(hook, **facts))  # noqa: B023  # called at once
+        finally:
+            self._abandoned.set()
+            self._done.set()
 
-    def _call(self, reaction: _Reaction) -> None:
-        timer = threading.Timer(self._limit_s, self._abandon, (reaction.hook,))
+    def _load(self) -> list[_Observers]:
+        load = cast("_Load", load_object("heron.kernel.observers:Observers.load"))
+        return [load([self._entry])]
+
+    def _limited(self, doing: str, call: Callable[[], list[_Observers] | None]) -> list[_Observers] | None:
+        timer = threading.Timer(self._limit_s, self._abandon, (doing,))
         timer.daemon = True
         timer.start()
         try:
-            reaction.call()
-        except Exception:
-            _log.exception("observer %s failed in %s", self._name, reaction.hook)
+            return call()
         finally:
             timer.cancel()
 
-    def _abandon(self, hook: str) -> None:
+    def _abandon(self, doing: str) -> None:
         self._abandoned.set()
         self._done.set()
-        _log.error("observer %s took longer than %.3g s in %s and is not called again", self._name, self._limit_s, hook)
+        _log.error("observer %s took longer than %.3g s in %s; not called again", self._entry, self._limit_s, doing)

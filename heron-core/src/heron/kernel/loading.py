@@ -31,7 +31,7 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
         return driver.open(ref.options)
     except HeronError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}"
         raise PluginError(msg) from error
 
@@ -48,7 +48,7 @@ def load_object(entry: str, what: str = "object") -> object:
         raise PluginError(msg)
     try:
         found: object = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"{what} ({entry}) does not import: {type(error).__name__}: {error}; reinstall it or what it needs"
         raise PluginError(msg) from error
     for part in path.split("."):

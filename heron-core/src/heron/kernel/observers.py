@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 from heron.errors import HeronError, PluginError, known, nearest
+from heron.kernel.hooks import check_facts
 from heron.kernel.loading import load_object
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
@@ -61,10 +62,15 @@ class Observers:
         """Adds one observer.
 
         Raises:
-            PluginError: when it has a ``heron_…`` method that is no hook, or one that takes what the hook lacks.
+            PluginError: when it cannot be constructed, or has a ``heron_…`` method that is no hook, or one that takes
+                what the hook lacks.
         """
         if isinstance(observer, type):
-            observer = observer()
+            try:
+                observer = observer()
+            except (Exception, SystemExit) as error:
+                msg = f"observer {name!r} cannot be constructed: {type(error).__name__}: {error}"
+                raise PluginError(msg) from error
         try:
             self._manager.register(observer, name)
             self._manager.check_pending()
@@ -78,13 +84,14 @@ class Observers:
         """The entries of the observers, in the order they were added."""
         return tuple(name for name, _ in self._manager.list_name_plugin())
 
+    def followed(self) -> tuple[str, ...]:
+        """The hooks that at least one of them implements, sorted."""
+        return tuple(sorted(name for name in HOOK_NAMES if getattr(self._manager.hook, name).get_hookimpls()))
+
     def reactions(self, hook: str, facts: dict[str, object]) -> tuple[Reaction, ...]:
         """What is to be called for an event, in the order the observers were added."""
+        check_facts(hook, facts)
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
-        wanted = set(caller.spec.argnames) if caller.spec else set()
-        if wanted != set(facts):
-            msg = f"{hook} takes {sorted(wanted)}, not {sorted(facts)}"
-            raise TypeError(msg)
         return tuple(_reaction(each, hook, facts) for each in caller.get_hookimpls())
 
     def notify(self, hook: str, **facts: object) -> None:
@@ -92,7 +99,7 @@ class Observers:
         for reaction in self.reactions(hook, facts):
             try:
                 reaction.call()
-            except Exception:
+            except (Exception, SystemExit):  # an observer must not end the process either
                 _log.exception("observer %s failed in %s", reaction.observer, hook)
 
 

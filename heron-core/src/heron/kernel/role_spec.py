@@ -70,7 +70,7 @@ class MetricsmgrSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """For one task; `package_dir` is where the topology's package is unpacked."""
+    """For one task; `package_dir` is where the topology's package is unpacked, `serializers` those beside pickle."""
 
     topology: str
     topology_id: str
@@ -83,6 +83,7 @@ class InstanceSpec:
     log_dir: str
     package_dir: str
     settings: dict[str, object] = field(default_factory=dict)
+    serializers: tuple[DriverRef, ...] = ()
 
 
 def incarnation(attempt: int, restarts: int) -> int:

@@ -82,7 +82,9 @@ class SimulatedBolt(SimulatedTask):
             self._aligner.end(head.source_task)
             return
         try:
-            columns = decode_columns(memoryview(delivery.data)[head.payload_start : head.end], head.rows)
+            serializer = self.world.serializers.reading(head.encoding, head.source_task)
+            payload = memoryview(delivery.data)[head.payload_start : head.end]
+            columns = decode_columns(payload, head.rows, serializer)
         except SerializationError as error:
             self.metrics.failed += head.rows
             self.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost")

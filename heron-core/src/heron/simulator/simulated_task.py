@@ -19,6 +19,7 @@ from heron.errors import TopologyFailedError
 from heron.instance.data_queue import Sleeper
 from heron.instance.emitter import Emitter
 from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -46,6 +47,7 @@ class World:
     inboxes: Inboxes
     ledger: AckLedger | None
     sleeper: Sleeper
+    serializers: Serializers
 
 
 class SimulatedTask(ABC):
@@ -148,7 +150,8 @@ class SimulatedTask(ABC):
         """What the task's segments say of themselves."""
         settings, plan = self.world.settings, self.world.index.plan
         limits = (settings.batch_rows, settings.batch_bytes, settings.tuple_max_bytes)
-        return StreamOrigin(self.plan.task_id, 1, plan.version, *limits, self._reject)
+        serializer = self.world.serializers.chosen(self.config)
+        return StreamOrigin(self.plan.task_id, 1, plan.version, *limits, self._reject, serializer)
 
     def emitted(self) -> int:
         """Tuples emitted so far, over all streams."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from heron.api.api_constants import (
@@ -21,6 +22,7 @@ from heron.api.spout import Spout
 from heron.clock import Clock
 from heron.errors import LimitExceededError, TopologyFailedError, UsageError, known, nearest
 from heron.instance.data_queue import Sleeper
+from heron.instance.serializers import Serializers
 from heron.kernel.settings import EngineSettings
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PlanIndex, TaskPlan, TopologyState
@@ -31,6 +33,7 @@ from heron.simulator.placement import place
 from heron.simulator.simulated_bolt import SimulatedBolt
 from heron.simulator.simulated_spout import SimulatedSpout
 from heron.simulator.simulated_task import SimulatedTask, World
+from heron.spi.driver import DriverRef
 
 __all__ = ["MovableClock", "Simulation"]
 
@@ -67,6 +70,7 @@ class Simulation:
             None keeps the order in which data flows.
         code: where the author's classes come from; only for a definition.
         calls_per_step: how often a spout that goes on emitting is called in one step.
+        serializers: those beside ``pickle`` that ``topology.serializer`` names, as `heron.kernel.drivers` finds them.
 
     Raises:
         TopologyError: when the topology does not verify.
@@ -82,8 +86,10 @@ class Simulation:
         seed: int | None = None,
         code: AuthorCode | None = None,
         calls_per_step: int = 1,
+        serializers: Sequence[DriverRef] = (),
     ) -> None:
         definition, self._code = definition_and_code(source, code)
+        self._serializers = Serializers(serializers)
         self._clock = clock
         self._shuffle = random.Random(seed).shuffle if seed is not None else None  # noqa: S311  # no secret
         self._sleeper = Sleeper()
@@ -230,6 +236,7 @@ class Simulation:
             inboxes={task.task_id: deque() for task in self._index.plan.tasks},
             ledger=self._ledger,
             sleeper=self._sleeper,
+            serializers=self._serializers,
         )
 
         def make(task: TaskPlan, kind: ComponentKind) -> SimulatedTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from heron.kernel.manifest import PackageManifest
 from heron.planner.physical_plan import TopologyState
 from heron.simulator.counts import ComponentCounts
 from heron.simulator.simulation import Simulation
+from heron.spi.driver import DriverRef
 
 __all__ = ["SimulationResult", "simulate"]
 
@@ -30,7 +32,12 @@ class SimulationResult:
 
 
 def simulate(
-    definition: TopologyDefinition, package_dir: Path, manifest: PackageManifest, *, timeout_s: float | None
+    definition: TopologyDefinition,
+    package_dir: Path,
+    manifest: PackageManifest,
+    *,
+    timeout_s: float | None,
+    serializers: Sequence[DriverRef] = (),
 ) -> SimulationResult:
     """Runs the topology of the author's file in `package_dir` until it ends or `timeout_s` have passed.
 
@@ -40,7 +47,9 @@ def simulate(
     deadline_s = math.inf if timeout_s is None else monotonic_s() + timeout_s
     package = UserPackage(package_dir, manifest)
     try:
-        simulation = Simulation(definition, clock=SystemClock(), code=package, calls_per_step=_CALLS_PER_STEP)
+        simulation = Simulation(
+            definition, clock=SystemClock(), code=package, calls_per_step=_CALLS_PER_STEP, serializers=serializers
+        )
     except TopologyFailedError as error:
         return SimulationResult(TopologyState.FAILED.value, error=str(error))
     with simulation:

@@ -34,6 +34,24 @@ class Driver(ABC):
             ConfigError: when a key is unknown or a value is not acceptable; names the key and the nearest known.
         """
 
+    def check(self, timeout_s: float) -> str:
+        """Asks the server behind the driver whether it answers, and changes nothing there.
+
+        By default there is nothing to ask. Called by commands (``heron plugins check``, ``heron profiles check``) on a
+        driver that was just opened, from a thread of its own; it may block for `timeout_s` seconds (0.1 to 60), and is
+        abandoned when it takes longer.
+
+        Returns:
+            What answered, in a few words (``ZooKeeper 3.9 at zk1:2181``), without any secret; "" where there is
+            nothing to ask.
+
+        Raises:
+            HeronError: the family's own error when the server does not answer in that time, or not to this user; names
+                the server, what is wrong and the remedy.
+        """
+        del timeout_s
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class DriverRef:

@@ -27,8 +27,9 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"events", "histograms"})
-"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms."""
+CAPABILITIES = frozenset({"events", "files", "histograms", "server"})
+"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms. ``files``:
+they go into files of the machine where it is used. ``server``: to one, which may be away."""
 
 
 class MetricKind(enum.Enum):

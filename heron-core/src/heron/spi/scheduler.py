@@ -22,9 +22,10 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "restart", "update"})
-"""The flags of this family: a job can be tied to the process that scheduled it; one container can be started anew;
-containers can be added to and removed from a running job. A driver without a flag raises SchedulerError there."""
+CAPABILITIES = frozenset({"attached", "restart", "server", "update"})
+"""``attached``: a job can be tied to the process that scheduled it. ``restart``: one container can be started anew.
+``update``: containers can be added to and removed from a running job. A driver without one of these raises
+SchedulerError there. ``server``: it asks a server to do it, which may be away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class ContainerSpec:
 
     `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, mode 0700, and short:
     a socket path ends at 107 bytes. `settings` are the engine settings (see `heron.kernel.settings`), `hooks`
-    the observers of lifecycle events, each ``module:object``. The topology's keys are not in it: the executor reads
-    them from the state manager.
+    the observers of lifecycle events, each ``module:object``; `serializers` are those that components of the topology
+    name. The topology's keys are not in it: the executor reads them from the state manager.
     """
 
     topology: str
@@ -49,6 +50,7 @@ class ContainerSpec:
     sinks: tuple[DriverRef, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
+    serializers: tuple[DriverRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,12 @@ from typing import ClassVar, Protocol
 
 from heron.spi.driver import Driver
 
-__all__ = ["MUST_NOT_EXIST", "SPI_VERSION", "Hold", "NodeKind", "StateManager", "Versioned", "Watch"]
+__all__ = ["CAPABILITIES", "MUST_NOT_EXIST", "SPI_VERSION", "Hold", "NodeKind", "StateManager", "Versioned", "Watch"]
 
 SPI_VERSION = 1
+
+CAPABILITIES = frozenset({"files", "server"})
+"""``files``: nodes are files of the machine where it is used. ``server``: they are kept by one, which may be away."""
 
 MUST_NOT_EXIST = 0
 """As `expected` of `StateManager.set`: the node must not exist yet."""

@@ -11,8 +11,9 @@ __all__ = ["CAPABILITIES", "SPI_VERSION", "Uploader"]
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"shared"})
-"""``shared``: what one host uploads every host can download."""
+CAPABILITIES = frozenset({"files", "server", "shared"})
+"""``shared``: what one host uploads every host can download. ``files``: packages are files of the machine where it is
+used. ``server``: they are kept by one, which may be away."""
 
 
 class Uploader(Driver):

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from typing import cast
 
 from heron.api.definition import TopologyDefinition
+from heron.kernel.hooks import ThreadedHooks
 from heron.kernel.loading import load_object
-from heron.kernel.observers import Observers, installed_observers
+from heron.kernel.observers import installed_observers
 from heron.submit.environment import Environment, open_environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.folders import make_log_dir, make_run_dir
@@ -33,6 +34,7 @@ _WatchRun = Callable[[Environment, ExecutionState, TopologyDefinition, Interrupt
 
 _EXIT_CODES = {"finished": 0, "failed": 1, "killed": 1}
 _EXIT_INTERRUPTED = 130
+_OBSERVERS_S = 2.0  # at the end the command waits so long for those who follow it
 
 
 def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts: Interrupts) -> int:
@@ -47,12 +49,14 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
     prepared = prepare(loading.result(interrupts.requested), profile, overrides)
     if request.simulate:
         interrupts.give_back()
-        return run_simulated(request, prepared.loaded)
-    observers = Observers.load(installed_observers())
+        return run_simulated(request, prepared)
+    entries = installed_observers()
     with ExitStack() as stack:
+        observers = ThreadedHooks(entries)
+        stack.callback(observers.close, _OBSERVERS_S)
         environment = open_environment(profile)
         stack.callback(environment.statemgr.close)
-        run = _start(environment, prepared, observers.names())
+        run = _start(environment, prepared, entries)
         try:
             observers.notify("heron_topology_submitted", topology=run.topology, topology_id=run.topology_id)
             watch_run = cast("_WatchRun", load_object("heron.submit.vigil:watch_run"))
@@ -77,7 +81,15 @@ def _start(environment: Environment, prepared: Prepared, hooks: tuple[str, ...])
         log_dir = make_log_dir(profile.log_dir, topology_id)
         undo.callback(shutil.rmtree, log_dir, ignore_errors=True)
         submission = Submission(
-            prepared.loaded, prepared.plan, topology_id, run_dir, log_dir, settings, hooks, attached=True
+            prepared.loaded,
+            prepared.plan,
+            topology_id,
+            run_dir,
+            log_dir,
+            settings,
+            hooks,
+            prepared.serializers,
+            attached=True,
         )
         run = submit(environment, submission, lambda text: print(f"heron: note: {text}", file=sys.stderr))
         undo.pop_all()

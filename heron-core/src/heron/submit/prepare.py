@@ -11,8 +11,10 @@ from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile, load_profile
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.verify import verify
+from heron.spi.driver import DriverRef
 from heron.spi.packing import Packing
 from heron.submit.loaded import LoadedTopology
+from heron.submit.named_serializers import named_serializers
 from heron.submit.overrides import Overrides
 
 __all__ = ["Prepared", "find_profile", "prepare"]
@@ -20,10 +22,11 @@ __all__ = ["Prepared", "find_profile", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A verified topology and its packing plan."""
+    """A verified topology, its packing plan, and the serializers that it names."""
 
     loaded: LoadedTopology
     plan: PackingPlan
+    serializers: tuple[DriverRef, ...] = ()
 
 
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
@@ -44,9 +47,10 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> P
     """
     loaded = replace(loaded, definition=overrides.configured(loaded.definition))
     verify(loaded.definition)
+    serializers = named_serializers(loaded.definition, Drivers().resolve)
     try:
         plan = open_driver(profile.packing, Packing).pack(loaded.definition)
     except PackingError as error:
         msg = f"topology {loaded.definition.name!r}: {error}"
         raise UsageError(msg) from error
-    return Prepared(loaded, plan)
+    return Prepared(loaded, plan, serializers)

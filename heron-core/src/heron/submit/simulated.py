@@ -11,7 +11,8 @@ from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.kernel.loading import load_object
 from heron.kernel.manifest import PackageManifest
-from heron.submit.loaded import LoadedTopology
+from heron.spi.driver import DriverRef
+from heron.submit.prepare import Prepared
 from heron.submit.report import Counts, RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
 from heron.submit.submitter import manifest_of, new_topology_id
@@ -32,17 +33,30 @@ class _Result(Protocol):
 
 class _Simulate(Protocol):
     def __call__(
-        self, definition: TopologyDefinition, package_dir: Path, manifest: PackageManifest, *, timeout_s: float | None
+        self,
+        definition: TopologyDefinition,
+        package_dir: Path,
+        manifest: PackageManifest,
+        *,
+        timeout_s: float | None,
+        serializers: tuple[DriverRef, ...],
     ) -> _Result: ...
 
 
-def run_simulated(request: RunRequest, loaded: LoadedTopology) -> int:
+def run_simulated(request: RunRequest, prepared: Prepared) -> int:
     """Runs the topology in this process and returns the command's exit code."""
     simulate = cast("_Simulate", load_object("heron.simulator.simulator:simulate"))
+    loaded = prepared.loaded
     counts: Mapping[str, Counts] = {}
     state, error, exit_code = "killed", "interrupted", _EXIT_INTERRUPTED
     try:
-        result = simulate(loaded.definition, loaded.root, manifest_of(loaded), timeout_s=request.timeout_s)
+        result = simulate(
+            loaded.definition,
+            loaded.root,
+            manifest_of(loaded),
+            timeout_s=request.timeout_s,
+            serializers=prepared.serializers,
+        )
         counts, state, error = result.components, result.state, result.error
         exit_code = 0 if state == "finished" else 1
     except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
 from heron.planner.packing_plan import PackingPlan
+from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, Hold, NodeKind
 from heron.submit.environment import Environment
@@ -43,6 +44,7 @@ class Submission:
     log_dir: Path
     settings: EngineSettings
     hooks: tuple[str, ...] = ()
+    serializers: tuple[DriverRef, ...] = ()
     attached: bool = False
 
 
@@ -143,6 +145,7 @@ def _job(environment: Environment, submission: Submission, uri: str) -> Job:
             sinks=profile.sinks(str(submission.log_dir)),
             settings=submission.settings.to_keys(),
             hooks=submission.hooks,
+            serializers=submission.serializers,
         )
         for container_id in ids
     )

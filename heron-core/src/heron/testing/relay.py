@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import threading
 from collections.abc import Callable
@@ -17,12 +18,15 @@ class Relay:
     """Passes the bytes of TCP connections on to a target, until it is told otherwise. Close it at the end of a test.
 
     While `swallows` is set, everything that comes is lost, in both directions, and connections stay open: what a
-    cable that was pulled looks like.
+    cable that was pulled looks like. While `swallows_answers` is, only what the target says is lost. While `refuses`
+    is set, new connections end at once.
     """
 
     def __init__(self, target: tuple[str, int]) -> None:
         """Listens at a free port of this machine; `target` is host and port."""
         self.swallows = False
+        self.swallows_answers = False
+        self.refuses = False
         self.accepted = 0
         """Connections so far: who reconnects has noticed that a former one broke."""
         self.swallowed_bytes = 0
@@ -53,8 +57,8 @@ class Relay:
         for each in (self._listener, *self._open):
             each.close()
 
-    def _start(self, work: Callable[..., None], *arguments: socket.socket) -> None:
-        self._threads.append(threading.Thread(target=work, args=arguments))
+    def _start(self, work: Callable[[], None]) -> None:
+        self._threads.append(threading.Thread(target=work))
         self._threads[-1].start()
 
     def _accept(self) -> None:
@@ -65,19 +69,22 @@ class Relay:
                 return
             self._open.append(client)
             self.accepted += 1
+            if self.refuses:
+                _shut(client)
+                continue
             try:
                 server = socket.create_connection(self._target)
             except OSError:
                 _shut(client)
                 continue
             self._open.append(server)
-            self._start(self._pass, client, server)
-            self._start(self._pass, server, client)
+            self._start(functools.partial(self._pass, client, server, answers=False))
+            self._start(functools.partial(self._pass, server, client, answers=True))
 
-    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pass(self, source: socket.socket, sink: socket.socket, *, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK_BYTES):
-                if self.swallows:
+                if self.swallows or (answers and self.swallows_answers):
                     self.swallowed_bytes += len(data)
                 else:
                     sink.sendall(data)

@@ -10,7 +10,7 @@ from heron.clock import Clock
 from heron.errors import HeronError
 from heron.ipc.status import TopologyStatus
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import StreamManagerLocation
+from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
 from heron.tmanager.assignment import Assignment
@@ -142,7 +142,7 @@ class Leader:
             return self._lift(((task_id, changed),))
         return [
             NoteEvent("backpressure-started", f"task-{task_id}", {"reporter": str(container_id)}),
-            NotifyHook("heron_backpressure_started", {"topology": self._given.definition.name, "task_id": task_id}),
+            NotifyHook("heron_backpressure_started", self._culprit(task_id)),
         ]
 
     def state_asked(self, state: str) -> list[Instruction]:
@@ -203,7 +203,7 @@ class Leader:
         plan = self._assignment.next_plan(self._plan, self._registry.locations(), state)
         if plan is None or plan is self._plan:
             return []
-        self._plan = plan
+        before, self._plan = self._plan, plan
         if self._life.state is LifePhase.STARTING:
             self._life.handle(LifeEvent.PLANNED)
         facts: dict[str, object] = {"topology": self._given.definition.name, "version": plan.version}
@@ -212,6 +212,9 @@ class Leader:
             PublishPlan(plan),
             NotifyHook("heron_plan_changed", facts),
         ]
+        if before is not None and before.state is not plan.state:
+            hook = "heron_topology_deactivated" if plan.state is TopologyState.PAUSED else "heron_topology_activated"
+            instructions.append(NotifyHook(hook, {"topology": self._given.definition.name}))
         return instructions + self._finish_if_done()
 
     def _finish_if_done(self) -> list[Instruction]:
@@ -232,14 +235,14 @@ class Leader:
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
         instructions: list[Instruction] = []
         for task_id, duration_s in ended:
-            facts: dict[str, object] = {
-                "topology": self._given.definition.name,
-                "task_id": task_id,
-                "duration_s": duration_s,
-            }
+            facts = {**self._culprit(task_id), "duration_s": duration_s}
             instructions.append(NoteEvent("backpressure-ended", f"task-{task_id}", {"duration_s": f"{duration_s:.3f}"}))
             instructions.append(NotifyHook("heron_backpressure_ended", facts))
         return instructions
+
+    def _culprit(self, task_id: int) -> dict[str, object]:
+        component, _ = self._tasks.place(task_id)
+        return {"topology": self._given.definition.name, "component": component, "task_id": task_id}
 
     def _who(self, task_id: int) -> str:
         component, container_id = self._tasks.place(task_id)

@@ -6,6 +6,7 @@ renames a file that another one is writing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
+from heron.errors import ConfigError
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
 from heron_metricsink_file.line_file import LineFile
@@ -31,7 +33,7 @@ class FileSink(MetricsSink):
     """Appends to ``metrics-CONTAINER.jsonl`` and ``events-CONTAINER.jsonl`` in one folder."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"events", "histograms"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"events", "files", "histograms"})
 
     def __init__(self, directory: Path, max_bytes: int, files: int) -> None:
         self._directory = directory
@@ -44,6 +46,14 @@ class FileSink(MetricsSink):
         """Takes the options `directory`, `max_bytes` and `files`; touches nothing yet."""
         chosen = decode_options(options, _Options, "metricsink")
         return cls(Path(chosen.directory).expanduser(), chosen.max_bytes, chosen.files)
+
+    def check(self, timeout_s: float) -> str:
+        """The folder can be written, or made."""
+        there = next(each for each in (self._directory, *self._directory.parents) if os.path.lexists(each))
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            msg = f"metricsink.directory: {there} is not a folder that can be written to; choose another one"
+            raise ConfigError(msg)
+        return f"folder {self._directory}"
 
     def process(self, record: MetricsRecord) -> None:
         """Writes one line for the metrics, if there are any, and one for each event."""

@@ -19,7 +19,6 @@ from heron.errors import SchedulerError, known, nearest
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
 from heron.spi.scheduler import (
-    CAPABILITIES,
     SPI_VERSION,
     ContainerSpec,
     ContainerStatus,
@@ -41,6 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _END_S = 1.5  # beyond the grace time, for the end of the supervisor; `kill` with all that may go wrong takes 15 s
 _CHANGE_S = 30.0
 _ANSWER_S = 5.0
+_START_S = 5.0  # a supervisor whose command died listens by then, on a busy machine
 _POLL_S = 0.01
 
 
@@ -48,7 +48,7 @@ class LocalScheduler(Scheduler):
     """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children."""
 
     spi_version: ClassVar[int] = SPI_VERSION
-    capabilities: ClassVar[frozenset[str]] = CAPABILITIES
+    capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -79,10 +79,10 @@ class LocalScheduler(Scheduler):
         processes = ProcessList.read(folder)
         with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
             request(folder, {"op": "kill"}, self._options.stop_grace_s + _END_S)
-        lock = self._lock_of_ended(folder)
+        lock = self._lock_of_ended(folder, _START_S)
         if lock is None and folder.path.exists() and processes is not None:
             processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
-            lock = self._lock_of_ended(folder)
+            lock = self._lock_of_ended(folder, _END_S)
         if lock is not None:
             try:
                 clear(folder)
@@ -166,14 +166,16 @@ class LocalScheduler(Scheduler):
             raise SchedulerError(message) from error
         return lock
 
-    def _lock_of_ended(self, folder: JobFolder) -> int | None:
-        """Waits a little for the supervisor to go; the lock of the folder it left, None when there is neither."""
-        deadline_s = monotonic_s() + _END_S
+    def _lock_of_ended(self, folder: JobFolder, limit_s: float) -> int | None:
+        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither."""
+        deadline_s = monotonic_s() + limit_s
         pause = threading.Event()
         while folder.path.exists() and monotonic_s() < deadline_s:
             self._reap()
             if (lock := folder.lock(make=False)) is not None:
                 return lock
+            with contextlib.suppress(OSError):  # the command that started it may have died before it listened
+                request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
             pause.wait(_POLL_S)
         return None
 

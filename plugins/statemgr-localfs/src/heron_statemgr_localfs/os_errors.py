@@ -13,6 +13,7 @@ __all__ = ["translated"]
 
 _REFUSALS = {
     errno.ENOSPC: "there is no space left on its file system; make room there, or choose another 'root'",
+    errno.EFBIG: "no file may grow so large here; raise the limit (ulimit -f)",
     errno.EDQUOT: "the disk quota is used up; make room, or choose another 'root'",
     errno.EACCES: "permission denied; give this user the right to write there, or choose another 'root'",
     errno.EPERM: "the operation is not permitted; give this user the right, or choose another 'root'",

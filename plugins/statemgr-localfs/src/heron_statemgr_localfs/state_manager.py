@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import re
 import secrets
@@ -37,7 +38,7 @@ class LocalFsStateManager(StateManager):
     """Keeps nodes as files below one folder; for the processes of one machine and one user."""
 
     spi_version: ClassVar[int] = SPI_VERSION
-    capabilities: ClassVar[frozenset[str]] = frozenset()
+    capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -51,6 +52,13 @@ class LocalFsStateManager(StateManager):
         self._closed = False
         with translated("make the state folder", self._root):
             make_private_dir(self._root)
+
+    def check(self, timeout_s: float) -> str:
+        with translated("use the state folder", self._root):
+            os.listdir(self._root)
+            if not os.access(self._root, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "not writable")
+        return f"folder {self._root}"
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
         record = self._node(kind, topology).read()

@@ -38,7 +38,7 @@ class LocalfsUploader(Uploader):
     """Packages in the folder `root`, for containers on the same machine."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset()
+    capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -49,6 +49,15 @@ class LocalfsUploader(Uploader):
         chosen = decode_options(options, _Options, "uploader")
         # Not resolve(): it follows links, and a URI names the root as the profile does.
         return cls(Path(os.path.abspath(Path(chosen.root).expanduser())))
+
+    def check(self, timeout_s: float) -> str:
+        """The folder can be written, or made."""
+        with _explained(f"folder {self._root}: cannot be used", "choose another uploader.root"):
+            there = next(each for each in (self._root, *self._root.parents) if os.path.lexists(each))
+            os.listdir(there)
+            if not os.access(there, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+        return f"folder {self._root}"
 
     def upload(self, package: Path, name: str) -> str:
         """Copies the file into the root and returns its URI."""

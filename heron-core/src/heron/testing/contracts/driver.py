@@ -8,23 +8,52 @@ from __future__ import annotations
 
 import abc
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from heron.errors import ConfigError
+from heron.clock import monotonic_s
+from heron.errors import ConfigError, HeronError
 from heron.kernel.drivers import FAMILIES, Drivers
 from heron.kernel.loading import contract_version, open_driver
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
 from heron.spi.statemgr import StateManager
+from heron.testing.faults import Fault, Faults
 
-__all__ = ["DriverContract", "requires"]
+__all__ = ["DriverContract", "in_time", "needed", "requires"]
+
+_ASKED = {"away": ("files", "server"), "full": ("files",), "silent": ("server",), "answers_lost": ("server",)}
+"""The capabilities whose cases need a fault."""
 
 
-def requires(driver: Driver, flag: str) -> None:
-    """Skips the case unless the driver declares the capability; the only skip that a contract test may use."""
-    if flag not in driver.capabilities:
-        pytest.skip(f"{type(driver).__name__} does not declare the capability {flag!r}")
+def requires(driver: Driver, *flags: str) -> None:
+    """Skips the case unless the driver declares one of the flags; the only skip that a contract test may use."""
+    if not driver.capabilities & set(flags):
+        pytest.skip(f"{type(driver).__name__} does not declare the capability {' or '.join(map(repr, flags))}")
+
+
+def needed(driver: Driver, faults: Faults, name: str) -> Fault:
+    """The fault of that name (see `Faults`): skips where the driver's flags do not ask for it.
+
+    Where they do, a test that does not offer it fails: what the flag says is then not shown.
+    """
+    requires(driver, *_ASKED[name])
+    fault: Fault | None = getattr(faults, name)
+    if fault is None:
+        flags = " or ".join(repr(each) for each in _ASKED[name])
+        pytest.fail(f"{type(driver).__name__} declares {flags}: its fixture `faults` has to offer {name!r}")
+    return fault
+
+
+@contextmanager
+def in_time(limit_s: float) -> Iterator[None]:
+    """Fails when the block takes longer than the contract's limit, and half of it again for a busy machine."""
+    start_s = monotonic_s()
+    yield
+    taken_s = monotonic_s() - start_s
+    assert taken_s <= 1.5 * limit_s + 1.0, f"took {taken_s:.1f} s, the contract says {limit_s:g} s"
 
 
 class DriverContract(abc.ABC):
@@ -43,6 +72,11 @@ class DriverContract(abc.ABC):
     def options(self) -> dict[str, object]:
         """The driver's section of a profile for one test; override it where a key has no default fit for tests."""
         return {}
+
+    @pytest.fixture
+    def faults(self) -> Faults:
+        """What can be done to the store or server behind the driver; override it where the driver has one."""
+        return Faults()
 
     def test_is_found_by_its_name(self) -> None:
         """The entry point is the only way into the driver: a wrong one would show only at a user's first run."""
@@ -75,6 +109,24 @@ class DriverContract(abc.ABC):
             rest = {other: kept for other, kept in options.items() if other != key}
             with pytest.raises(ConfigError, match=key):
                 self.driver_class.open({**rest, misspelt: value})
+
+    def test_check_is_quick_and_quiet(self, options: dict[str, object]) -> None:
+        """`heron plugins check` asks every driver in turn; what answers is one line for a person to read."""
+        driver = self.driver_class.open(options)
+        with in_time(5.0):
+            answer = driver.check(5.0)
+        assert answer == answer.strip()
+        assert "\n" not in answer
+        if isinstance(driver, StateManager | MetricsSink):
+            driver.close()
+
+    def test_check_says_that_its_store_is_away(self, options: dict[str, object], faults: Faults) -> None:
+        """Before a topology is submitted is the time to learn it, with a remedy."""
+        driver = self.driver_class.open(options)
+        with needed(driver, faults, "away")(), in_time(2.0), pytest.raises(HeronError):
+            driver.check(2.0)
+        if isinstance(driver, StateManager | MetricsSink):
+            driver.close()
 
     def test_declares_only_capabilities_of_its_family(self) -> None:
         """A flag that the family does not know would be read by nobody."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, MetricsSink, Source
-from heron.testing.contracts.driver import DriverContract, requires
+from heron.testing.contracts.driver import requires
+from heron.testing.contracts.metricsink_faults import MetricsSinkFaultCases
 
 __all__ = ["MetricsSinkContract"]
 
@@ -20,10 +21,8 @@ LATENCY = Metric("latency", MetricKind.HISTOGRAM, "s", Histogram((0.001, 0.01), 
 STARTED = Event("e1", "process_started", 1_700_000_000.5, "stmgr-1", "e0", {"attempt": "2"})
 
 
-class MetricsSinkContract(DriverContract):
-    """Subclass it with the class attributes of `DriverContract`, its fixture `options`, `metrics` and `events`."""
-
-    family = "metricsink"
+class MetricsSinkContract(MetricsSinkFaultCases):
+    """Subclass it with the attributes of `DriverContract`, its fixtures `options` and `faults`, `metrics`, `events`."""
 
     @abstractmethod
     def metrics(self) -> Sequence[Metric]:

@@ -14,99 +14,30 @@ test::
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
-import msgspec
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, Scheduler, SchedulerState
-from heron.testing.contracts.driver import DriverContract, requires
-from heron.testing.fake_executor import Alive, alive
+from heron.spi.scheduler import ContainerStatus, Job, Scheduler, SchedulerState
+from heron.testing.contracts.driver import requires
+from heron.testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
+from heron.testing.contracts.scheduler_faults import SchedulerFaultCases
 from heron.testing.pytest_plugin import wait_until
 
 __all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract"]
 
-FAKE_EXECUTOR = (sys.executable, "-P", "-m", "heron.testing.fake_executor")
-"""The command that a driver under test is to run with the path of a spec."""
-
-_START_S = 20.0
-_GONE_S = 20.0
-
 _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hidden", "a" * 5000]
 
 
-class Bench:
-    """Makes jobs whose fake executors report into one folder, and knows what became of them."""
-
-    def __init__(self, folder: Path, run_root: Path) -> None:
-        self._folder = folder
-        self._run_root = run_root
-        self.jobs: list[str] = []
-
-    def spec(self, topology: str, container_id: int, task: str = "serve") -> ContainerSpec:
-        """The spec of one container; `task` is what the fake executor does."""
-        unused = DriverRef("none", "none", "none:None")
-        return ContainerSpec(
-            topology=topology,
-            topology_id=f"{topology}-1",
-            container_id=container_id,
-            attempt=1,
-            run_dir=str(self.run_dir(topology)),
-            log_dir=str(self.log_dir(topology)),
-            package_uri="",
-            statemgr=unused,
-            uploader=unused,
-            settings={"fake": task},
-        )
-
-    def job(self, topology: str, *tasks: str, attached: bool = False) -> Job:
-        """A job with one container per task, from 0."""
-        self.jobs.append(topology)
-        specs = tuple(self.spec(topology, number, task) for number, task in enumerate(tasks))
-        return Job(topology, f"{topology}-1", specs, attached)
-
-    def run_dir(self, topology: str) -> Path:
-        """Where the job's sockets would be; the scheduler makes and removes it."""
-        return self._run_root / topology
-
-    def log_dir(self, topology: str) -> Path:
-        """Where its executors say what they are; it stays."""
-        return self._folder / "logs" / topology
-
-    def wait(self, topology: str, container_id: int, attempt: int = 1) -> Alive:
-        """The container's executor, once its `attempt`-th one is up."""
-
-        def up() -> Alive | None:
-            found = alive(self.log_dir(topology), container_id)
-            return found if found is not None and found.attempt == attempt else None
-
-        found = wait_until(up, _START_S, f"attempt {attempt} of container {container_id} of {topology}")
-        assert found is not None
-        return found
-
-    def wait_until_nothing_is_left(self, topology: str, *executors: Alive) -> None:
-        """The executors and their children are gone, and so is the run directory."""
-        for executor in executors:
-            for pid in (executor.pid, executor.child):
-                wait_until(functools.partial(_ended, pid), _GONE_S, f"process {pid} is gone")
-        wait_until(lambda: not self.run_dir(topology).exists(), _GONE_S, "the run directory is gone")
-
-
-class SchedulerContract(DriverContract):
-    """Subclass it; give `name`, `driver_class` and the fixture `options`."""
-
-    family = "scheduler"
+class SchedulerContract(SchedulerFaultCases):
+    """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
@@ -127,26 +58,6 @@ class SchedulerContract(DriverContract):
         """A scheduler as another command has it; opened from the same options, it shares nothing but the world."""
         assert scheduler is not None
         return self._open(options)
-
-    @pytest.fixture
-    def command(self, options: dict[str, object]) -> Iterator[Callable[[Job], subprocess.Popen[str]]]:
-        """Schedules a job from a process of its own, which then waits to be killed."""
-        started: list[subprocess.Popen[str]] = []
-        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
-
-        def start(job: Job) -> subprocess.Popen[str]:
-            module = "heron.testing.contracts.scheduler_actor"
-            arguments = [entry, json.dumps(options), msgspec.json.encode(job).decode()]
-            process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
-            started.append(process)
-            assert process.stdout is not None
-            assert process.stdout.readline() == "scheduled\n"
-            return process
-
-        yield start
-        for process in started:
-            process.kill()
-            process.communicate()
 
     # -- starting
 
@@ -217,7 +128,7 @@ class SchedulerContract(DriverContract):
         assert runs(first.child)
         os.kill(first.pid, signal.SIGKILL)
         bench.wait("t", 0, attempt=2)
-        wait_until(lambda: not runs(first.child), _GONE_S, "the child of the killed executor is gone")
+        wait_until(lambda: not runs(first.child), GONE_S, "the child of the killed executor is gone")
 
     def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
         """The back-off goes on for as long as the job does; the reason is the executor's own."""
@@ -227,7 +138,7 @@ class SchedulerContract(DriverContract):
             (container,) = scheduler.status("t")[1]
             return container if container.attempts >= 3 and container.last_error else None
 
-        container = wait_until(tried_thrice, _START_S, "a third attempt")
+        container = wait_until(tried_thrice, START_S, "a third attempt")
         assert container is not None
         assert "asked to crash" in container.last_error
 
@@ -236,7 +147,7 @@ class SchedulerContract(DriverContract):
         scheduler.schedule(bench.job("t", "serve", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
         os.kill(second.pid, signal.SIGUSR1)
-        wait_until(lambda: not scheduler.status("t")[1][1].running, _GONE_S, "container 1 ended")
+        wait_until(lambda: not scheduler.status("t")[1][1].running, GONE_S, "container 1 ended")
         assert scheduler.status("t") == (
             SchedulerState.RUNNING,
             (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1)),
@@ -244,8 +155,8 @@ class SchedulerContract(DriverContract):
         os.kill(first.pid, signal.SIGUSR1)
         bench.wait_until_nothing_is_left("t", first, second)
         ended = {SchedulerState.ENDED, SchedulerState.ABSENT}
-        wait_until(lambda: scheduler.status("t")[0] in ended, _GONE_S, "the job ended")
-        wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), _GONE_S, "the name is free")
+        wait_until(lambda: scheduler.status("t")[0] in ended, GONE_S, "the job ended")
+        wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
 
     def test_kill_leaves_nothing(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
         """Another command ends the job: orderly executors, deaf ones and children, all gone when it returns."""
@@ -337,7 +248,7 @@ class SchedulerContract(DriverContract):
     # -- the command's own end
 
     def test_an_attached_job_ends_with_its_command_also_on_kill_9(
-        self, scheduler: Scheduler, bench: Bench, command: Callable[[Job], subprocess.Popen[str]]
+        self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
     ) -> None:
         """`heron run` may be killed by anything; within seconds nothing of it is left."""
         requires(scheduler, "attached")
@@ -345,10 +256,10 @@ class SchedulerContract(DriverContract):
         executors = [bench.wait("t", number) for number in range(2)]
         process.kill()
         bench.wait_until_nothing_is_left("t", *executors)
-        wait_until(lambda: scheduler.status("t")[0] is SchedulerState.ABSENT, _GONE_S, "the job is gone")
+        wait_until(lambda: scheduler.status("t")[0] is SchedulerState.ABSENT, GONE_S, "the job is gone")
 
     def test_a_detached_job_survives_its_command(
-        self, scheduler: Scheduler, bench: Bench, command: Callable[[Job], subprocess.Popen[str]]
+        self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
     ) -> None:
         """`heron submit` returns, the terminal is closed, and the topology goes on and is kept running."""
         process = command(bench.job("t", "serve"))
@@ -361,24 +272,6 @@ class SchedulerContract(DriverContract):
 
     def _open(self, options: dict[str, object]) -> Scheduler:
         return cast("Scheduler", self.driver_class.open(options))
-
-
-def runs(pid: int) -> bool:
-    """Whether there is such a process, zombies aside; 0 stands for none."""
-    if not pid:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return not Path("/proc/self/stat").exists()
-
-
-def _ended(pid: int) -> bool:
-    return not runs(pid)
 
 
 def _can_schedule(scheduler: Scheduler, job: Job) -> bool:

@@ -1,6 +1,7 @@
 """A process of its own that schedules a job, for the cases in which the command itself is killed.
 
-``python -m heron.testing.contracts.scheduler_actor ENTRY OPTIONS JOB``; writes ``scheduled`` and waits to be killed.
+``python -m heron.testing.contracts.scheduler_actor ENTRY OPTIONS JOB``; writes ``scheduling``, schedules, writes
+``scheduled`` and waits to be killed.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ __all__: list[str] = []
 
 def _main(entry: str, options: str, job: str) -> None:
     scheduler = open_driver(DriverRef("scheduler", "actor", entry, json.loads(options)), Scheduler)
-    scheduler.schedule(msgspec.json.decode(job, type=Job))
-    sys.stdout.write("scheduled\n")
-    sys.stdout.flush()
+    decoded = msgspec.json.decode(job, type=Job)
+    _say("scheduling")
+    scheduler.schedule(decoded)
+    _say("scheduled")
     threading.Event().wait()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

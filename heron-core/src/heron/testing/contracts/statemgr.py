@@ -9,6 +9,10 @@ A driver's test::
         @pytest.fixture
         def options(self, tmp_path: Path) -> dict[str, object]:
             return {"root": str(tmp_path / "state")}
+
+        @pytest.fixture
+        def faults(self, tmp_path: Path) -> Faults:
+            return file_faults(tmp_path / "state")
 """
 
 from __future__ import annotations
@@ -26,8 +30,8 @@ import pytest
 
 from heron.errors import StateConflictError, StateError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
-from heron.testing.contracts.driver import DriverContract
 from heron.testing.contracts.statemgr_actor import pattern
+from heron.testing.contracts.statemgr_faults import StateManagerFaultCases
 from heron.testing.pytest_plugin import wait_until
 
 __all__ = ["Actors", "StateManagerContract"]
@@ -40,10 +44,8 @@ _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", "a\n
 Actors = Callable[..., "subprocess.Popen[str]"]
 
 
-class StateManagerContract(DriverContract):
-    """Subclass it; give `name`, `driver_class` and the fixture `options`."""
-
-    family = "statemgr"
+class StateManagerContract(StateManagerFaultCases):
+    """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
 
     @pytest.fixture
     def open_manager(self, options: dict[str, object]) -> Iterator[Callable[[], StateManager]]:

@@ -12,7 +12,7 @@ import pytest
 
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
-from heron.testing.contracts.driver import DriverContract
+from heron.testing.contracts.uploader_faults import UploaderFaultCases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +22,8 @@ __all__ = ["UploaderContract"]
 _UPLOADS_AT_ONCE = 4
 
 
-class UploaderContract(DriverContract):
-    """Subclass it with the class attributes of `DriverContract`, its fixture `options`, and `damage`."""
-
-    family = "uploader"
+class UploaderContract(UploaderFaultCases):
+    """Subclass it with the class attributes of `DriverContract`, its fixtures `options` and `faults`, and `damage`."""
 
     @abstractmethod
     def damage(self, uri: str) -> None:

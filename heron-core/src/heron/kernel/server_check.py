@@ -1,0 +1,30 @@
+"""Asks the server behind a driver whether it answers. For commands only."""
+
+from __future__ import annotations
+
+from heron.kernel.drivers import FAMILIES
+from heron.kernel.loading import open_driver
+from heron.kernel.time_limit import within
+from heron.spi.driver import Driver, DriverRef
+from heron.spi.metricsink import MetricsSink
+from heron.spi.statemgr import StateManager
+
+__all__ = ["ask_server"]
+
+_MARGIN_S = 1.0  # a driver that keeps to its limit says more than we can about one that does not
+
+
+def ask_server(ref: DriverRef, timeout_s: float) -> str:
+    """Opens the driver, asks, and closes it; what answered, or "" where there is no server.
+
+    Raises:
+        HeronError: when it does not open, or its server does not answer within `timeout_s` seconds; says why.
+    """
+    what = f"{ref.family} driver {ref.name!r}"
+    base: type[Driver] = FAMILIES[ref.family]
+    driver = within(timeout_s + _MARGIN_S, f"{what}: open", lambda: open_driver(ref, base))
+    try:
+        return within(timeout_s + _MARGIN_S, f"{what}: check", lambda: driver.check(timeout_s))
+    finally:
+        if isinstance(driver, StateManager | MetricsSink):
+            within(timeout_s + _MARGIN_S, f"{what}: close", driver.close)

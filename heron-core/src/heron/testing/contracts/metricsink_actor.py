@@ -1,0 +1,36 @@
+"""A process of its own that feeds a sink until it is killed: ``… metricsink_actor ENTRY OPTIONS``.
+
+It writes the number of records that it has flushed, a line each time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+
+from heron.kernel.loading import open_driver
+from heron.spi.driver import DriverRef
+from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink, Source
+
+__all__ = ["numbered"]
+
+_SOURCE = Source("words", 1, "instance-3", 0, "count", 3)
+
+
+def numbered(number: int) -> MetricsRecord:
+    """The record with that number."""
+    return MetricsRecord(_SOURCE, float(number), (Metric("emitted", MetricKind.COUNTER, "tuples", float(number)),))
+
+
+def _main(entry: str, options: str) -> None:
+    sink = open_driver(DriverRef("metricsink", "actor", entry, json.loads(options)), MetricsSink)
+    for number in itertools.count(1):
+        sink.process(numbered(number))
+        sink.flush()
+        sys.stdout.write(f"{number}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,95 @@
+"""The serializer msgpack: its contract, and what its bytes are."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from zoneinfo import ZoneInfo
+
+import msgpack
+import pytest
+
+from heron.errors import SerializationError
+from heron.testing.contracts.serializer import SerializerContract, same
+from heron_serializer_msgpack import MsgpackSerializer
+
+SERIALIZER = MsgpackSerializer.open({})
+
+
+class TestContract(SerializerContract):
+    """msgpack keeps the family's contract."""
+
+    name = "msgpack"
+    driver_class = MsgpackSerializer
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, ("two", [3])),
+        {"pairs": {(1, 2): {3, 4}}},
+        frozenset({b"a"}),
+        2**64,
+        -(10**2000),
+        decimal.Decimal("-0.100"),
+        decimal.Decimal("sNaN"),
+        datetime.date(1, 1, 1),
+        datetime.datetime(2024, 2, 29, 23, 59, 59, 1),  # noqa: DTZ001  # without a zone on purpose
+        datetime.datetime(2024, 2, 29, tzinfo=datetime.timezone(datetime.timedelta(seconds=-3661))),
+        datetime.datetime(2024, 7, 1, tzinfo=ZoneInfo("Etc/GMT-2")),
+        uuid.UUID(int=2**127),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_type_of_a_key_and_its_neighbours_travel(value: object) -> None:
+    """What may be a key of a grouping must be able to arrive, whatever the serializer."""
+    ((arrived,),) = SERIALIZER.decode(SERIALIZER.encode([[value]]))
+    assert same(value, arrived)
+
+
+def test_plain_batch_is_plain_messagepack() -> None:
+    """A reader in another language needs no more than its own library: columns of values, nothing around them."""
+    payload = SERIALIZER.encode([("a", "b"), (1, None)])
+    assert payload == msgpack.packb([["a", "b"], [1, None]])
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "data"),
+    [
+        ((1,), 1, b"\x91\x01"),
+        (-(2**64), 2, b"-10000000000000000"),
+        (decimal.Decimal("1.10"), 3, b"1.10"),
+        (datetime.date(2024, 2, 29), 4, b"2024-02-29"),
+        (datetime.datetime(2024, 2, 29, 1, 2, 3, tzinfo=datetime.UTC), 5, b"2024-02-29T01:02:03+00:00"),
+        (uuid.UUID(int=1), 6, b"\0" * 15 + b"\1"),
+        ({5}, 7, b"\x91\x05"),
+        (frozenset({5}), 8, b"\x91\x05"),
+    ],
+)
+def test_extension_types_are_pinned(value: object, code: int, data: bytes) -> None:
+    """Other programs and later versions read these bytes."""
+    assert SERIALIZER.encode([[value]]) == msgpack.packb([[msgpack.ExtType(code, data)]])
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (object(), "no type for object"),
+        (print, "no type for builtin_function_or_method"),
+        ({"a": [1 + 2j]}, "no type for complex"),
+        (datetime.timedelta(1), "no type for timedelta"),
+        (datetime.datetime(2024, 10, 27, 2, 30, fold=1), "fold=1"),  # noqa: DTZ001
+    ],
+)
+def test_what_it_refuses_it_names(value: object, why: str) -> None:
+    """The engine adds the field and the value; what is wrong with it is known here."""
+    with pytest.raises(SerializationError, match=why):
+        SERIALIZER.encode([[value]])
+
+
+def test_unknown_extension_is_an_error() -> None:
+    """A later version's types are not bytes of unknown meaning."""
+    payload = msgpack.packb([[msgpack.ExtType(77, b"")]])
+    with pytest.raises(SerializationError, match="extension type 77"):
+        SERIALIZER.decode(payload)

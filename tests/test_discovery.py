@@ -1,0 +1,222 @@
+"""``heron plugins`` as a process of its own, with plugins that are well, broken, doubled, loud or hanging."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+HERON = Path(sys.executable).with_name("heron")
+
+UPLOADER = """
+import socket
+from heron.errors import PackageError
+from heron.spi.uploader import Uploader
+
+class It(Uploader):
+    '''Packages on a server.
+
+    More of it.
+    '''
+
+    spi_version = 1
+    capabilities = frozenset({"shared"})
+
+    def __init__(self, address):
+        self.address = address
+
+    @classmethod
+    def open(cls, options):
+        return cls(options["address"])
+
+    def check(self, timeout_s):
+        host, _, port = self.address.rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout_s) as connection:
+                return f"{connection.recv(100).decode()} at {self.address}"
+        except OSError as error:
+            raise PackageError(f"package server {self.address}: {error}; start it") from error
+
+    def upload(self, package, name): ...
+    def undo(self, uri): ...
+    def download(self, uri, target): ...
+"""
+
+Plugin = Callable[..., None]
+Heron = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder of the path."""
+    (tmp_path / "site").mkdir()
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def plugin(site: Path) -> Plugin:
+    """Puts a distribution with one module and one entry point there."""
+
+    def put(distribution: str, family: str, name: str, source: str) -> None:
+        module = distribution.replace("-", "_")
+        (site / f"{module}.py").write_text(source)
+        info = site / f"{module}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[heron.{family}]\n{name} = {module}:It\n")
+
+    return put
+
+
+@pytest.fixture
+def heron(tmp_path: Path, site: Path) -> Heron:
+    """Runs a command in a home of its own."""
+    (tmp_path / "home").mkdir()
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(site)}
+        return subprocess.run([HERON, *words], env=env, capture_output=True, text=True, check=False, timeout=60)
+
+    return run
+
+
+@pytest.fixture
+def banner() -> Iterator[str]:
+    """The address of a server that says who it is."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.sendall(b"Parcels 2.1")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def listed(result: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, object]]:
+    """What ``--json`` has, by distribution and name."""
+    return {(each["distribution"], each["name"]): each for each in json.loads(result.stdout)}
+
+
+def test_the_list_has_the_well_and_the_broken(heron: Heron, plugin: Plugin) -> None:
+    """A plugin that fails, exits, prints or is there twice spoils neither the list nor its JSON."""
+    plugin("heron-uploader-well", "uploader", "well", UPLOADER)
+    plugin("heron-uploader-old", "uploader", "old", UPLOADER.replace("spi_version = 1", "spi_version = 0"))
+    plugin("heron-uploader-broken", "uploader", "broken", "import no_such_module")
+    plugin("heron-uploader-quits", "uploader", "quits", "import sys\nsys.exit(3)")
+    plugin("heron-uploader-loud", "uploader", "loud", "print('[]')\n" + UPLOADER)
+    plugin("heron-uploader-twin", "uploader", "twin", UPLOADER)
+    plugin("another-twin", "uploader", "twin", UPLOADER)
+    plugin("heron-observer-mine", "hooks", "mine", "class It:\n    def heron_process_died(self): ...\n")
+    result = heron("plugins", "list", "--json")
+    found = listed(result)
+    well = found["heron-uploader-well", "well"]
+    assert (well["family"], well["version"], well["spi_version"], well["error"]) == ("uploader", "1.2", 1, "")
+    assert (well["capabilities"], well["source"]) == (["shared"], "path")
+    assert str(well["place"]).endswith("site")
+    assert found["heron-uploader-loud", "loud"]["error"] == ""
+    assert found["heron-core", "pickle"]["error"] == ""
+    assert found["heron-observer-mine", "mine"]["capabilities"] == ["heron_process_died"]
+    for distribution, name, error in (
+        ("heron-uploader-old", "old", "upgrade with `pip install -U heron-uploader-old`"),
+        ("heron-uploader-broken", "broken", "No module named 'no_such_module'"),
+        ("heron-uploader-quits", "quits", "SystemExit"),
+        ("heron-uploader-twin", "twin", "provided by another-twin and heron-uploader-twin"),
+        ("another-twin", "twin", "provided by another-twin and heron-uploader-twin"),
+    ):
+        assert error in str(found[distribution, name]["error"])
+    assert result.returncode == 0
+    text = heron("plugins", "list", "uploader").stdout
+    assert "does not work: uploader driver 'twin' is provided by" in text
+    assert "pickle" not in text
+
+
+def test_show_tells_all_of_one(heron: Heron, plugin: Plugin) -> None:
+    """What a person asks before they choose it, and after it went wrong."""
+    plugin("heron-uploader-well", "uploader", "well", UPLOADER)
+    text = heron("plugins", "show", "uploader", "well").stdout
+    for said in ("heron-uploader-well 1.2", "path, ", "heron_uploader_well:It", "version 1", "Packages on a server."):
+        assert said in text
+    assert "More of it" not in text
+    (shown,) = [json.loads(heron("plugins", "show", "scheduler", "local", "--json").stdout)]
+    assert shown["core_spi_version"] == shown["spi_version"]
+    assert {"attached", "restart", "update"} <= set(shown["known_capabilities"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: 'localfs'"),
+        (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
+        (("show", "hooks", "x"), "no observer 'x' is installed; installed: none"),
+        (("list", "shceduler"), "no family 'shceduler' of plugins (nearest: 'scheduler')"),
+        (("check", "uploader", "s4"), "no uploader driver 's4' is installed"),
+        (("check", "--profile", "lokal"), "no profile 'lokal' (nearest: 'local')"),
+        (("check", "--timeout", "0"), "--timeout: 0 s is not within 0.1 to 60 s"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(heron: Heron, words: tuple[str, ...], said: str) -> None:
+    """One line, the nearest name and the remedy."""
+    result = heron("plugins", *words)
+    assert result.returncode == 2
+    assert result.stderr.startswith("heron: error: ")
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banner: str, tmp_path: Path) -> None:
+    """Who answers is shown; who does not is an error with the driver's own words and a code for scripts."""
+    plugin("heron-uploader-well", "uploader", "well", UPLOADER)
+    profile = tmp_path / "profiles"
+    profile.mkdir()
+    (profile / "mine.yaml").write_text(
+        "scheduler: {driver: local}\nstatemgr: {driver: localfs}\npacking: {driver: roundrobin}\n"
+        f"metricsink: [{{driver: file, directory: '${{run:logs}}'}}]\nuploader: {{driver: well, address: '{banner}'}}\n"
+    )
+    words = ("plugins", "check", "--profile", "mine", "--config-path", str(profile))
+    result = heron(*words, "--json")
+    found = listed(result)
+    assert result.returncode == 0, result.stdout
+    assert found["heron-uploader-well", "well"]["server"] == "answers"
+    assert found["heron-uploader-well", "well"]["server_detail"] == f"Parcels 2.1 at {banner}"
+    assert found["heron-packing-roundrobin", "roundrobin"]["server"] == "none"
+    assert found["heron-uploader-localfs", "localfs"]["server"] == "not asked"
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        result = heron(*words, "--set", f"uploader.address={address}", "--timeout", "0.3")
+    assert result.returncode == 2
+    assert f"away: package server {address}: timed out; start it" in result.stdout
+
+
+def test_a_driver_that_hangs_is_left_behind(heron: Heron, plugin: Plugin, tmp_path: Path) -> None:
+    """The command ends in its time, names who hangs, and checks the others."""
+    hanging = UPLOADER.replace("host, _, port", "import threading; threading.Event().wait(); host, _, port")
+    plugin("heron-uploader-hanging", "uploader", "hanging", hanging)
+    profile = tmp_path / "profiles"
+    profile.mkdir()
+    (profile / "mine.yaml").write_text(
+        "scheduler: {driver: local}\nstatemgr: {driver: localfs}\npacking: {driver: roundrobin}\n"
+        "metricsink: []\nuploader: {driver: hanging, address: 'a:1'}\n"
+    )
+    words = ("--profile", "mine", "--config-path", str(profile), "--timeout", "0.2", "--json")
+    result = heron("plugins", "check", *words)
+    found = listed(result)
+    assert result.returncode == 2
+    assert "check: not done after 1.2 s" in str(found["heron-uploader-hanging", "hanging"]["server_detail"])
+    assert found["heron-statemgr-localfs", "localfs"]["server"] in ("none", "answers")
