@@ -20,8 +20,10 @@ class EtcdServer(ServerProcess):
         Raises:
             ServerNotInstalledError: when there is neither.
         """
-        self.url = f"http://127.0.0.1:{free_port()}"
-        """Where clients connect."""
+        self.address = ("127.0.0.1", free_port())
+        """Where clients connect: host and port."""
+        self.url = f"http://127.0.0.1:{self.address[1]}"
+        """The same as a URL."""
         peer = f"http://127.0.0.1:{free_port()}"
         command = {
             "--name": "one",
