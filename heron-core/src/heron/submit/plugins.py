@@ -25,6 +25,7 @@ from heron.submit.prepare import find_profile
 __all__ = ["plugins"]
 
 _KINDS = (*FAMILIES, OBSERVER_FAMILY)
+_CORE = "heron-core"
 _EXIT_BROKEN = 2
 _LONGEST_S = 60.0  # as the contract of Driver.check has it
 
@@ -45,10 +46,11 @@ def list_plugins(family: str | None, as_json: bool) -> None:
     found = _catalog(family)
     if as_json:
         _print_json([_fields(each) for each in found])
-    elif not found:
-        print("no drivers are installed; `pip install heron-bundle-local` brings those of one machine")
-    else:
+        return
+    if found:
         _print(_table(found, {}))
+    if all(each.distribution == _CORE for each in found):
+        print("no plugins are installed; `pip install heron-bundle-local` brings those of one machine")
 
 
 @plugins.command("show")

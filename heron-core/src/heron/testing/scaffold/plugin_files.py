@@ -29,6 +29,9 @@ _HINTS = {
     "uploader": "`damage` changes the stored bytes without the driver, as a bad disk would.",
 }
 
+_DECLARATIONS = {"serializer": "    encoding: ClassVar[int] = 128  # from PRIVATE_ENCODINGS; one of its own for each\n"}
+"""What a family's driver declares besides its version and its capabilities."""
+
 _NO_HINT = "Override its fixtures where the driver needs more than options."
 
 
@@ -64,6 +67,7 @@ def _values(names: PluginNames, contract: type[Driver], suite: type[DriverContra
         "hint": _HINTS.get(
             names.family, "Override other fixtures of the suite where the driver needs more than options."
         ),
+        "declarations": _DECLARATIONS.get(names.family, ""),
         "methods": "\n\n".join(_written(method) for method in methods),
         "questions": "".join(f"\n\n{_asked(question)}" for question in questions),
         "driver_imports": import_block([*_driver_imports(contract), *_named(methods)], names.package),
