@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
 
 import heron.testing.contracts
+from heron.kernel.drivers import FAMILIES
+from heron.spi.driver import Driver
+from heron.testing.contracts.driver import ASKED
+from heron.testing.faults import Faults
 
 SUITES = sorted(Path(heron.testing.contracts.__path__[0]).glob("*.py"))
 SKIPS = {"skip", "skipif", "importorskip"}
@@ -29,6 +35,33 @@ def test_only_requires_skips(suite: Path) -> None:
         if isinstance(node, ast.Attribute) and node.attr in SKIPS and node not in allowed
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
+def test_flags_that_skip_are_flags_of_a_family(suite: Path) -> None:
+    """A misspelt flag would skip its case for every driver there is."""
+    flags = {flag for base in FAMILIES.values() for flag in capabilities_of(base)}
+    asked = [
+        argument.value
+        for node in ast.walk(ast.parse(suite.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "requires"
+        for argument in node.args[1:]
+        if isinstance(argument, ast.Constant)
+    ]
+    assert set(asked) <= flags
+
+
+def test_every_fault_is_asked_for_by_a_flag_of_a_family() -> None:
+    """A fault that no flag asks for would be tested by nobody."""
+    flags = {flag for base in FAMILIES.values() for flag in capabilities_of(base)}
+    assert {field.name for field in dataclasses.fields(Faults)} == set(ASKED)
+    assert {flag for asking in ASKED.values() for flag in asking} <= flags
+
+
+def capabilities_of(base: type[Driver]) -> frozenset[str]:
+    """The flags that a family knows; packing has none."""
+    found: frozenset[str] = getattr(sys.modules[base.__module__], "CAPABILITIES", frozenset())
+    return found
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)

@@ -247,12 +247,14 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
 ) -> None:
     """Two stream managers may hold data for the same task."""
     leader = make_leader()
-    started = only(NotifyHook, leader.pressure_reported(3, 1, on=True))
+    started = only(NotifyHook, leader.pressure_reported(3, 1, on=True, cause="the task is slow"))
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
     assert started.facts.keys() == HOOK_FACTS["heron_backpressure_started"]
     assert leader.pressure_reported(3, 2, on=True) == []
     assert leader.status().backpressure[0].component == "count"
     assert leader.status().backpressure[0].since_s == fake_clock.wall_s()
+    leader.pressure_reported(3, 2, on=True, cause="the task is not running")
+    assert leader.status().backpressure[0].cause == "the task is not running"
     fake_clock.advance(2.0)
     assert leader.pressure_reported(3, 1, on=False) == []
     lifted = only(NotifyHook, leader.pressure_reported(3, 2, on=False))

@@ -46,12 +46,13 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """A task whose full buffer holds back its spouts, and since when."""
+    """A task whose full buffer holds back its spouts, since when, and why it is full."""
 
     task_id: int
     component: str
     container_id: int
     since_s: float
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

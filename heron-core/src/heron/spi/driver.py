@@ -15,6 +15,18 @@ class Driver(ABC):
 
     A driver states the version of the contract it was written for and the optional things it can do; neither is
     ever guessed from its methods.
+
+    What holds of every method of every family, unless it says otherwise:
+
+    - *Success*: what it says has happened, and another process sees it.
+    - *Failure*: it raises the error of its family, a `heron.errors.HeronError` that names the thing, what is wrong and
+      the remedy; errors of other libraries are translated. Nothing was changed, or what was is undone, except where
+      the method calls the outcome unknown.
+    - *Cancellation*: a call may end at any instant, by ``KeyboardInterrupt`` in a command, by ``kill -9`` anywhere. The
+      old or the new is left then, never a half; or something that the next call of the same kind replaces.
+    - *Time*: it returns or raises within the time it states; a server that is silent is no excuse.
+    - *Names*: topologies are checked by the caller, and by the driver again before they become part of a path or key.
+    - *Secrets* stand in options and values, and never in an error, a log or a URL for people.
     """
 
     spi_version: ClassVar[int]

@@ -43,10 +43,10 @@ class HookSpecs:
     def heron_topology_deactivated(self, topology: str) -> None:
         """Spouts are no longer asked for tuples. Called in the topology manager."""
 
-    def heron_backpressure_started(self, topology: str, component: str, task_id: int) -> None:
+    def heron_backpressure_started(self, topology: str, component: str, task_id: int, cause: str) -> None:
         """A task became the culprit of back pressure: so much waits for it that who feeds it is slowed down.
 
-        Called in the topology manager.
+        `cause` is for people: ``the task is slow``, ``the task is not running``. Called in the topology manager.
         """
 
     def heron_backpressure_ended(self, topology: str, component: str, task_id: int, duration_s: float) -> None:

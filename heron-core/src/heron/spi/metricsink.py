@@ -103,12 +103,24 @@ class MetricsSink(Driver):
 
     @abstractmethod
     def process(self, record: MetricsRecord) -> None:
-        """Takes one record. Called from the sink's own thread; may block. An exception loses this record only."""
+        """Takes one record: sends it, or keeps it for `flush`.
+
+        Called by the metrics manager from the sink's own thread; may block, for 10 s at most. After an exception, of
+        any kind, this record is lost and counted; whether a part of it arrived is unknown, and does not matter, as
+        counters are totals. The next call is made all the same: whoever lost a connection makes it anew there.
+        """
 
     @abstractmethod
     def flush(self) -> None:
-        """Called from the same thread after each export interval and before `close`; may block up to 10 s."""
+        """After it returned, everything taken so far has left the process, or was reported lost by an exception.
+
+        Called from the same thread after each export interval and before `close`; may block up to 10 s. What was
+        flushed survives ``kill -9`` of the process.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Called last, from the same thread. Idempotent."""
+        """Gives up files and connections; what was flushed stays. Called last, from the same thread. Idempotent.
+
+        May block up to 10 s. A sink that was opened and never used may be closed, too.
+        """

@@ -94,44 +94,61 @@ class ContainerStatus:
 
 
 class Scheduler(Driver):
-    """Runs jobs. Called by commands, from the main thread. Source: Heron's ``IScheduler`` and ``ILauncher``.
+    """Runs jobs. Called by commands, from the main thread; two commands may call at the same time for one topology.
 
     An executor that exits with code 0 has ended its container for good; any other end is followed by a new attempt
-    (after a back-off of 0.1 s that doubles to 10 s), unless the job was killed.
+    (after a back-off of 0.1 s that doubles to 10 s), unless the job was killed. Source: Heron's ``IScheduler`` and
+    ``ILauncher``.
     """
 
     @abstractmethod
     def schedule(self, job: Job) -> None:
         """Starts every container and returns when the scheduler has taken the job over (at most 30 s).
 
+        Of calls at the same time for one topology one succeeds. A command that is killed meanwhile leaves a whole job,
+        none, or something that `kill` removes.
+
         Raises:
-            SchedulerError: when it cannot be; nothing is left running then.
+            SchedulerError: when it cannot be, or a job of that name runs; nothing is left running then. When a server's
+                answer was lost the outcome is unknown: `status` tells, and `kill` ends whatever it is.
         """
 
     @abstractmethod
     def kill(self, topology: str) -> None:
         """Ends the job and returns when nothing of it is left running (at most 15 s); no job is no error.
 
+        Also ends what a command that was killed left half scheduled. Ends in order what can be, and the rest by force.
+
         Raises:
-            SchedulerError: when something is known to be left; names it.
+            SchedulerError: when something is known to be left, or the scheduler does not answer; names it. It may be
+                called again.
         """
 
     @abstractmethod
     def restart(self, topology: str, container_id: int) -> None:
-        """Ends one container and starts it anew; the others go on.
+        """Ends one container and starts it anew, with the next attempt; the others go on. At most 30 s.
 
         Raises:
-            SchedulerError: when the job or container is unknown.
+            SchedulerError: when the job or container is unknown, or it cannot be ended; then it goes on as it was.
         """
 
     @abstractmethod
     def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
-        """Adds and removes containers of a running job; what was done before a failure is undone."""
+        """Adds and removes containers of a running job, and returns when they are started and gone (at most 30 s).
+
+        Raises:
+            SchedulerError: when the job is unknown, an added id is there or a removed one is not, or a container cannot
+                be started; what was done before is undone, and the job goes on as it was.
+        """
 
     @abstractmethod
     def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
-        """What the scheduler knows of the job now."""
+        """What the scheduler knows of the job now, its containers by id. At most 10 s, and changes nothing.
+
+        Raises:
+            SchedulerError: when the scheduler does not answer: never ABSENT then.
+        """
 
     @abstractmethod
     def links(self, topology: str) -> tuple[JobLink, ...]:
-        """Where a person can see the job."""
+        """Where a person can see the job; none where there is no job. At most 10 s, without secrets in any URL."""

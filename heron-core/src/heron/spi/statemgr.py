@@ -93,7 +93,12 @@ class StateManager(Driver):
 
     @abstractmethod
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        """The node's value, or None when there is none. Never a half-written value."""
+        """The node's value, or None when there is none. Never a half-written value.
+
+        Raises:
+            StateUnavailableError: when the store does not answer: never None then, for that says that there is no node.
+            StateError: when it refuses, or what is stored is garbled; names the node and the remedy.
+        """
 
     @abstractmethod
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
@@ -101,10 +106,15 @@ class StateManager(Driver):
 
         With `expected`, only if the present version is that (`MUST_NOT_EXIST`: only if there is no node).
 
+        Called by commands, executors and the topology manager, from any thread. After a call that was cut short the
+        node has the old value or the new.
+
         Raises:
-            StateConflictError: when `expected` does not hold; nothing was changed.
-            StateUnavailableError: when the store does not answer; the outcome is unknown.
-            StateError: when the store refuses (no permission, no space); nothing was changed.
+            StateConflictError: when `expected` does not hold; nothing was changed. Not for a change of one's own whose
+                answer was lost and that was tried again: that is a success.
+            StateUnavailableError: when the store does not answer; the outcome is unknown, and can be read later.
+            StateError: when the store refuses (no permission, no space, larger than `max_value_bytes`); nothing was
+                changed.
         """
 
     @abstractmethod
@@ -113,7 +123,7 @@ class StateManager(Driver):
 
     @abstractmethod
     def list(self, kind: NodeKind) -> tuple[str, ...]:
-        """The names of all topologies that have a node of this kind, sorted."""
+        """The names of all topologies that have a node of this kind, sorted. Raises as `get` does."""
 
     @abstractmethod
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
@@ -121,6 +131,11 @@ class StateManager(Driver):
 
         Later calls come from a thread of the driver, one at a time, at the latest 1 s after the change. Changes that
         follow each other quickly may be folded into the last one. A call that raises is logged and the watch goes on.
+        While the store is away nothing is called (its absence is not the node's), and the watch goes on when it is
+        back. `on_change` may close the watch, and may use this manager.
+
+        Raises:
+            StateError: when the node cannot be read now, as `get` does; there is no watch then.
         """
 
     @abstractmethod
@@ -129,10 +144,18 @@ class StateManager(Driver):
 
         The node is gone (for `get`, `list` and watchers) soon after its holder is gone, also after ``kill -9``.
 
+        The value may be written again with `set`; the hold goes on. A hold whose node was removed, or whose session
+        the store has given up, is lost.
+
         Raises:
-            StateConflictError: when another live process holds it.
+            StateConflictError: when another live process holds it, or this one does.
+            StateUnavailableError: when the store does not answer; if the node was taken it goes with this process.
+            StateError: as `set` does.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Releases the holds, ends the watches and closes the store. Idempotent."""
+        """Releases the holds, ends the watches and closes the store. Idempotent; raises nothing.
+
+        Called once by whoever opened it. What cannot be released because the store is away goes with the process.
+        """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -28,9 +29,8 @@ def new(family: str, name: str, into: Path) -> None:
     """
     _require_testing()
     write = cast("Callable[[str, str, Path], Path]", load_object("heron.testing.scaffold.new_plugin:new_plugin"))
-    folder = write(family, name, into)
-    print(f"wrote {folder}")
-    print("next, see what is still to be written:")
+    folder = shlex.quote(str(write(family, name, into)))
+    print(f"wrote {folder}; these show what is still to be written:")
     print(f"    pip install -e {folder}")
     print(f"    python -m pytest {folder}")
 

@@ -19,7 +19,6 @@ from heron.errors import SchedulerError, known, nearest
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
 from heron.spi.scheduler import (
-    SPI_VERSION,
     ContainerSpec,
     ContainerStatus,
     Job,
@@ -47,7 +46,7 @@ _POLL_S = 0.01
 class LocalScheduler(Scheduler):
     """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children."""
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, cast
 
 from heron.ipc.frame import Encoding
 from heron.spi.options import decode_options
-from heron.spi.serializer import SPI_VERSION, Serializer
+from heron.spi.serializer import Serializer
 from heron_serializer_msgpack.extension import pack, unpack
 
 __all__ = ["MsgpackSerializer"]
@@ -22,7 +22,7 @@ class _Options:
 class MsgpackSerializer(Serializer):
     """Plain data, written so that other languages can read it; anything else is refused."""
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"neutral"})
     encoding: ClassVar[int] = int(Encoding.MSGPACK)
 

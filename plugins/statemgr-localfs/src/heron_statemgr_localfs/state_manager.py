@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 from heron.errors import StateError, StateUnavailableError
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
-from heron.spi.statemgr import SPI_VERSION, Hold, NodeKind, StateManager, Versioned, Watch
+from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_localfs.hold import FileHold
 from heron_statemgr_localfs.node import Node
 from heron_statemgr_localfs.os_errors import translated
@@ -37,7 +37,7 @@ class LocalFsOptions:
 class LocalFsStateManager(StateManager):
     """Keeps nodes as files below one folder; for the processes of one machine and one user."""
 
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
 
     @classmethod

@@ -22,9 +22,9 @@ from heron.spi.metricsink import MetricsSink
 from heron.spi.statemgr import StateManager
 from heron.testing.faults import Fault, Faults
 
-__all__ = ["DriverContract", "in_time", "needed", "requires"]
+__all__ = ["ASKED", "DriverContract", "in_time", "needed", "requires"]
 
-_ASKED = {"away": ("files", "server"), "full": ("files",), "silent": ("server",), "answers_lost": ("server",)}
+ASKED = {"away": ("files", "server"), "full": ("files",), "silent": ("server",), "answers_lost": ("server",)}
 """The capabilities whose cases need a fault."""
 
 
@@ -39,10 +39,10 @@ def needed(driver: Driver, faults: Faults, name: str) -> Fault:
 
     Where they do, a test that does not offer it fails: what the flag says is then not shown.
     """
-    requires(driver, *_ASKED[name])
+    requires(driver, *ASKED[name])
     fault: Fault | None = getattr(faults, name)
     if fault is None:
-        flags = " or ".join(repr(each) for each in _ASKED[name])
+        flags = " or ".join(repr(each) for each in ASKED[name])
         pytest.fail(f"{type(driver).__name__} declares {flags}: its fixture `faults` has to offer {name!r}")
     return fault
 

@@ -31,7 +31,7 @@ from heron.testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START
 from heron.testing.contracts.scheduler_faults import SchedulerFaultCases
 from heron.testing.pytest_plugin import wait_until
 
-__all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract"]
+__all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract", "runs"]
 
 _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hidden", "a" * 5000]
 
