@@ -54,8 +54,18 @@ def unit(session: nox.Session) -> None:
 
 @nox.session
 def contract(session: nox.Session) -> None:
-    """Run the tests of the plugins: the contract suite of each family against each driver."""
-    _pytest(session, *_plugin_tests(), *session.posargs)
+    """Run what needs servers beyond Python; -- FAMILY or NAME: all tests of those plugins [-- ARGS for pytest]."""
+    wanted, arguments = "", list(session.posargs)
+    if arguments and not arguments[0].startswith("-"):
+        wanted = arguments.pop(0)
+    paths = _plugin_tests() + _relative("tests/contract/test_*.py")
+    chosen = [path for path in paths if not wanted or wanted in _contract_words(path)]
+    if not chosen:
+        known = sorted({word for path in paths for word in _contract_words(path)})
+        session.error(f"no plugin and no test of servers is called {wanted!r}; known: {', '.join(known)}")
+    marked = _LONG if wanted else f"servers and {_LONG}"
+    # The first test that uses a server waits while it is installed.
+    _python_pytest(session, sys.executable, "-m", marked, "--timeout=600", *chosen, *arguments)
 
 
 @nox.session
@@ -194,7 +204,18 @@ def _wheel(session: nox.Session) -> None:
     _uv(session, "pip", "check", "-q", "--python", python)
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the sources
         _smoke(session, python)
-    _python_pytest(session, python, *_plugin_tests(), *_QUICK)
+    for tests in _plugin_tests():
+        _alone(session, dist, tests)
+
+
+def _alone(session: nox.Session, dist: Path, tests: str) -> None:
+    """Run a plugin's tests where its wheel and what it asks for is all there is."""
+    plugin = Path(tests).parent.name
+    (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
+    shutil.rmtree(CACHE / f"alone-{plugin}", ignore_errors=True)
+    packages = ("-c", "constraints.txt", "--find-links", str(dist), *TEST_TOOLS, wheel)
+    python = _environment(session, f"alone-{plugin}", sys.executable, packages)
+    _python_pytest(session, python, tests, *_QUICK)
 
 
 def _smoke(session: nox.Session, python: str) -> None:
@@ -225,8 +246,9 @@ def _environment(session: nox.Session, name: str, interpreter: str, packages: tu
     return str(python)
 
 
-# Long runs have sessions of their own.
-_QUICK = ("-m", "not chaos and not soak")
+# Long runs, and what needs servers, have sessions of their own.
+_LONG = "not chaos and not soak"
+_QUICK = ("-m", f"{_LONG} and not servers")
 
 
 def _pytest(session: nox.Session, *arguments: str) -> None:
@@ -251,6 +273,14 @@ def _projects() -> list[str]:
 
 def _editables() -> list[str]:
     return [part for project in _projects() for part in ("-e", f"./{project}")]
+
+
+def _contract_words(path: str) -> set[str]:
+    """What chooses plugins/statemgr-localfs/tests: statemgr, localfs, both; of a file in tests/contract each word."""
+    if path.startswith("plugins/"):
+        folder = Path(path).parent.name
+        return {folder, *folder.split("-", 1)}
+    return set(Path(path).stem.split("_")[1:])
 
 
 def _plugin_tests() -> list[str]:

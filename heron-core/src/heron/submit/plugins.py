@@ -19,11 +19,13 @@ from heron.kernel.loading import contract_version
 from heron.kernel.observer_catalog import OBSERVER_FAMILY, observer_catalog
 from heron.submit.overrides import parse_overrides
 from heron.submit.plugin_check import PluginCheck, ServerState, check_plugins
+from heron.submit.plugins_new import new
 from heron.submit.prepare import find_profile
 
 __all__ = ["plugins"]
 
 _KINDS = (*FAMILIES, OBSERVER_FAMILY)
+_CORE = "heron-core"
 _EXIT_BROKEN = 2
 _LONGEST_S = 60.0  # as the contract of Driver.check has it
 
@@ -31,6 +33,9 @@ _LONGEST_S = 60.0  # as the contract of Driver.check has it
 @click.group()
 def plugins() -> None:
     """Shows what is installed."""
+
+
+plugins.add_command(new)
 
 
 @plugins.command("list")
@@ -41,10 +46,11 @@ def list_plugins(family: str | None, as_json: bool) -> None:
     found = _catalog(family)
     if as_json:
         _print_json([_fields(each) for each in found])
-    elif not found:
-        print("no drivers are installed; `pip install heron-bundle-local` brings those of one machine")
-    else:
+        return
+    if found:
         _print(_table(found, {}))
+    if all(each.distribution == _CORE for each in found):
+        print("no plugins are installed; `pip install heron-bundle-local` brings those of one machine")
 
 
 @plugins.command("show")

@@ -1,7 +1,7 @@
 """Fixtures for tests of Heron and its plugins, known to pytest where heron-core is installed.
 
 `eventually` waits for something that another process or thread does. A test marked ``leaks_nothing`` fails when it
-leaves a child process or a thread behind.
+leaves a child process or a thread behind. The real servers of `heron.testing.servers.fixtures` are fixtures too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ __all__ = ["Eventually", "eventually", "fake_clock", "leak_guard", "wait_until"]
 T = TypeVar("T")
 
 pytest.register_assert_rewrite("heron.testing.contracts")  # a failed clause shows its values
+
+pytest_plugins = ("heron.testing.servers.fixtures",)
 
 _POLL_S = 0.01
 _SETTLE_S = 2.0  # a thread or process that was told to end may take so long to be gone

@@ -78,6 +78,8 @@ class Relay:
                 _shut(client)
                 continue
             self._open.append(server)
+            for each in (client, server):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is passed on was a whole message
             self._start(functools.partial(self._pass, client, server, answers=False))
             self._start(functools.partial(self._pass, server, client, answers=True))
 

@@ -197,7 +197,7 @@ class StateManagerContract(StateManagerFaultCases):
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(outcomes.get() for _ in threads) == [False] * 7 + [True]
+        assert sorted(outcomes.get_nowait() for _ in threads) == [False] * 7 + [True]
 
     def test_a_writer_killed_in_the_middle_leaves_a_whole_value(self, manager: StateManager, actor: Actors) -> None:
         """A node is never half-written: not after kill -9 at any moment of a large write."""

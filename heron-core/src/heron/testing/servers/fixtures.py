@@ -1,0 +1,66 @@
+"""The servers as pytest fixtures, one of each per session; known where `heron.testing.pytest_plugin` is.
+
+A test that uses one has the mark ``servers`` by itself. Where a server cannot be installed its tests are skipped and
+the end of the run says so; in continuous integration (``CI`` is set) they fail.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pytest
+
+from heron.testing.servers.etcd import EtcdServer
+from heron.testing.servers.install import ServerNotInstalledError
+from heron.testing.servers.server_process import ServerProcess
+
+__all__ = ["etcd"]
+
+S = TypeVar("S", bound=ServerProcess)
+
+_SERVERS = frozenset({"etcd"})
+_missing = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.fixture(scope="session")
+def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
+    yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+def _serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator[S]:
+    try:
+        server = make()
+    except ServerNotInstalledError as error:
+        config.stash[_missing][name] = str(error)
+        if os.environ.get("CI"):
+            pytest.fail(f"{name} cannot be installed: {error}", pytrace=False)
+        pytest.skip(f"{name} cannot be installed: {error}")
+    server.start()
+    yield server
+    server.kill()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the mark."""
+    config.stash[_missing] = {}
+    config.addinivalue_line("markers", "servers: needs a server beyond Python (./dev contract)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks every test that uses a server, before ``-m`` is applied."""
+    for item in items:
+        if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
+            item.add_marker("servers")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says which servers were missing, so that nobody takes the run for a whole one."""
+    missing = config.stash[_missing]
+    if missing:
+        terminalreporter.section("servers that could not be installed", sep="!", red=True, bold=True)
+        for name, reason in missing.items():
+            terminalreporter.line(f"{name}: its tests did not run: {reason}", red=True)

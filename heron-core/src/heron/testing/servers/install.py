@@ -1,0 +1,88 @@
+"""Servers that are not Python, kept in one folder per user so that only the first run pays for them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from heron.errors import HeronError
+
+__all__ = ["ServerNotInstalledError", "debian_package", "installed"]
+
+_CACHE = "HERON_TESTS_CACHE"
+_INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
+
+
+class ServerNotInstalledError(HeronError):
+    """A server that tests need cannot be had on this machine."""
+
+
+def installed(name: str, install: Callable[[Path], None]) -> Path:
+    """The folder that holds the server `name`, which should carry its version; made by `install` when it is absent.
+
+    It is in ``~/.cache/heron-tests``, or where ``HERON_TESTS_CACHE`` says. Processes that ask at the same time wait
+    for the one that installs; an installation that fails or is killed leaves nothing that looks like one.
+
+    Raises:
+        ServerNotInstalledError: when `install` raises it; nothing is kept, and the next call tries again.
+    """
+    cache = Path(os.environ.get(_CACHE) or Path.home() / ".cache" / "heron-tests")
+    cache.mkdir(parents=True, exist_ok=True)
+    target = cache / name
+    with _locked(cache / f".{name}.lock"):
+        if not target.is_dir():
+            unfinished = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=cache))
+            try:
+                install(unfinished)
+                os.rename(unfinished, target)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+    return target
+
+
+def debian_package(name: str) -> Callable[[Path], None]:
+    """An `install` that unpacks a package of this Debian or Ubuntu, without installing it: nothing starts by itself.
+
+    As root it brings apt's lists up to date when the package is not known.
+    """
+
+    def install(folder: Path) -> None:
+        try:
+            _run(["apt-get", "download", name], folder)
+        except ServerNotInstalledError:
+            if os.geteuid() != 0:
+                raise
+            _run(["apt-get", "update", "-q"], folder)
+            _run(["apt-get", "download", name], folder)
+        for archive in folder.glob("*.deb"):
+            _run(["dpkg-deb", "-x", archive.name, "."], folder)
+            archive.unlink()
+
+    return install
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        ran = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_INSTALL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        msg = f"`{' '.join(command)}` does not run: {error}"
+        raise ServerNotInstalledError(msg) from error
+    if ran.returncode != 0:
+        reason = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-1:]
+        msg = f"`{' '.join(command)}` ended with {ran.returncode}: {''.join(reason)}"
+        raise ServerNotInstalledError(msg)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
