@@ -69,6 +69,7 @@ class TopologyStatus:
     tasks: tuple[TaskStatus, ...] = ()
     backpressure: tuple[Culprit, ...] = ()
     errors: tuple[str, ...] = ()
+    ended_at_s: float | None = None
 
 
 def encode_status(status: TopologyStatus) -> bytes:

@@ -22,9 +22,10 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "restart", "update"})
+CAPABILITIES = frozenset({"attached", "restart", "shared", "update"})
 """The flags of this family: a job can be tied to the process that scheduled it; one container can be started anew;
-containers can be added to and removed from a running job. A driver without a flag raises SchedulerError there."""
+containers can be added to and removed from a running job; every host can ask for a job and end it, not only the one
+that scheduled it (``shared``). A driver without a flag raises SchedulerError there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,12 @@ __all__ = ["heron", "main"]
 _COMMANDS = {
     "run": "heron.submit.run:run",
     "plan": "heron.submit.plan:plan",
+    "submit": "heron.submit.submit:submit",
+    "list": "heron.submit.list:list_topologies",
+    "kill": "heron.submit.kill:kill",
+    "doctor": "heron.submit.doctor:doctor",
     "plugins": "heron.submit.plugins:plugins",
+    "completion": "heron.submit.completion:completion",
 }
 
 _EXIT_FAILED = 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import cast
 
 from heron.api.definition import TopologyDefinition
@@ -13,13 +13,14 @@ from heron.kernel.loading import load_object
 from heron.kernel.observers import Observers, installed_observers
 from heron.submit.environment import Environment, open_environment
 from heron.submit.execution_state import ExecutionState
-from heron.submit.folders import make_log_dir, make_run_dir
+from heron.submit.folders import name_log_dir, name_run_dir, prune_logs
 from heron.submit.interrupts import Interrupts
-from heron.submit.leftovers import end_run
+from heron.submit.leftovers import end_run, logs_in_use
 from heron.submit.loaded import LoadingTopology
 from heron.submit.outcome import Outcome
 from heron.submit.overrides import engine_settings, parse_overrides
 from heron.submit.prepare import Prepared, find_profile, prepare
+from heron.submit.progress import QuietProgress
 from heron.submit.report import RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
 from heron.submit.simulated import run_simulated
@@ -71,16 +72,18 @@ def _start(environment: Environment, prepared: Prepared, hooks: tuple[str, ...])
     definition = prepared.loaded.definition
     settings = engine_settings(profile.engine, definition, on_failure="stop")
     topology_id = new_topology_id(definition.name)
-    with ExitStack() as undo:
-        run_dir = make_run_dir(profile.run_dir)
-        undo.callback(shutil.rmtree, run_dir, ignore_errors=True)
-        log_dir = make_log_dir(profile.log_dir, topology_id)
-        undo.callback(shutil.rmtree, log_dir, ignore_errors=True)
-        submission = Submission(
-            prepared.loaded, prepared.plan, topology_id, run_dir, log_dir, settings, hooks, attached=True
-        )
-        run = submit(environment, submission, lambda text: print(f"heron: note: {text}", file=sys.stderr))
-        undo.pop_all()
+    submission = Submission(
+        prepared.loaded,
+        prepared.plan,
+        topology_id,
+        name_run_dir(profile.run_dir),
+        name_log_dir(profile.log_dir, topology_id),
+        settings,
+        hooks,
+        attached=True,
+    )
+    run = submit(environment, submission, QuietProgress())
+    prune_logs(Path(profile.log_dir).absolute(), logs_in_use(environment.statemgr))
     return run
 
 

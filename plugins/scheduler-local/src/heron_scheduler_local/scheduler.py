@@ -48,7 +48,7 @@ class LocalScheduler(Scheduler):
     """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children."""
 
     spi_version: ClassVar[int] = SPI_VERSION
-    capabilities: ClassVar[frozenset[str]] = CAPABILITIES
+    capabilities: ClassVar[frozenset[str]] = CAPABILITIES - {"shared"}
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
