@@ -35,21 +35,41 @@ def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) 
     """A topology of three tasks, ready to go."""
     with LoadingTopology(str(words_file(CLASS)), ("--x",)) as loading:
         loaded = loading.result()
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
+    run_dir = tmp_path / "heron-00000001"
     plan = environment.packing.pack(loaded.definition)
     return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True)
 
 
-def no_note(text: str) -> None:
+class Notes:
+    """A progress that remembers what it is told; it is cancelled before the step whose number is `cancelled`."""
+
+    def __init__(self, cancelled: int = 0) -> None:
+        self.texts: list[str] = []
+        self.steps: list[str] = []
+        self._cancelled = cancelled
+
+    def step(self, text: str) -> None:
+        """Remembers."""
+        self.steps.append(text)
+        if len(self.steps) == self._cancelled:
+            raise KeyboardInterrupt
+
+    def note(self, text: str) -> None:
+        """Remembers."""
+        self.texts.append(text)
+
+
+class NoNotes(Notes):
     """For submissions that must not find anything left behind."""
-    raise AssertionError(text)
+
+    def note(self, text: str) -> None:
+        """Fails."""
+        raise AssertionError(text)
 
 
 def another(submission: Submission) -> Submission:
     """The same topology, run again."""
-    run_dir = submission.run_dir.with_name("run-2")
-    run_dir.mkdir()
+    run_dir = submission.run_dir.with_name("heron-00000002")
     return replace(submission, topology_id="Words-2", run_dir=run_dir)
 
 
@@ -63,7 +83,7 @@ def test_state_package_and_job_say_the_same(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """What the executors and managers will read is all there before anything is scheduled."""
-    state = submit(environment, submission, no_note)
+    state = submit(environment, submission, NoNotes())
     statemgr = environment.statemgr
     topology = statemgr.get(NodeKind.TOPOLOGY, "Words")
     plan = statemgr.get(NodeKind.PACKING_PLAN, "Words")
@@ -88,10 +108,10 @@ def test_what_a_failed_schedule_leaves_is_nothing(
     """The last step fails: nodes and package go, in reverse, and the name is free again."""
     scheduler.refusal = "no room"
     with pytest.raises(SchedulerError, match="no room"):
-        submit(environment, submission, no_note)
+        submit(environment, submission, NoNotes())
     assert left_behind(environment, tmp_path) == []
     scheduler.refusal = ""
-    submit(environment, submission, no_note)
+    submit(environment, submission, NoNotes())
 
 
 def test_a_node_that_cannot_be_written_undoes_the_upload(
@@ -101,7 +121,7 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
     in_the_way = tmp_path / "state" / NodeKind.PACKING_PLAN.value / "Words"
     in_the_way.mkdir(parents=True)
     with pytest.raises(HeronError):
-        submit(environment, submission, no_note)
+        submit(environment, submission, NoNotes())
     in_the_way.rmdir()
     assert left_behind(environment, tmp_path) == []
 
@@ -110,9 +130,9 @@ def test_a_running_topology_of_that_name_is_left_alone(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
     """The second of two is refused, with who runs the first."""
-    submit(environment, submission, no_note)
+    submit(environment, submission, NoNotes())
     with pytest.raises(UsageError, match=r"topology 'Words' is already running \(id Words-1, since .*; stop it"):
-        submit(environment, another(submission), no_note)
+        submit(environment, another(submission), NoNotes())
     assert len(scheduler.jobs) == 1
     assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
 
@@ -121,7 +141,7 @@ def test_a_live_topology_manager_counts_as_running(environment: Environment, sub
     """Another profile's scheduler may run it: the state manager knows who lives."""
     hold = environment.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", b"{}")
     with pytest.raises(UsageError, match="already running"):
-        submit(environment, submission, no_note)
+        submit(environment, submission, NoNotes())
     hold.release()
 
 
@@ -129,7 +149,7 @@ def test_two_commands_at_once_do_not_mix(environment: Environment, submission: S
     """Check and write are one step under the topology's lock."""
     hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"other")
     with pytest.raises(UsageError, match="another command is at work on it"):
-        submit(environment, submission, no_note)
+        submit(environment, submission, NoNotes())
     hold.release()
 
 
@@ -137,12 +157,12 @@ def test_what_a_dead_run_left_is_removed_with_a_note(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """kill -9 of `heron run` leaves nodes; they must not keep the name for ever."""
-    submit(environment, submission, no_note)
+    submit(environment, submission, NoNotes())
     environment.statemgr.set(NodeKind.REPORT, "Words", b"old")
     scheduler.state = SchedulerState.ABSENT
-    notes: list[str] = []
-    submit(environment, another(submission), notes.append)
-    assert notes == ["removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"]
+    notes = Notes()
+    submit(environment, another(submission), notes)
+    assert notes.texts == ["removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"]
     assert environment.statemgr.get(NodeKind.REPORT, "Words") is None
     assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
 
@@ -151,16 +171,16 @@ def test_garbled_state_does_not_block_the_name(environment: Environment, submiss
     """A node that cannot be read belongs to nobody who lives."""
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
     environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")
-    notes: list[str] = []
-    submit(environment, submission, notes.append)
-    assert len(notes) == 1
+    notes = Notes()
+    submit(environment, submission, notes)
+    assert len(notes.texts) == 1
 
 
 def test_ending_a_run_leaves_nothing(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """Job, package, nodes and run directory."""
-    state = submit(environment, submission, no_note)
+    state = submit(environment, submission, NoNotes())
     end_run(environment, state)
     assert scheduler.killed == ["Words"]
     assert left_behind(environment, tmp_path) == []
@@ -171,9 +191,9 @@ def test_ending_a_run_spares_the_one_that_took_its_name(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
     """A late command must not tear down somebody else's topology."""
-    first = submit(environment, submission, no_note)
+    first = submit(environment, submission, NoNotes())
     scheduler.state = SchedulerState.ENDED
-    submit(environment, another(submission), lambda _: None)
+    submit(environment, another(submission), Notes())
     scheduler.killed.clear()
     end_run(environment, first)
     assert scheduler.killed == []

@@ -52,7 +52,7 @@ def make_run_dir(path: Path) -> None:
     try:
         path.mkdir(mode=0o700)
     except OSError as error:
-        msg = f"run.run_dir: run directory {path} cannot be made: {error.strerror}; set run.run_dir or TMPDIR"
+        msg = f"run.run_dir: no run directory can be made in {path.parent}: {error.strerror}; set run.run_dir or TMPDIR"
         raise UsageError(msg) from error
 
 
