@@ -4,10 +4,13 @@
     ├── UsageError              asked wrongly; nothing was changed (exit code 2)
     │   ├── TopologyError       the author's topology does not verify
     │   ├── ConfigError         a key or value of configuration, topology or profile
-    │   └── PluginError         a driver is missing, ambiguous, outdated or does not import
+    │   ├── PluginError         a driver is missing, ambiguous, outdated or does not import
+    │   ├── AccessError         a key does not open what it was used for
+    │   └── RefusedError        a running topology refuses what it was asked
     ├── StateError              the state manager refuses or cannot answer
     │   ├── StateConflictError  somebody else changed or holds the node
     │   └── StateUnavailableError  the store does not answer; the outcome is unknown
+    ├── UnreachableError        a running topology does not answer; the outcome is unknown (exit code 1)
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
     ├── PackageError            a package cannot be made, moved or trusted
@@ -28,6 +31,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "AccessError",
     "ConfigError",
     "EmitError",
     "HeronError",
@@ -36,6 +40,7 @@ __all__ = [
     "PackageError",
     "PackingError",
     "PluginError",
+    "RefusedError",
     "RemoteProtocolError",
     "SchedulerError",
     "SerializationError",
@@ -44,6 +49,7 @@ __all__ = [
     "StateUnavailableError",
     "TopologyError",
     "TopologyFailedError",
+    "UnreachableError",
     "UsageError",
     "UserCodeError",
     "known",
@@ -71,6 +77,14 @@ class PluginError(UsageError):
     """A driver is missing, ambiguous, of another contract version, or does not import."""
 
 
+class AccessError(UsageError):
+    """A key does not open what it was used for."""
+
+
+class RefusedError(UsageError):
+    """A running topology refuses what it was asked; says why."""
+
+
 class StateError(HeronError):
     """The state manager refuses a request."""
 
@@ -81,6 +95,10 @@ class StateConflictError(StateError):
 
 class StateUnavailableError(StateError):
     """The store does not answer; whether the change was made is unknown."""
+
+
+class UnreachableError(HeronError):
+    """A running topology does not answer; whether what was asked was done is unknown."""
 
 
 class PackingError(HeronError):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import pytest
 
+from heron.api.context import TopologyContext
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -59,11 +61,11 @@ def plan_of(
 class Bench:
     """A spout task; its output is read from the queue."""
 
-    def __init__(self, spout: type[Spout], until: Callable[[Bench], bool]) -> None:
+    def __init__(self, spout: type[Spout], until: Callable[[Bench], bool], plan: PhysicalPlan | None = None) -> None:
         spec = InstanceSpec("t", "t-1", 1, 1, "spout", 0, 0, "/run", "/log", "/package")
         settings = EngineSettings()
         self.gateway = Gateway(spec, settings)
-        self.task = Task(spec, settings, self.gateway, plan_of())
+        self.task = Task(spec, settings, self.gateway, plan or plan_of())
         self.runner = SpoutRunner(self.task, When(lambda: until(self)), spout)
 
     def output(self) -> list[object]:
@@ -188,6 +190,55 @@ def test_what_was_emitted_under_a_plan_says_so() -> None:
     component = bench.runner.component
     assert isinstance(component, Endless)
     assert component.paused == 1
+
+
+class Slow(Spout):
+    """Blocks in each call before its emits, so that the gateway always flushes in its place."""
+
+    outputs = ("v",)
+    bench: ClassVar[Bench]
+    calls: list[str]
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.calls = []
+
+    def next_tuple(self) -> None:
+        if len(self.calls) == 1000:
+            return  # that is heard in any case
+        self.calls.append("next_tuple")
+        self.bench.runner.emitter.flush_meanwhile()
+        for _ in range(1 + len(self.calls) % 2):
+            self.emit([len(self.calls)])
+        if len(self.calls) == 20:
+            self.bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED)))
+
+    def activate(self) -> None:
+        self.calls.append("activate")
+
+    def deactivate(self) -> None:
+        self.calls.append("deactivate")
+
+
+def test_a_spout_whose_calls_block_hears_of_a_pause() -> None:
+    """A stream of a few tuples a second, as of a spout that waits for a socket, is no reason to be deaf."""
+    bench = Bench(Slow, lambda bench: bench.task.paused)
+    Slow.bench = bench
+    bench.runner.run(ended=False)
+    component = bench.runner.component
+    assert isinstance(component, Slow)
+    assert component.calls[-1] == "deactivate"
+    assert len(component.calls) < 25
+
+
+def test_a_spout_that_begins_in_a_paused_topology_is_told_so() -> None:
+    """As in Heron: initialised, then deactivated; and activated when the topology resumes."""
+    bench = Bench(Slow, lambda bench: bool(bench.output()[1:]), plan_of(1, TopologyState.PAUSED))
+    Slow.bench = bench
+    bench.gateway.data_in.put(PlanReceived(plan_of(2)))
+    bench.runner.run(ended=False)
+    component = bench.runner.component
+    assert isinstance(component, Slow)
+    assert component.calls[:3] == ["deactivate", "activate", "next_tuple"]
 
 
 def test_an_older_plan_is_ignored() -> None:

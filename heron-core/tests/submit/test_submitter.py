@@ -162,7 +162,9 @@ def test_what_a_dead_run_left_is_removed_with_a_note(
     scheduler.state = SchedulerState.ABSENT
     notes = Notes()
     submit(environment, another(submission), notes)
-    assert notes.texts == ["removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"]
+    assert notes.texts == [
+        "removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"
+    ]
     assert environment.statemgr.get(NodeKind.REPORT, "Words") is None
     assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
 
@@ -202,5 +204,8 @@ def test_ending_a_run_spares_the_one_that_took_its_name(
 
 def test_an_execution_state_of_something_else_is_refused() -> None:
     """The error names the topology."""
-    with pytest.raises(StateError, match=r"execution state of topology 'Words' cannot be read"):
+    with pytest.raises(
+        StateError,
+        match=r"node executionstate/Words: cannot be read as .* of topology 'Words'.*; `heron kill Words` removes it",
+    ):
         decode_execution_state(b"[]", "Words")

@@ -98,7 +98,7 @@ class Spout(BaseSpout):
         """The topology resumes after a pause."""
 
     def deactivate(self) -> None:
-        """The topology pauses; `next_tuple` is not called until `activate`."""
+        """The topology pauses, or is paused when this task begins; `next_tuple` is not called until `activate`."""
 
     def end(self) -> None:
         """Says that this task will make no new tuple; when every spout task has said so, the topology

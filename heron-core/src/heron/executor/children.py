@@ -46,6 +46,11 @@ class Children:
         """Those that were started and not yet reaped."""
         return frozenset(self._children)
 
+    def pid(self, name: str) -> int:
+        """The process id of one that is alive, else 0."""
+        child = self._children.get(name)
+        return child.process.pid if child else 0
+
     def start(self, name: str, argv: Sequence[str], output: Path) -> int:
         """Starts one, its output appended to a file, and returns its process id.
 

@@ -191,7 +191,9 @@ class Executor:
 
     def _say_hello(self) -> None:
         spec = self._host.spec
-        hello = pb.ExecutorHello(container_id=spec.container_id, attempt=spec.attempt, pid=os.getpid())
+        hello = pb.ExecutorHello(
+            container_id=spec.container_id, attempt=spec.attempt, pid=os.getpid(), host=os.uname().nodename
+        )
         self._tmanager.send(Envelope(executor_hello=hello))
         self._start_last()
         for state in self._supervisor.states():
@@ -210,6 +212,7 @@ class Executor:
             phase=phase,
             reason=state.reason,
             restarts=state.restarts,
+            pid=self._children.pid(state.process),
         )
         self._tmanager.send(Envelope(process_report=report))
 

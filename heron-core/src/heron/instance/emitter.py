@@ -59,7 +59,7 @@ class Emitter:
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
         self.baton = Baton()
-        self.overflowed = [False]  # whether an emit has flushed; a list: the spout's loop reads it after each call
+        self.overflowed = [False]  # whether there was a flush; a list: the spout's loop reads it after each call
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
         """Takes the streams of a plan; what was emitted under the one before is sent first.
@@ -96,6 +96,7 @@ class Emitter:
         if self.pending_rows() and self.baton.borrow():
             try:
                 self.flush()
+                self.overflowed[0] = True  # a spout whose calls last looks up: there may be commands and acks
             finally:
                 self.baton.return_()
 

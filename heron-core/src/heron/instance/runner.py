@@ -111,6 +111,8 @@ class Runner(ABC):
     def _start(self) -> None:
         self._guarded("the constructor", self._construct)
         self._guarded("initialize", self._initialise)
+        if self.task.paused:
+            self.paused_changed(True)
         self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
 
     @abstractmethod
@@ -146,7 +148,7 @@ class Runner(ABC):
             self.paused_changed(self.task.paused)
 
     def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts do not care
-        """The topology was paused or resumed; spouts care."""
+        """The topology was paused or resumed, or the component begins in a paused one; spouts care."""
 
     def _rest(self) -> None:
         self.apply_routes()

@@ -149,7 +149,7 @@ class SpoutRunner(Runner):
         self._flush_paced()
 
     def _call_next_tuple(self) -> None:
-        """Until a call emits nothing, or an emit has flushed: a batch is full, or the linger is over.
+        """Until a call emits nothing, or there was a flush: a batch is full, or the linger is over.
 
         No more than that is asked after a call, as every question costs each tuple; and no less, as any call may block.
         """

@@ -30,7 +30,7 @@ PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "refused")
+    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_WELCOME_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +53,8 @@ class Envelope(_message.Message):
     STATUS_REPLY_FIELD_NUMBER: _ClassVar[int]
     CHANGE_STATE_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
+    METRICS_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    METRICS_REPLY_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     instance_hello: InstanceHello
@@ -76,8 +78,10 @@ class Envelope(_message.Message):
     status_reply: StatusReply
     change_state: ChangeState
     done: Done
+    metrics_request: MetricsRequest
+    metrics_reply: MetricsReply
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -210,17 +214,19 @@ class Heartbeat(_message.Message):
     def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class ExecutorHello(_message.Message):
-    __slots__ = ("container_id", "attempt", "pid")
+    __slots__ = ("container_id", "attempt", "pid", "host")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     attempt: int
     pid: int
-    def __init__(self, container_id: _Optional[int] = ..., attempt: _Optional[int] = ..., pid: _Optional[int] = ...) -> None: ...
+    host: str
+    def __init__(self, container_id: _Optional[int] = ..., attempt: _Optional[int] = ..., pid: _Optional[int] = ..., host: _Optional[str] = ...) -> None: ...
 
 class ProcessReport(_message.Message):
-    __slots__ = ("container_id", "process", "task_id", "incarnation", "phase", "reason", "restarts")
+    __slots__ = ("container_id", "process", "task_id", "incarnation", "phase", "reason", "restarts", "pid")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     PROCESS_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
@@ -228,6 +234,7 @@ class ProcessReport(_message.Message):
     PHASE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     RESTARTS_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     process: str
     task_id: int
@@ -235,7 +242,8 @@ class ProcessReport(_message.Message):
     phase: ProcessPhase
     reason: str
     restarts: int
-    def __init__(self, container_id: _Optional[int] = ..., process: _Optional[str] = ..., task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[ProcessPhase, str]] = ..., reason: _Optional[str] = ..., restarts: _Optional[int] = ...) -> None: ...
+    pid: int
+    def __init__(self, container_id: _Optional[int] = ..., process: _Optional[str] = ..., task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[ProcessPhase, str]] = ..., reason: _Optional[str] = ..., restarts: _Optional[int] = ..., pid: _Optional[int] = ...) -> None: ...
 
 class LocationRequest(_message.Message):
     __slots__ = ("process",)
@@ -344,6 +352,26 @@ class ChangeState(_message.Message):
     request_id: int
     state: str
     def __init__(self, request_id: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class MetricsRequest(_message.Message):
+    __slots__ = ("request_id", "component", "task_id", "by_task")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    COMPONENT_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    BY_TASK_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    component: str
+    task_id: int
+    by_task: bool
+    def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., by_task: bool = ...) -> None: ...
+
+class MetricsReply(_message.Message):
+    __slots__ = ("request_id", "document")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    document: bytes
+    def __init__(self, request_id: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
 
 class Done(_message.Message):
     __slots__ = ("request_id",)

@@ -3,55 +3,68 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from heron.clock import monotonic_s
-from heron.errors import HeronError, StateUnavailableError
-from heron.ipc.control_pb2 import ChangeState, Envelope, StatusRequest
-from heron.ipc.envelope import body_of, control_frame, parse_control
+from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
+from heron.ipc.metrics_table import MetricsRow, decode_metrics
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
+
+_OTHER_KEYS = (ConnectionEnd.UNKNOWN_KEY, ConnectionEnd.FOREIGN)
+_OTHER_VERSION = "it may be of another version of heron-core than this command"
 
 
 class TManagerClient:
     """Asks the topology manager at an endpoint. Not thread-safe; a context manager.
 
-    With a reader's keys it may look, with the control keys it may also change.
+    With a reader's keys it may look, with the control keys it may also change. It is of one connection: once that has
+    ended, every question ends in `UnreachableError`. Every method raises
+
+    - `RefusedError` when the topology manager refuses; nothing was changed;
+    - `AccessError` when it does not know the key; nothing was changed;
+    - `UnreachableError` when it does not answer within `timeout_s`, or is gone; the outcome is unknown;
+    - `RemoteProtocolError` when it answers what this side cannot read.
     """
 
     def __init__(self, endpoint: str, keys: ClientKeys) -> None:
         self._endpoint = endpoint
         self._context = SocketContext()
-        self._channel = self._context.client_of(endpoint, keys=keys)
+        self._channel = open_watched_channel(self._context, endpoint, keys)
         self._requests = itertools.count(1)
 
     def status(self, timeout_s: float) -> TopologyStatus:
-        """What the topology manager knows now.
-
-        Raises:
-            StateUnavailableError: when it does not answer within `timeout_s`.
-        """
-        request_id = next(self._requests)
-        answer = self._ask(Envelope(status_request=StatusRequest(request_id=request_id)), request_id, timeout_s)
+        """What the topology manager knows now."""
+        answer = self._ask(lambda number: Envelope(status_request=pb.StatusRequest(request_id=number)), timeout_s)
         return decode_status(answer.status_reply.document)
 
-    def change_state(self, state: str, timeout_s: float) -> None:
-        """Asks for ``running``, ``paused`` or ``killed``.
+    def metrics(self, component: str, task_id: int, *, by_task: bool, timeout_s: float) -> tuple[MetricsRow, ...]:
+        """The newest metrics, summed up by component or by task; "" and 0 stand for all."""
 
-        Raises:
-            HeronError: when it is refused; says why.
-            StateUnavailableError: when it does not answer within `timeout_s`; whether it was done is unknown.
-        """
-        request_id = next(self._requests)
-        question = Envelope(change_state=ChangeState(request_id=request_id, state=state))
-        self._ask(question, request_id, timeout_s)
+        def question(number: int) -> Envelope:
+            return Envelope(
+                metrics_request=pb.MetricsRequest(
+                    request_id=number, component=component, task_id=task_id, by_task=by_task
+                )
+            )
+
+        return decode_metrics(self._ask(question, timeout_s).metrics_reply.document)
+
+    def change_state(self, state: str, timeout_s: float) -> None:
+        """Asks for ``running``, ``paused`` or ``killed``; returns when that is written."""
+        self._ask(lambda number: Envelope(change_state=pb.ChangeState(request_id=number, state=state)), timeout_s)
 
     def close(self) -> None:
         """Closes the socket; idempotent."""
+        self._channel.close()
         self._context.close()
 
     def __enter__(self) -> Self:
@@ -62,21 +75,36 @@ class TManagerClient:
     ) -> None:
         self.close()
 
-    def _ask(self, question: Envelope, request_id: int, timeout_s: float) -> Envelope:
-        self._channel.send(control_frame(question))
-        deadline = monotonic_s() + timeout_s
-        while (left_s := deadline - monotonic_s()) > 0:
-            if not self._channel.wait(left_s):
-                break
-            frame = self._channel.receive()
-            if frame is None:
-                continue
+    def _ask(self, question: Callable[[int], Envelope], timeout_s: float) -> Envelope:
+        number = next(self._requests)
+        self._channel.send(control_frame(question(number)))
+        deadline_s = monotonic_s() + timeout_s
+        while self._channel.end is None and (left_s := deadline_s - monotonic_s()) > 0:
+            if self._channel.wait(left_s) and (answer := self._answer(number)) is not None:
+                return answer
+        end = self._channel.end
+        why = end.value if end else f"nothing came within {timeout_s:g} s"
+        if end in _OTHER_KEYS:
+            msg = f"the topology manager at {self._endpoint} does not let this command in: {why}"
+            raise AccessError(msg)
+        msg = f"the topology manager at {self._endpoint} did not answer: {why}"
+        raise UnreachableError(msg)
+
+    def _answer(self, number: int) -> Envelope | None:
+        """The answer to this question, if the next frame is it."""
+        frame = self._channel.receive()
+        if frame is None:
+            return None
+        try:
             answer = parse_control(frame)
-            body = getattr(answer, body_of(answer))
-            if getattr(body, "request_id", 0) != request_id:
-                continue  # the late answer to a question that was given up
-            if body_of(answer) == "refused":
-                raise HeronError(answer.refused.reason)
-            return answer
-        msg = f"the topology manager at {self._endpoint} did not answer within {timeout_s:g} s; it may be restarting"
-        raise StateUnavailableError(msg)
+        except RemoteProtocolError as error:
+            msg = f"the topology manager at {self._endpoint} cannot be understood: {error}; {_OTHER_VERSION}"
+            raise RemoteProtocolError(msg) from error
+        answered = getattr(getattr(answer, body_of(answer)), "request_id", 0)
+        if body_of(answer) == "refused":
+            if answered == number:
+                raise RefusedError(answer.refused.reason)
+            if not answered:  # it could not even read whose question it was
+                msg = f"the topology manager does not understand: {answer.refused.reason}; {_OTHER_VERSION}"
+                raise RefusedError(msg)
+        return answer if answered == number else None  # else the late answer to a question that was given up

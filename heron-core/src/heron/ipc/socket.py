@@ -93,6 +93,12 @@ class SocketContext:
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         return socket
 
+    def client(self, endpoint: str, keys: ClientKeys) -> zmq.Socket[bytes]:
+        """A socket for a hub on the network, not yet connected; for `heron.ipc.watched_channel`."""
+        socket = self._open(zmq.DEALER)
+        self._secure_client(socket, endpoint, keys)
+        return socket
+
     def push_to(self, endpoint: str) -> Push:
         """A one-way sender that drops, counted, when nobody takes what it sends."""
         socket = self._open(zmq.PUSH)

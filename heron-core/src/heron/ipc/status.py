@@ -12,7 +12,15 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 
-__all__ = ["ComponentStatus", "Culprit", "TaskStatus", "TopologyStatus", "decode_status", "encode_status"]
+__all__ = [
+    "ComponentStatus",
+    "Culprit",
+    "ProcessStatus",
+    "TaskStatus",
+    "TopologyStatus",
+    "decode_status",
+    "encode_status",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,26 @@ class TaskStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """One process as its executor reports it, executors included; `pid` is 0 where it does not run.
+
+    `state` is ``running``, ``restarting`` or ``down`` (given up); `restarts` counts since its container began, an
+    executor's since the topology did. `last_error` says why it last died ("" when it did not). `task_id` is 0 for the
+    engine's own processes.
+    """
+
+    container_id: int
+    process: str
+    state: str
+    pid: int
+    incarnation: int
+    task_id: int = 0
+    restarts: int = 0
+    host: str = ""
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Culprit:
     """A task whose full buffer holds back its spouts, and since when."""
 
@@ -69,6 +97,7 @@ class TopologyStatus:
     tasks: tuple[TaskStatus, ...] = ()
     backpressure: tuple[Culprit, ...] = ()
     errors: tuple[str, ...] = ()
+    processes: tuple[ProcessStatus, ...] = ()
     ended_at_s: float | None = None
 
 

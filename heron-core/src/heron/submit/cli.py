@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from heron.errors import HeronError, StateUnavailableError, TopologyFailedError
+from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
 from heron.kernel.loading import load_object
 
 __all__ = ["heron", "main"]
@@ -19,6 +19,9 @@ _COMMANDS = {
     "list": "heron.submit.list:list_topologies",
     "kill": "heron.submit.kill:kill",
     "doctor": "heron.submit.doctor:doctor",
+    "status": "heron.submit.status:status",
+    "activate": "heron.submit.activate:activate",
+    "deactivate": "heron.submit.activate:deactivate",
     "plugins": "heron.submit.plugins:plugins",
     "completion": "heron.submit.completion:completion",
 }
@@ -41,7 +44,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (StateUnavailableError, TopologyFailedError) as error:
+        except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
             code, text = _EXIT_FAILED, str(error)
         except HeronError as error:  # before anything was started, so nothing is changed
             code, text = _EXIT_REFUSED, str(error)

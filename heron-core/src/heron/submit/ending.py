@@ -8,10 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heron.clock import monotonic_s
-from heron.errors import HeronError, StateError, UsageError, known, nearest
-from heron.ipc.keys import Speaker, decode_keys
-from heron.ipc.query import TManagerClient
-from heron.kernel.tmanager_location import decode_location
+from heron.errors import HeronError, UsageError, known, nearest
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
@@ -19,6 +16,7 @@ from heron.submit.execution_state import ExecutionState
 from heron.submit.last_report import encode_last_report
 from heron.submit.leftovers import elsewhere, last_report, lock_soon
 from heron.submit.progress import Progress
+from heron.submit.remote import RemoteTopology
 from heron.submit.removal import remove_run
 from heron.submit.survey import Facts, RunState, classify, survey, topologies
 
@@ -118,15 +116,8 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
 
 
 def _ask(environment: Environment, facts: Facts) -> None:
-    statemgr = environment.statemgr
-    keys = statemgr.get(NodeKind.KEYS, facts.topology)
-    location = statemgr.get(NodeKind.TMANAGER_LOCATION, facts.topology)
-    if keys is None or location is None:
-        msg = "its keys or its topology manager are not in the state manager any more"
-        raise StateError(msg)
-    control = decode_keys(keys.value, facts.topology).connecting_as(Speaker.CONTROL)
-    with TManagerClient(decode_location(location.value).endpoint, control) as client:
-        client.change_state("killed", _ANSWER_S)
+    with RemoteTopology(environment.statemgr, environment.scheduler, facts.topology, _ANSWER_S) as remote:
+        remote.change_state("killed")
 
 
 def _runs(environment: Environment, topology: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateConflictError, UsageError
+from heron.errors import StateConflictError, UsageError
 from heron.ipc.keys import encode_keys, new_keys
 from heron.kernel.core_version import core_version
 from heron.kernel.manifest import PackageManifest
@@ -28,7 +28,6 @@ from heron.submit.leftovers import make_room
 from heron.submit.loaded import LoadedTopology
 from heron.submit.progress import Progress
 from heron.submit.removal import package_file, remove_run
-from heron.submit.survey import read_run
 from heron.submit.target import DEFAULT_ENV, user_name
 
 __all__ = ["STEPS", "Submission", "manifest_of", "new_topology_id", "submit"]
@@ -91,32 +90,43 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
         if left := make_room(environment, name):
             progress.note(left)
         run = _execution_state(environment, submission)
-        environment.statemgr.set(NodeKind.EXECUTION_STATE, name, encode_execution_state(run), expected=MUST_NOT_EXIST)
+        _note(environment, run, expected=MUST_NOT_EXIST)
         try:
-            return _carry_out(environment, submission, run, progress)
+            package = _pack(submission, run, progress)
+            progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
+            run = replace(run, package_uri=environment.uploader.upload(package, name))
+            _note(environment, run)
+            package.unlink()
+            _start(environment, submission, run, progress)
         except BaseException:
             _undo(environment, run)
             raise
     finally:
         lock.release()
+    return run
 
 
 STEPS = 4
 """How many steps `submit` tells its progress of."""
 
 
-def _carry_out(
-    environment: Environment, submission: Submission, run: ExecutionState, progress: Progress
-) -> ExecutionState:
-    progress.step(f"packing {len(submission.loaded.files)} files")
+def _note(environment: Environment, run: ExecutionState, expected: int | None = None) -> None:
+    value = encode_execution_state(run)
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, run.topology, value, expected=expected)
+
+
+def _pack(submission: Submission, run: ExecutionState, progress: Progress) -> Path:
+    """The package, which stays in the run directory until the state says where it was uploaded to."""
+    loaded = submission.loaded
+    progress.step(f"packing {len(loaded.files)} files")
     make_run_dir(Path(run.run_dir))
     make_log_dir(Path(run.log_dir))
     package = package_file(run)
-    pack(submission.loaded.root, submission.loaded.files, manifest_of(submission.loaded), package)
-    progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
-    uploaded = replace(run, package_uri=environment.uploader.upload(package, run.topology))
-    environment.statemgr.set(NodeKind.EXECUTION_STATE, run.topology, encode_execution_state(uploaded))
-    package.unlink()
+    pack(loaded.root, loaded.files, manifest_of(loaded), package)
+    return package
+
+
+def _start(environment: Environment, submission: Submission, run: ExecutionState, progress: Progress) -> None:
     progress.step("writing the state")
     for kind, value in (
         (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
@@ -125,17 +135,14 @@ def _carry_out(
     ):
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(submission.plan.containers) + 1} containers")
-    environment.scheduler.schedule(_job(environment, submission, uploaded.package_uri))
-    return uploaded
+    environment.scheduler.schedule(_job(environment, submission, run.package_uri))
 
 
 def _undo(environment: Environment, run: ExecutionState) -> None:
     """In reverse; that this fails too must not hide why it is undone."""
-    try:
-        present = read_run(environment.statemgr, run.topology) or run  # it may know the package by now
-    except HeronError:
-        present = run
-    for left in remove_run(environment, run.topology, present, keep_report=False):
+    if not run.package_uri:
+        package_file(run).unlink(missing_ok=True)  # an upload that failed has left nothing
+    for left in remove_run(environment, run.topology, run, keep_report=False):
         _log.warning("topology %s: could not be undone: %s; see `heron doctor`", run.topology, left)
     shutil.rmtree(run.log_dir, ignore_errors=True)
 

@@ -7,7 +7,7 @@ from heron.ipc.keys import Speaker
 
 __all__ = ["check_speaker"]
 
-_QUESTIONS = frozenset({"status_request"})
+_QUESTIONS = frozenset({"status_request", "metrics_request"})
 _COMMANDS = frozenset({"change_state"})
 
 

@@ -15,7 +15,10 @@ __all__ = ["Inheritance"]
 
 @dataclass(frozen=True, slots=True)
 class Inheritance:
-    """The submitted topology, this leader's epoch, and what a former leader has left, if there was one."""
+    """The submitted topology, this leader's epoch, and what a former leader has left, if there was one.
+
+    `deactivated`: it was submitted so; what became of that since stands in the plan.
+    """
 
     definition: TopologyDefinition
     packing: PackingPlan
@@ -24,9 +27,12 @@ class Inheritance:
     started_at_s: float
     plan: PhysicalPlan | None = None
     report: TopologyStatus | None = None
+    deactivated: bool = False
 
     def first_phase(self) -> LifePhase:
         """Where the topology is in its life: as the report says, or else the plan."""
         if self.report is not None:
             return LifePhase(self.report.state)
-        return LifePhase(self.plan.state.value) if self.plan else LifePhase.STARTING
+        if self.plan is not None:
+            return LifePhase(self.plan.state.value)
+        return LifePhase.STARTING_PAUSED if self.deactivated else LifePhase.STARTING

@@ -7,7 +7,8 @@ one that failed, or any process that was given up, is a failure where `topology.
 from __future__ import annotations
 
 from heron.clock import Clock
-from heron.errors import HeronError
+from heron.errors import HeronError, known, nearest
+from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import StreamManagerLocation
@@ -17,17 +18,21 @@ from heron.tmanager.assignment import Assignment
 from heron.tmanager.error_list import ErrorList
 from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.metrics_board import MetricsBoard
 from heron.tmanager.metrics_cache import MetricsCache
 from heron.tmanager.pressure_board import PressureBoard
 from heron.tmanager.process_news import ProcessNews
+from heron.tmanager.process_table import ProcessTable
 from heron.tmanager.registry import Registration, Registry
 from heron.tmanager.status_parts import component_statuses, culprits
 from heron.tmanager.task_table import TaskEvent, TaskNews, TaskTable
-from heron.tmanager.topology_state import ENDED, SHOWN, TABLE, LifeEvent, LifePhase
+from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent
 
 __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
+
+_FRESH_S = 10.0  # who has not reported for so long has no rate
 
 _COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
 
@@ -46,7 +51,9 @@ class Leader:
         self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
         self._registry = Registry(settings.silence_s)
         self._tasks = TaskTable(inheritance.packing)
+        self._processes = ProcessTable()
         self._metrics = MetricsCache()
+        self._board = MetricsBoard(max(_FRESH_S, 3 * settings.metrics_export_s))
         self._pressure = PressureBoard()
         self._errors = ErrorList()
         self._error = inheritance.report.error if inheritance.report else ""
@@ -110,8 +117,13 @@ class Leader:
                 instructions += self._end(LifeEvent.FAILED, error)
         return instructions + self._finish_if_done()
 
+    def executor_registered(self, container_id: int, attempt: int, pid: int, host: str) -> None:
+        """An executor is there, for the first time or again."""
+        self._processes.begin(container_id, attempt, pid, host)
+
     def process_reported(self, news: ProcessNews) -> list[Instruction]:
         """An executor says what became of a process."""
+        self._processes.take(news)
         who = self._who(news.task_id) if news.task_id else f"{news.process} of container {news.container_id}"
         error = f"{who} {_FATES[news.event]}: {news.reason}" if news.event in _FATES else ""
         if news.task_id:
@@ -129,6 +141,7 @@ class Leader:
     def metrics_arrived(self, record: MetricsRecord) -> None:
         """Figures and events of any process."""
         self._metrics.take(record, self._clock.monotonic_s())
+        self._board.take(record, self._clock.monotonic_s())
         for event in record.events:
             if event.name == "user-error" and (message := event.attributes.get("message", "")):
                 self._errors.add(message)
@@ -176,6 +189,23 @@ class Leader:
         """Something that people should see went wrong in the topology manager itself."""
         self._errors.add(error)
 
+    def metrics(self, component: str, task_id: int, *, by_task: bool) -> tuple[MetricsRow, ...]:
+        """The newest metrics of a component, a task, or all ("" and 0).
+
+        Raises:
+            HeronError: when there is no such component or task; names those there are.
+        """
+        tasks = {instance.task_id: instance.component for _, instance in self._given.packing.instances()}
+        if component and component not in tasks.values():
+            components = sorted(set(tasks.values()))
+            msg = f"component {component!r} is unknown{nearest(component, components)}; known: {known(components)}"
+            raise HeronError(msg)
+        if task_id and tasks.get(task_id, "") not in ({component} if component else {*tasks.values()}):
+            ids = ", ".join(str(each) for each, name in sorted(tasks.items()) if component in ("", name))
+            msg = f"task {task_id} is unknown; known: {ids}"
+            raise HeronError(msg)
+        return self._board.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
+
     def status(self) -> TopologyStatus:
         """What people are told."""
         if self._given.report is not None:
@@ -194,6 +224,7 @@ class Leader:
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._pressure, self._tasks),
             errors=self._errors.texts(),
+            processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
         )
 
@@ -206,7 +237,7 @@ class Leader:
         if plan is None or plan is self._plan:
             return []
         self._plan = plan
-        if self._life.state is LifePhase.STARTING:
+        if self._life.state in STARTING:
             self._life.handle(LifeEvent.PLANNED)
         facts: dict[str, object] = {"topology": self._given.definition.name, "version": plan.version}
         instructions: list[Instruction] = [

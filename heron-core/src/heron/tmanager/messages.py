@@ -65,4 +65,5 @@ def process_news(report: pb.ProcessReport) -> ProcessNews:
         event=event,
         reason=report.reason,
         restarts=report.restarts,
+        pid=report.pid,
     )

@@ -33,6 +33,7 @@ class PlanDesk:
         self._on_error = on_error
         self._newest: PhysicalPlan | None = None
         self._written: PhysicalPlan | None = None
+        self._waiting: list[Callable[[], object]] = []
 
     def publish(self, plan: PhysicalPlan) -> None:
         """Writes a plan and sends it to every stream manager."""
@@ -47,6 +48,16 @@ class PlanDesk:
             return
         self._written = plan
         self._containers.send_to_stmgrs(_message(plan))
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
+
+    def when_written(self, call: Callable[[], object]) -> None:
+        """Calls when the newest plan is written: at once, or when the state manager is back."""
+        if self._newest is self._written:
+            call()
+        else:
+            self._waiting.append(call)
 
     def send(self, container_id: int, plan: PhysicalPlan) -> None:
         """Sends a plan to one stream manager, unless it still has to be written."""

@@ -20,3 +20,4 @@ class ProcessNews:
     event: TaskEvent
     reason: str = ""
     restarts: int = 0
+    pid: int = 0

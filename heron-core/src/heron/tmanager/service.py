@@ -13,6 +13,7 @@ from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
+from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.status import encode_status
@@ -69,6 +70,7 @@ class Service:
             "metrics_publish": self._metrics_publish,
             "pressure": self._pressure,
             "status_request": self._status_request,
+            "metrics_request": self._metrics_request,
             "change_state": self._change_state,
             "done": self._done,
         }
@@ -152,6 +154,7 @@ class Service:
         hello = envelope.executor_hello
         _log.info("executor of container %d, attempt %d", hello.container_id, hello.attempt)
         self._containers.add_executor(hello.container_id, identity)
+        self._leader.executor_registered(hello.container_id, hello.attempt, hello.pid, hello.host)
         self._farewell.connected(hello.container_id)
         return []
 
@@ -170,10 +173,18 @@ class Service:
         self._containers.answer(identity, Envelope(status_reply=reply))
         return []
 
+    def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        request = envelope.metrics_request
+        rows = self._leader.metrics(request.component, request.task_id, by_task=request.by_task)
+        reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
+        self._containers.answer(identity, Envelope(metrics_reply=reply))
+        return []
+
     def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         change = envelope.change_state
-        self._carry_out(self._leader.state_asked(change.state))  # done is what is written, not what is planned
-        self._containers.answer(identity, Envelope(done=pb.Done(request_id=change.request_id)))
+        self._carry_out(self._leader.state_asked(change.state))
+        done = Envelope(done=pb.Done(request_id=change.request_id))
+        self._plans.when_written(lambda: self._containers.answer(identity, done))
         return []
 
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:

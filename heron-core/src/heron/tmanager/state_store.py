@@ -23,7 +23,10 @@ _log = logging.getLogger(__name__)
 
 
 class _Submitted(msgspec.Struct):
+    """The part of the command's note on a run (`heron.submit.execution_state`) that is for the topology manager."""
+
     submitted_at_s: float
+    deactivated: bool = False
 
 
 class StateStore:
@@ -41,14 +44,16 @@ class StateStore:
             StateError: when topology or packing plan are not there or cannot be read.
         """
         place = f"of topology {self._topology!r}"
+        submitted = self._submitted()
         return Inheritance(
             definition=decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}"),
             packing=decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}"),
             topology_id=self._topology_id,
             epoch=epoch,
-            started_at_s=self._started_at_s(),
+            started_at_s=submitted.submitted_at_s,
             plan=self._plan(),
             report=self._report(),
+            deactivated=submitted.deactivated,
         )
 
     def save_plan(self, plan: PhysicalPlan) -> None:
@@ -89,9 +94,10 @@ class StateStore:
             return None
         return report if report and report.topology_id == self._topology_id and report.state in _ENDED else None
 
-    def _started_at_s(self) -> float:
+    def _submitted(self) -> _Submitted:
         node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)
         try:
-            return msgspec.json.decode(node.value, type=_Submitted).submitted_at_s if node else wall_s()
-        except msgspec.MsgspecError:
-            return wall_s()
+            return msgspec.json.decode(node.value, type=_Submitted) if node else _Submitted(wall_s())
+        except msgspec.MsgspecError as error:
+            _log.warning("the execution state cannot be read: %s", error)
+            return _Submitted(wall_s())

@@ -6,13 +6,14 @@ import enum
 
 from heron.planner.physical_plan import TopologyState
 
-__all__ = ["ENDED", "SHOWN", "TABLE", "LifeEvent", "LifePhase"]
+__all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase"]
 
 
 class LifePhase(enum.Enum):
-    """`STARTING`: the first physical plan is still to come."""
+    """`STARTING`: the first physical plan is still to come; `STARTING_PAUSED`: it will be that of a paused topology."""
 
     STARTING = "starting"
+    STARTING_PAUSED = "starting paused"
     RUNNING = "running"
     PAUSED = "paused"
     FINISHED = "finished"
@@ -31,10 +32,15 @@ class LifeEvent(enum.Enum):
     KILLED = enum.auto()
 
 
+STARTING = frozenset((LifePhase.STARTING, LifePhase.STARTING_PAUSED))
+
 ENDED = frozenset((LifePhase.FINISHED, LifePhase.FAILED, LifePhase.KILLED))
 
 TABLE = {
     (LifePhase.STARTING, LifeEvent.PLANNED): LifePhase.RUNNING,
+    (LifePhase.STARTING_PAUSED, LifeEvent.PLANNED): LifePhase.PAUSED,
+    (LifePhase.STARTING_PAUSED, LifeEvent.FAILED): LifePhase.FAILED,
+    (LifePhase.STARTING_PAUSED, LifeEvent.KILLED): LifePhase.KILLED,
     (LifePhase.STARTING, LifeEvent.FAILED): LifePhase.FAILED,
     (LifePhase.STARTING, LifeEvent.KILLED): LifePhase.KILLED,
     (LifePhase.RUNNING, LifeEvent.PAUSED): LifePhase.PAUSED,
@@ -51,6 +57,7 @@ TABLE = {
 
 SHOWN = {
     LifePhase.STARTING: TopologyState.RUNNING,
+    LifePhase.STARTING_PAUSED: TopologyState.PAUSED,
     LifePhase.RUNNING: TopologyState.RUNNING,
     LifePhase.PAUSED: TopologyState.PAUSED,
     LifePhase.FINISHED: TopologyState.FINISHED,

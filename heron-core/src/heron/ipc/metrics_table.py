@@ -1,0 +1,52 @@
+"""The newest metrics as a topology manager tells them: one row for each metric of a component, task or process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from heron.errors import RemoteProtocolError
+
+__all__ = ["MetricsRow", "decode_metrics", "encode_metrics"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRow:
+    """One metric.
+
+    `component` is "" for the engine's own processes, whose `process` is ``NAME-CONTAINER``; `task_id` is 0 where tasks
+    are summed up. `value` is a counter's total since the start of its process, a gauge's value now, or the number of a
+    histogram's entries. `rate_per_s` (counters and histograms), `p50` and `p99` (histograms) are those of the last
+    period of export; None where there is no such period, or nothing was measured in it.
+    """
+
+    component: str
+    task_id: int
+    process: str
+    name: str
+    kind: str
+    unit: str
+    value: float
+    labels: dict[str, str] = field(default_factory=dict)
+    rate_per_s: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+
+
+def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:
+    """The rows as JSON."""
+    return msgspec.json.encode(rows)
+
+
+def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
+    """The inverse of `encode_metrics`.
+
+    Raises:
+        RemoteProtocolError: when the bytes are no such rows.
+    """
+    try:
+        return msgspec.json.decode(data, type=tuple[MetricsRow, ...])
+    except msgspec.MsgspecError as error:
+        msg = f"metrics of {len(data)} bytes cannot be read: {error}"
+        raise RemoteProtocolError(msg) from error

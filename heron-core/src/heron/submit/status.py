@@ -1,0 +1,28 @@
+"""``heron status``: how a topology is."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Console
+
+from heron.clock import wall_s
+from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.status_report import status_report
+from heron.submit.status_text import status_text
+
+__all__ = ["status"]
+
+
+@click.command()
+@click.argument("name")
+@remote_options(timeout_s=10.0)
+def status(name: str, options: RemoteOptions) -> None:
+    """Shows how the topology NAME is: its tasks and processes, back pressure, errors."""
+    with open_remote(name, options) as remote:
+        report = status_report(remote)
+    if options.as_json:
+        print_json(report)
+    else:
+        Console(width=None if sys.stdout.isatty() else 200).print(status_text(report, wall_s()))

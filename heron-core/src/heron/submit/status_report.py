@@ -1,0 +1,48 @@
+"""All that ``heron status`` says, as one value: for people `heron.submit.status_text` renders it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron.errors import HeronError, UsageError
+from heron.ipc.status import TopologyStatus
+from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
+from heron.submit.execution_state import ExecutionState
+from heron.submit.remote_options import Remote
+
+__all__ = ["StatusReport", "status_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """`run` is None where all that is left of a topology is its last status; `job` and `containers` are the
+    scheduler's view.
+    """
+
+    status: TopologyStatus
+    run: ExecutionState | None = None
+    job: SchedulerState | None = None
+    containers: tuple[ContainerStatus, ...] = ()
+    links: tuple[JobLink, ...] = ()
+
+
+def status_report(remote: Remote) -> StatusReport:
+    """The status of a topology that runs, or the last one of a topology that ran.
+
+    Raises:
+        HeronError: as `RemoteTopology` does, when there is neither.
+    """
+    topology = remote.topology
+    try:
+        status = topology.status()
+    except UsageError:
+        report = topology.last_report()
+        if report is None:
+            raise
+        return StatusReport(report)
+    try:
+        job, containers = remote.scheduler.status(topology.name)
+        links = remote.scheduler.links(topology.name)
+    except HeronError:
+        return StatusReport(status, topology.run)  # what the topology manager says is what matters
+    return StatusReport(status, topology.run, job, containers, links)

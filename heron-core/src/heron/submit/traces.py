@@ -1,0 +1,28 @@
+"""What there is to see of a topology whose topology manager does not answer, and what follows from it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron.spi.scheduler import SchedulerState
+
+__all__ = ["Traces"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Whether it has had a physical plan, whether a command is at work on it, and its job (None: nobody says)."""
+
+    planned: bool
+    locked: bool
+    job: SchedulerState | None
+
+    def dead(self) -> bool:
+        """Whether nothing of it runs, and nobody is about to start it: waiting for it is in vain."""
+        return not self.locked and self.job is not None and self.job is not SchedulerState.RUNNING
+
+    def spoken(self) -> str:
+        """Why it does not answer."""
+        if not self.planned:
+            return "it is starting, its topology manager is not there yet"
+        return "its topology manager is being restarted; data flows on"
