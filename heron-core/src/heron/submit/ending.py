@@ -75,8 +75,12 @@ def kill_topology(
         progress.step("stopping its processes")
         why = _stop(environment, facts, patience_s) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
-        facts = survey(environment, topology, locked=False)  # with its last report
         progress.step("removing package and state")
+        try:
+            environment.scheduler.kill(topology)  # before the report says that it is over
+        except HeronError as error:
+            return Ending(topology, facts.run, manner, why, (f"job: {error}",))
+        facts = survey(environment, topology, locked=False)  # with its last report
         report = last_report(facts, facts.run, killed=_who(manner, why)) if facts.run else None
         if report:
             environment.statemgr.set(NodeKind.REPORT, topology, encode_last_report(report))

@@ -111,8 +111,8 @@ def last_report(facts: Facts, run: ExecutionState, killed: str = "") -> LastRepo
     elif killed or run.attached:
         state, why = TopologyState.KILLED, killed or "the command that ran it was killed"
         status = _made_up(run, state, why)
-    elif facts.plan is None and facts.job is SchedulerState.ABSENT:
-        return None
+    elif facts.plan is None and not facts.troubles:
+        return None  # not one of its containers has been started
     else:
         reasons = [f"container {each.container_id}: {each.last_error}" for each in facts.troubles]
         status = _made_up(run, TopologyState.FAILED, "; ".join(reasons) or "its processes ended without a report")

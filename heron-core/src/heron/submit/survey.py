@@ -113,12 +113,12 @@ def is_ours(environment: Environment, run: ExecutionState) -> bool:
 
 
 def topologies(statemgr: StateManager) -> tuple[str, ...]:
-    """The names of all topologies that are there or have left something.
+    """The names of all topologies that are there, have left something, or that a command is at work on.
 
     Raises:
         StateError: when the state manager does not answer.
     """
-    kinds = (NodeKind.EXECUTION_STATE, NodeKind.TOPOLOGY, NodeKind.REPORT)
+    kinds = (NodeKind.EXECUTION_STATE, NodeKind.TOPOLOGY, NodeKind.REPORT, NodeKind.LOCK)
     return tuple(sorted({name for kind in kinds for name in statemgr.list(kind)}))
 
 
