@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -46,7 +47,16 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
-from heron.ipc.status import ComponentStatus, Culprit, TaskStatus, TopologyStatus, decode_status, encode_status
+from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics
+from heron.ipc.status import (
+    ComponentStatus,
+    Culprit,
+    ProcessStatus,
+    TaskStatus,
+    TopologyStatus,
+    decode_status,
+    encode_status,
+)
 from heron.ipc.tracking import Outcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.tracking_arrays import (
     acks,
@@ -149,6 +159,8 @@ CONTROL: dict[str, Envelope] = {
         Envelope(metrics_publish=METRICS),
         Envelope(status_request=pb.StatusRequest(request_id=9)),
         Envelope(epoch=7, status_reply=pb.StatusReply(request_id=9, document=b"{}")),
+        Envelope(metrics_request=pb.MetricsRequest(request_id=11, component="count", task_id=5, by_task=True)),
+        Envelope(epoch=7, metrics_reply=pb.MetricsReply(request_id=11, document=b"[]")),
         Envelope(change_state=pb.ChangeState(request_id=10, state="paused")),
         Envelope(epoch=7, done=pb.Done(request_id=10)),
         Envelope(epoch=7, refused=pb.Refused(request_id=10, reason="no")),
@@ -257,6 +269,18 @@ STATUS = TopologyStatus(
     backpressure=(Culprit(3, "count", 1, 1_700_000_002.0),),
     errors=("no",),
 )
+STATUS_WITH_PROCESSES = replace(
+    STATUS,
+    processes=(
+        ProcessStatus(1, "executor", "running", 10, 65536, host="here"),
+        ProcessStatus(1, "count-3", "restarting", 0, 65537, 3, 1, "here", "killed by SIGKILL"),
+    ),
+)
+METRICS_TABLE = (
+    MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
+    MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
+    MetricsRow("", 0, "stmgr-1", "resident-bytes", "gauge", "bytes", 3e7),
+)
 _ROOTS = np.array([(5 << 48) | 7, (5 << 48) | 9, (6 << 48) | 7], dtype=np.uint64)
 _XORS = np.array([1, 2**63, 3], dtype=np.uint64)
 TRACKING: dict[str, bytes] = {
@@ -273,7 +297,8 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode(TOPOLOGY),
     "packing-plan": encode(PACKING),
     "physical-plan": encode(PHYSICAL),
-    "status": encode_status(STATUS),
+    "status-with-processes": encode_status(STATUS_WITH_PROCESSES),
+    "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
 COLUMNS: list[list[object]] = [
@@ -290,6 +315,9 @@ FILES: dict[str, bytes] = (
 )
 
 
+FOR_READING = ("payload-pickle.bin", "status.json")
+
+
 def read(name: str) -> bytes:
     return (GOLDEN / name).read_bytes()
 
@@ -302,7 +330,7 @@ def test_this_version_writes_the_pinned_bytes(name: str) -> None:
 
 def test_every_file_is_of_a_sample_and_every_message_has_one() -> None:
     """A message without a file would be free to change."""
-    assert {path.name for path in GOLDEN.iterdir()} == {*FILES, "payload-pickle.bin"}
+    assert {path.name for path in GOLDEN.iterdir()} == {*FILES, *FOR_READING}
     assert set(CONTROL) == {field.name for field in Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}
 
 
@@ -401,7 +429,9 @@ def test_documents_decode() -> None:
     assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
     assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
-    assert decode_status(read("status.json")) == STATUS
+    assert decode_status(read("status.json")) == STATUS  # from before it had processes
+    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES
+    assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 
 def test_a_pickled_payload_decodes() -> None:

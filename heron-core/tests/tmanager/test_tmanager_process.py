@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
-from heron.errors import HeronError
+from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
@@ -232,9 +233,13 @@ def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable
         intruder.register(1)
         refusal = intruder.expect("refused").refused.reason
         assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {speaker.value} key"
-    strange = new_keys().connecting_as(Speaker.CONTROL)
-    with TManagerClient(location.endpoint, strange) as stranger, pytest.raises(HeronError, match="did not answer"):
-        stranger.change_state("killed", 0.3)
+    strange = new_keys()
+    for keys, why in (
+        (strange.connecting_as(Speaker.CONTROL), "what listens there has other keys"),
+        (replace(run.keys, control=strange.control).connecting_as(Speaker.CONTROL), "it does not know this key"),
+    ):
+        with TManagerClient(location.endpoint, keys) as stranger, pytest.raises(AccessError, match=why):
+            stranger.change_state("killed", 5.0)
     with run.client(location) as control:
         control.change_state("killed", 5.0)
 
@@ -252,6 +257,82 @@ def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable
     assert "container 9 is not in packing plan" in peer.expect("refused").refused.reason
     with run.client(location) as client:
         assert client.status(5.0).state == "running"
+
+
+def test_a_topology_that_was_submitted_deactivated_begins_paused(
+    run: Run, leader_of: Callable[[int], TManagerLocation]
+) -> None:
+    """Its first plan says so, and what was asked since outlives the topology manager."""
+    run.state.set(NodeKind.EXECUTION_STATE, "wc", b'{"submitted_at_s": 1.5, "deactivated": true}')
+    location = leader_of(1)
+    first, second = run.peer(location), run.peer(location)
+    with run.client(location) as client:
+        assert (client.status(5.0).state, client.status(5.0).started_at_s) == ("paused", 1.5)
+        first.register(1)
+        second.register(2)
+        assert first.plan().state.value == "paused"
+        client.change_state("running", 5.0)
+        assert first.plan().state.value == "running"
+    os.kill(location.pid, signal.SIGKILL)
+    with run.client(leader_of(2)) as client:
+        assert client.status(5.0).state == "running"
+
+
+def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """What executors and metrics managers report, to whoever may look."""
+    location = leader_of(1)
+    executor = run.peer(location)
+    executor.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2, pid=7, host="here")))
+    started = pb.ProcessReport(
+        container_id=2, process="count-3", task_id=3, incarnation=2 << 16, phase=pb.PROCESS_PHASE_STARTED, pid=8
+    )
+    executor.send(Envelope(process_report=started))
+    for at_s, count in ((100.0, 10.0), (102.0, 30.0)):
+        metric = pb.Metric(name="execute-count", kind="counter", unit="tuples", value=count)
+        record = pb.MetricsPublish(
+            container_id=2,
+            process="count-3",
+            incarnation=2 << 16,
+            component="count",
+            task_id=3,
+            at_s=at_s,
+            metrics=[metric],
+        )
+        executor.send(Envelope(metrics_publish=record))
+    with run.client(location, Speaker.READER) as client:
+        processes = client.status(5.0).processes
+        assert [(each.process, each.state, each.pid, each.host) for each in processes] == [
+            ("executor", "running", 7, "here"),
+            ("count-3", "running", 8, "here"),
+        ]
+        (row,) = client.metrics("count", 0, by_task=True, timeout_s=5.0)
+        assert (row.task_id, row.name, row.value, row.rate_per_s) == (3, "execute-count", 30.0, 10.0)
+        with pytest.raises(RefusedError, match=r"component 'cuont' is unknown \(nearest: 'count'\)"):
+            client.metrics("cuont", 0, by_task=True, timeout_s=5.0)
+        with pytest.raises(RefusedError, match="task 1 is unknown; known: 2, 3"):
+            client.metrics("count", 1, by_task=True, timeout_s=5.0)
+
+
+def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A pause that the next topology manager would not know of is none yet."""
+    location = leader_of(1)
+    first, second = run.peer(location), run.peer(location)
+    first.register(1)
+    second.register(2)
+    first.plan()
+    plans = run.folder / "state" / NodeKind.PHYSICAL_PLAN.value
+    plans.rename(away := run.folder / "away")
+    plans.write_bytes(b"")  # no folder can be made there
+    with run.client(location) as client:
+        with pytest.raises(UnreachableError, match=r"nothing came within 0\.5 s"):
+            client.change_state("paused", 0.5)
+        plans.unlink()
+        away.rename(plans)
+        assert first.plan().state.value == "paused"
+        client.change_state("paused", 5.0)
+    node = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+    assert node is not None
+    assert decode_physical_plan(node.value, "state").state.value == "paused"
 
 
 def test_an_executor_that_comes_after_the_end_is_told_to_stop(

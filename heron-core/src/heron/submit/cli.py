@@ -22,6 +22,9 @@ _COMMANDS = {
     "status": "heron.submit.status:status",
     "activate": "heron.submit.activate:activate",
     "deactivate": "heron.submit.activate:deactivate",
+    "restart": "heron.submit.restart:restart",
+    "logs": "heron.submit.logs:logs",
+    "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
     "completion": "heron.submit.completion:completion",
 }

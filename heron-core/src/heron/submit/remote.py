@@ -92,6 +92,14 @@ class RemoteTopology:
         """
         self._ask(Speaker.CONTROL, lambda client, left_s: client.change_state(state, left_s))
 
+    def over(self) -> bool:
+        """Whether this run has ended, so that nothing of it runs any more."""
+        try:
+            self._absence()
+        except UsageError:
+            return True
+        return False
+
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
         self._check_name()

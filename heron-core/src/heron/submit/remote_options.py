@@ -43,6 +43,7 @@ class Remote:
     topology: RemoteTopology
     scheduler: Scheduler
     statemgr: StateManager
+    profile: str
     log_root: Path
 
 
@@ -97,7 +98,7 @@ def open_remote(name: str, options: RemoteOptions) -> Iterator[Remote]:
     try:
         scheduler = open_driver(profile.scheduler, Scheduler)
         with RemoteTopology(statemgr, scheduler, name, options.timeout_s) as topology:
-            yield Remote(topology, scheduler, statemgr, Path(profile.log_dir))
+            yield Remote(topology, scheduler, statemgr, profile.name, Path(profile.log_dir))
     finally:
         statemgr.close()
 

@@ -1,0 +1,100 @@
+"""``heron restart``: containers are ended and started anew, one after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import click
+
+from heron.clock import monotonic_s
+from heron.errors import TopologyFailedError, UnreachableError, UsageError, known
+from heron.ipc.keys import Speaker
+from heron.ipc.status import TopologyStatus
+from heron.submit.container_return import containers_of, given_up, missing
+from heron.submit.remote_options import Remote, RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.watcher import ENDED
+
+__all__ = ["restart", "restart_containers"]
+
+_LOOK_S = 0.1
+_GIVEN_UP_S = 1.0  # what was given up before the restart is still told until the container has begun anew
+
+
+@click.command()
+@click.argument("name")
+@click.argument("container", type=int, required=False)
+@remote_options(timeout_s=60.0, timeout_help="How long a container may take to be back.")
+def restart(name: str, container: int | None, options: RemoteOptions) -> None:
+    """Restarts CONTAINER of the topology NAME, or without it all of them, and waits until they run again.
+
+    Container 0 has the topology manager. At least once, what was under way is replayed; at most once it is lost.
+    """
+    with open_remote(name, options) as remote:
+        restarted = restart_containers(remote, container, _say_nothing if options.as_json else _say)
+    if options.as_json:
+        print_json({"topology": name, "restarted": restarted})
+
+
+def restart_containers(remote: Remote, container: int | None, say: Callable[[str], None]) -> dict[str, float]:
+    """Restarts one container or all; returns how long each took to be back (s).
+
+    Raises:
+        UsageError: when there is no such container, or the scheduler cannot restart one; nothing was changed.
+        SchedulerError: when a container cannot be started.
+        TopologyFailedError: when something of it was given up.
+        UnreachableError: when it is not back in time; it is still being started.
+    """
+    status = remote.topology.status(Speaker.CONTROL)  # who may not change a topology may not restart it
+    containers = containers_of(status)
+    if container is not None and container not in containers:
+        ids = known(map(str, containers))
+        msg = f"topology {remote.topology.name!r} has no container {container}; it has {ids}"
+        raise UsageError(msg)
+    if "restart" not in remote.scheduler.capabilities:
+        msg = f"the scheduler of profile {remote.profile!r} cannot restart containers; kill the topology and submit it"
+        raise UsageError(msg)
+    took_s: dict[str, float] = {}
+    for each in containers if container is None else (container,):
+        took_s[str(each)] = round(_restart_one(remote, each), 3)
+        say(f"container {each} of {remote.topology.name} is back after {took_s[str(each)]:.1f} s")
+    return took_s
+
+
+def _restart_one(remote: Remote, container_id: int) -> float:
+    topology = remote.topology
+    before = topology.status()
+    began_s = monotonic_s()
+    remote.scheduler.restart(topology.name, container_id)
+    pause = threading.Event()
+    while True:
+        now = topology.status()
+        _check(now, container_id, given_up_too=monotonic_s() - began_s > _GIVEN_UP_S)
+        lacking = missing(before, now, container_id)
+        took_s = monotonic_s() - began_s
+        if not lacking:
+            return took_s
+        if took_s >= topology.timeout_s:
+            msg = (
+                f"container {container_id} of topology {topology.name!r} is not back after {topology.timeout_s:g} s: "
+                f"{lacking}; see `heron status {topology.name}` and `heron logs {topology.name}`"
+            )
+            raise UnreachableError(msg)
+        pause.wait(_LOOK_S)
+
+
+def _check(status: TopologyStatus, container_id: int, *, given_up_too: bool) -> None:
+    if status.state in ENDED:
+        msg = f"topology {status.topology!r} is {status.state} meanwhile{f': {status.error}' if status.error else ''}"
+        raise TopologyFailedError(msg)
+    if given_up_too and (why := given_up(status, container_id)):
+        msg = f"container {container_id} of topology {status.topology!r} is not back: {why}"
+        raise TopologyFailedError(msg)
+
+
+def _say(text: str) -> None:
+    click.echo(text)
+
+
+def _say_nothing(_text: str) -> None:
+    """With --json only JSON is printed."""

@@ -1,0 +1,119 @@
+"""Rates, sums and quantiles of what processes report."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.ipc.metrics_table import MetricsRow
+from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.tmanager.metrics_board import MetricsBoard
+from heron.tmanager.quantile import quantile
+
+FRESH_S = 10.0
+BOUNDS = (0.1, 0.2, 0.5)
+
+
+def record(task_id: int, at_s: float, *metrics: Metric, incarnation: int = 1) -> MetricsRecord:
+    """Of a task of component count in container 1."""
+    return MetricsRecord(Source("wc", 1, f"count-{task_id}", incarnation, "count", task_id), at_s, metrics)
+
+
+def counted(count: float) -> Metric:
+    return Metric("execute-count", MetricKind.COUNTER, "tuples", count, {"stream": "default"})
+
+
+def queued(size: float) -> Metric:
+    return Metric("in-queue-bytes", MetricKind.GAUGE, "bytes", size)
+
+
+def timed(*counts: int) -> Metric:
+    return Metric("execute-latency", MetricKind.HISTOGRAM, "s", Histogram(BOUNDS, counts, 1.0))
+
+
+def only(rows: tuple[MetricsRow, ...]) -> MetricsRow:
+    assert len(rows) == 1, rows
+    return rows[0]
+
+
+@pytest.fixture
+def board() -> MetricsBoard:
+    return MetricsBoard(FRESH_S)
+
+
+def test_a_rate_is_that_of_the_last_period(board: MetricsBoard) -> None:
+    """Not of the whole life; before there are two records there is none."""
+    board.take(record(2, 100.0, counted(10)), 0.0)
+    assert only(board.rows("", 0, by_task=True, now_s=0.0)).rate_per_s is None
+    board.take(record(2, 101.0, counted(1000)), 1.0)
+    board.take(record(2, 103.0, counted(1010)), 3.0)
+    row = only(board.rows("", 0, by_task=True, now_s=3.0))
+    assert (row.value, row.rate_per_s, row.labels) == (1010.0, 5.0, {"stream": "default"})
+
+
+def test_late_and_repeated_records_change_nothing(board: MetricsBoard) -> None:
+    """Records of a task may take two ways."""
+    board.take(record(2, 100.0, counted(10)), 0.0)
+    board.take(record(2, 102.0, counted(30)), 2.0)
+    for at_s, count in ((102.0, 30), (101.0, 20)):
+        board.take(record(2, at_s, counted(count)), 2.5)
+    row = only(board.rows("", 0, by_task=True, now_s=3.0))
+    assert (row.value, row.rate_per_s) == (30.0, 10.0)
+
+
+def test_a_new_life_has_no_rate_across_its_beginning(board: MetricsBoard) -> None:
+    """Its counters began anew; nor does a straggler of the old life come back."""
+    board.take(record(2, 100.0, counted(10)), 0.0)
+    board.take(record(2, 101.0, counted(1), incarnation=2), 1.0)
+    board.take(record(2, 102.0, counted(20)), 2.0)
+    row = only(board.rows("", 0, by_task=True, now_s=2.0))
+    assert (row.value, row.rate_per_s) == (1.0, None)
+
+
+def test_tasks_of_a_component_are_summed_up(board: MetricsBoard) -> None:
+    """Counters, gauges and histograms; by task they stand for themselves."""
+    for task_id in (2, 3):
+        board.take(record(task_id, 100.0, counted(0), queued(7), timed(0, 0, 0, 0)), 0.0)
+        board.take(record(task_id, 102.0, counted(10 * task_id), queued(5), timed(2, 0, 0, 0)), 2.0)
+    count, latency, queue = sorted(board.rows("", 0, by_task=False, now_s=2.0), key=lambda row: row.name)
+    assert (count.process, count.task_id, count.value, count.rate_per_s) == ("count", 0, 50.0, 25.0)
+    assert (latency.value, latency.rate_per_s, latency.p50) == (4.0, 2.0, 0.05)
+    assert (queue.value, queue.rate_per_s) == (10.0, None)
+    assert [row.task_id for row in board.rows("count", 0, by_task=True, now_s=2.0)] == [2, 2, 2, 3, 3, 3]
+    assert {row.task_id for row in board.rows("", 3, by_task=False, now_s=2.0)} == {3}
+    assert board.rows("word", 0, by_task=True, now_s=2.0) == ()
+
+
+def test_the_engines_own_processes_come_last(board: MetricsBoard) -> None:
+    """People look for their components first."""
+    board.take(MetricsRecord(Source("wc", 1, "stmgr", 1), 100.0, (queued(1),)), 0.0)
+    board.take(record(2, 100.0, queued(1)), 0.0)
+    assert [row.process for row in board.rows("", 0, by_task=False, now_s=0.0)] == ["count", "stmgr-1"]
+
+
+def test_who_is_silent_has_totals_only(board: MetricsBoard) -> None:
+    """A rate or queue from before its host hung would be a lie."""
+    board.take(record(2, 100.0, counted(10), queued(7), timed(0, 0, 0, 0)), 0.0)
+    board.take(record(2, 101.0, counted(20), queued(7), timed(5, 0, 0, 0)), 1.0)
+    rows = board.rows("", 0, by_task=True, now_s=1.0 + FRESH_S)
+    assert [(row.name, row.value, row.rate_per_s, row.p50) for row in rows] == [
+        ("execute-count", 20.0, None, None),
+        ("execute-latency", 5.0, None, None),
+    ]
+
+
+def test_other_buckets_are_not_added(board: MetricsBoard) -> None:
+    """An author's histogram may have changed between two records."""
+    board.take(record(2, 100.0, timed(0, 0, 0, 0)), 0.0)
+    other = Metric("execute-latency", MetricKind.HISTOGRAM, "s", Histogram((1.0,), (3, 4), 1.0))
+    board.take(record(2, 101.0, other), 1.0)
+    row = only(board.rows("", 0, by_task=True, now_s=1.0))
+    assert (row.value, row.p50) == (7.0, None)
+
+
+def test_quantiles_lie_in_their_bucket() -> None:
+    """Entries are spread evenly within it; above the last bound nothing more is known."""
+    assert quantile(BOUNDS, (0, 0, 0, 0), 0.5) is None
+    assert quantile(BOUNDS, (4, 0, 0, 0), 0.5) == pytest.approx(0.05)
+    assert quantile(BOUNDS, (0, 10, 0, 0), 0.99) == pytest.approx(0.199)
+    assert quantile(BOUNDS, (1, 0, 1, 0), 0.5) == pytest.approx(0.1)
+    assert quantile(BOUNDS, (0, 0, 0, 3), 0.5) == 0.5
