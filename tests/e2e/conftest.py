@@ -220,7 +220,7 @@ class Sandbox:
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs"):
-            # State keeps hidden counters, so that versions go on growing, and for a day the report of what was submitted.
+            # State keeps hidden counters, so that versions go on growing, and a day long reports of what was submitted.
             files = [each.relative_to(heron) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
             found += [str(each) for each in files if not (self.submits and each.parts[:2] == ("state", "reports"))]
         return found

@@ -2,8 +2,8 @@
 
 ``python instants.py submit|kill ROOT`` runs the steps of the command in a forked child that kills itself at its k-th
 touch (a file opened for writing, made, renamed, removed or locked, a process started, a socket connected), for
-k = 1, 2, … until the command gets through. After each death comes a `heron list`; then there must be the old or the new,
-whole. Writes one JSON line for each instant: what was touched, and what was found.
+k = 1, 2, … until the command gets through. After each death comes a `heron list`; then there must be the old or the
+new, whole. Writes one JSON line for each instant: what was touched, and what was found.
 """
 
 from __future__ import annotations

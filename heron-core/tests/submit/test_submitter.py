@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.errors import HeronError, SchedulerError, StateError, UsageError
+from heron.errors import HeronError, PackageError, SchedulerError, StateError, UsageError
+from heron.kernel.core_version import core_version
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_packing_plan, decode_topology
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
-from heron.submit.execution_state import decode_execution_state
+from heron.submit.execution_state import ExecutionState, decode_execution_state
 from heron.submit.leftovers import end_run
 from heron.submit.loaded import LoadingTopology
-from heron.submit.submitter import Submission, submit
+from heron.submit.submitter import STEPS, Submission, submit
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler, WordsFile
@@ -37,7 +38,7 @@ def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) 
         loaded = loading.result()
     run_dir = tmp_path / "heron-00000001"
     plan = environment.packing.pack(loaded.definition)
-    return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True)
+    return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True, role="ads")
 
 
 class Notes:
@@ -124,6 +125,50 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
         submit(environment, submission, NoNotes())
     in_the_way.rmdir()
     assert left_behind(environment, tmp_path) == []
+
+
+@pytest.mark.parametrize("step", range(1, STEPS + 1))
+def test_ctrl_c_between_two_steps_undoes_what_was_done(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path, step: int
+) -> None:
+    """Before any of them: the command says that nothing was started, and that has to be true."""
+    progress = Notes(cancelled=step)
+    with pytest.raises(KeyboardInterrupt):
+        submit(environment, submission, progress)
+    assert len(progress.steps) == step
+    assert scheduler.jobs == []
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+    assert not submission.log_dir.exists()
+
+
+def test_a_package_that_cannot_be_stored_undoes_the_rest(
+    environment: Environment, submission: Submission, tmp_path: Path
+) -> None:
+    """A full or forbidden store, here a file in its place: the state says nothing of a topology that is not there."""
+    (tmp_path / "packages").touch()
+    with pytest.raises(PackageError, match="cannot be stored"):
+        submit(environment, submission, NoNotes())
+    (tmp_path / "packages").unlink()
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+
+
+def test_what_there_may_be_is_written_before_it_is_made(environment: Environment, submission: Submission) -> None:
+    """A command that is killed leaves a trail: the run directory is named before it exists."""
+    seen: list[ExecutionState] = []
+
+    class Looks(NoNotes):
+        def step(self, text: str) -> None:
+            node = environment.statemgr.get(NodeKind.EXECUTION_STATE, "Words")
+            assert node
+            seen.append(decode_execution_state(node.value, "Words"))
+            assert submission.run_dir.exists() == (len(seen) > 1), text
+
+    run = submit(environment, submission, Looks())
+    assert [bool(each.package_uri) for each in seen] == [False, False, True, True]
+    assert seen[-1] == run
+    assert (run.role, run.env, run.version) == ("ads", "default", core_version())
 
 
 def test_a_running_topology_of_that_name_is_left_alone(

@@ -71,6 +71,10 @@ def kill_topology(
     try:
         facts = survey(environment, topology, locked=False)
         _check(environment, facts, force)  # it may have ended meanwhile
+        if facts.run is None:
+            progress.note(
+                f"{facts.error or 'there is no execution state'}; its package stays in the store, if it has one"
+            )
         running = facts.led or facts.job is SchedulerState.RUNNING
         progress.step("stopping its processes")
         why = _stop(environment, facts, patience_s) if running else ""

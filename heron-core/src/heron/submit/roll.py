@@ -17,7 +17,8 @@ __all__ = ["Entry", "Roll", "roll"]
 class Entry:
     """One topology; `since_s` is when it was submitted, or when it ended if it has (wall-clock seconds).
 
-    `containers` are those with tasks. `errors` are what keeps it from running, or why it ended.
+    `containers` are those with tasks; `version` is of the heron-core that submitted it. `errors` are what keeps it
+    from running, or why it ended.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Entry:
     host: str = ""
     profile: str = ""
     logs: str = ""
+    version: str = ""
     errors: tuple[str, ...] = ()
 
 
@@ -90,6 +92,7 @@ def _entry(facts: Facts, state: RunState) -> Entry:
         run.host if run else "",
         run.profile if run else "",
         run.log_dir if run else "",
+        run.version if run else "",
         tuple(errors),
     )
 
