@@ -146,24 +146,29 @@ class Sandbox:
         return self.root / "tmp"
 
     @property
-    def environ(self) -> dict[str, str]:
-        """What commands in this world are started with."""
+    def env(self) -> dict[str, str]:
+        """The environment of everything in it."""
         return {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
 
-    def heron(self, *words: str, code: int = 0, timeout_s: float = _RUN_S) -> subprocess.CompletedProcess[str]:
+    def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Runs `heron WORDS` to its end, which must have that exit code."""
         done = subprocess.run(
             [str(HERON), *words],
-            env=self.environ,
+            env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout_s,
+            timeout=_RUN_S,
             check=False,
         )
-        assert done.returncode == code, f"heron {' '.join(words)}: {done}"
+        assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
+
+    def say(self, *words: str, code: int = 0) -> str:
+        """Runs `heron WORDS` beside what runs already and returns what it printed, or as an error, with that code."""
+        ended = self.heron(*words, code=code)
+        return ended.stderr if code else ended.stdout
 
     def start(
         self,
@@ -195,7 +200,7 @@ class Sandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env=self.environ,
+                env=self.env,
                 cwd=self.root,
                 process_group=0,
             )

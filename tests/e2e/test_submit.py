@@ -241,7 +241,7 @@ def test_killing_what_is_not_there_names_what_is(sandbox: Sandbox) -> None:
 def test_the_shell_completes_profiles_and_topologies(sandbox: Sandbox) -> None:
     """The script is click's own; the names are looked up when the shell asks."""
     assert "_HERON_COMPLETE" in sandbox.heron("completion", "bash").stdout
-    environ = {**sandbox.environ, "_HERON_COMPLETE": "bash_complete", "COMP_WORDS": "heron list lo", "COMP_CWORD": "2"}
+    environ = {**sandbox.env, "_HERON_COMPLETE": "bash_complete", "COMP_WORDS": "heron list lo", "COMP_CWORD": "2"}
     heron = Path(sys.executable).with_name("heron")
     done = subprocess.run([str(heron)], env=environ, capture_output=True, text=True, check=False)
     assert done.stdout == "plain,local\n"

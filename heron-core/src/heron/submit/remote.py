@@ -29,7 +29,7 @@ from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.query import TManagerClient
 from heron.ipc.status import TopologyStatus, decode_status
 from heron.kernel.tmanager_location import TManagerLocation, decode_location
-from heron.spi.scheduler import Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.execution_state import ExecutionState, decode_execution_state
 from heron.submit.traces import Traces
@@ -103,8 +103,7 @@ class RemoteTopology:
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
         self._check_name()
-        node = self._statemgr.get(NodeKind.REPORT, self.name)
-        return decode_status(node.value) if node else None
+        return self._read(NodeKind.REPORT, decode_status)
 
     def close(self) -> None:
         """Closes its socket, not the drivers; idempotent."""
@@ -170,8 +169,7 @@ class RemoteTopology:
 
     def _location(self) -> TManagerLocation | None:
         """Where the topology manager of this run is."""
-        node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
-        location = decode_location(node.value) if node else None
+        location = self._read(NodeKind.TMANAGER_LOCATION, decode_location)
         return location if location and location.topology_id == self.run.topology_id else None
 
     def _absence(self) -> str:
@@ -184,9 +182,9 @@ class RemoteTopology:
         if present is None or present.topology_id != self.run.topology_id:
             raise UsageError(self._ended())
         traces = Traces(
-            planned=self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
-            locked=self._statemgr.get(NodeKind.LOCK, self.name) is not None,
-            job=self._job(),
+            self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
+            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
+            *self._job(),
         )
         if not traces.dead():
             return traces.spoken()
@@ -198,11 +196,11 @@ class RemoteTopology:
         )
         raise UsageError(msg)
 
-    def _job(self) -> SchedulerState | None:
+    def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
         try:
-            return self._scheduler.status(self.name)[0]
+            return self._scheduler.status(self.name)
         except HeronError:
-            return None
+            return None, ()
 
     def _find(self) -> ExecutionState:
         self._check_name()
@@ -217,10 +215,22 @@ class RemoteTopology:
     def _ended(self) -> str:
         report = self.last_report()
         if report is not None:
+            how = "was killed" if report.state == "killed" else report.state
             why = f": {report.error}" if report.error else ""
-            return f"topology {self.name!r} is not running; its last run, {report.topology_id}, is {report.state}{why}"
+            return f"topology {self.name!r} is not running; its last run, {report.topology_id}, {how}{why}"
         names = self._statemgr.list(NodeKind.EXECUTION_STATE)
         return f"topology {self.name!r} is not running{nearest(self.name, names)}; running: {known(names)}"
+
+    def _read(self, kind: NodeKind, decode: Callable[[bytes], T]) -> T | None:
+        node = self._statemgr.get(kind, self.name)
+        try:
+            return decode(node.value) if node else None
+        except HeronError as error:
+            msg = (
+                f"topology {self.name!r}: {error}; its node {kind.value!r} of the state manager was changed by hand, "
+                "or is of another version of heron-core"
+            )
+            raise StateError(msg) from error
 
     def _check_name(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -1,0 +1,125 @@
+"""Status and metrics as a person reads them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console, RenderableType
+
+from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import ComponentStatus, Culprit, ProcessStatus, TaskStatus, TopologyStatus
+from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
+from heron.submit.execution_state import ExecutionState
+from heron.submit.metrics_text import metrics_text, spoken_amount, spoken_seconds
+from heron.submit.status_report import StatusReport
+from heron.submit.status_text import spoken_duration, status_text
+
+RUN = ExecutionState("words", "words-1", 0.0, "me", "here", "local", "file:x", "/run", "/log/words-1", attached=False)
+STATUS = TopologyStatus(
+    "words",
+    "words-1",
+    "running",
+    started_at_s=0.0,
+    plan_version=3,
+    components=(ComponentStatus("count", "bolt", 2, executed=12),),
+    tasks=(
+        TaskStatus(2, "count", 1, "running", 1),
+        TaskStatus(3, "count", 1, "restarting", 2, last_error="count/3 died: killed by SIGKILL"),
+    ),
+    backpressure=(Culprit(3, "count", 1, since_s=90.0),),
+    errors=("count/3 died: killed by SIGKILL",),
+    processes=(
+        ProcessStatus(1, "executor", "running", 10, 1, host="here"),
+        ProcessStatus(1, "stmgr", "running", 11, 2, restarts=1, host="here", last_error="exit code 1"),
+        ProcessStatus(1, "count-2", "running", 12, 1, task_id=2, host="here"),
+        ProcessStatus(1, "count-3", "restarting", 0, 2, task_id=3, restarts=1, host="here"),
+    ),
+)
+
+
+def shown(view: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(view)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_running_topology_is_shown_with_what_is_wrong_with_it() -> None:
+    """Who, since when, which plan; each process; culprit with duration; each error once; where more is to be read."""
+    containers = (ContainerStatus(1, True, 1), ContainerStatus(2, False, 3, "exit code 143"))
+    links = (JobLink("logs", "/log"), JobLink("Spark", "http://here:4040"))
+    text = shown(status_text(StatusReport(STATUS, RUN, SchedulerState.RUNNING, containers, links), 100.0))
+    assert "words-1 by me on here, since 1970-01-01 00:00:00+00:00 (1 min 40 s); plan 3, 2 containers, 2 tasks" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["1", "stmgr", "running", "11", "1", "here"] in rows
+    assert ["1", "count-2", "running", "12", "here"] in rows
+    assert ["1", "count-3", "restarting", "1", "here"] in rows
+    assert "back pressure by count/3 in container 1 for 10.0 s" in text
+    assert "container 2 does not run, after 3 starts: exit code 143" in text
+    assert text.count("count/3 died: killed by SIGKILL") == 1
+    assert "error: stmgr of container 1: exit code 1" in text
+    assert text.splitlines()[-2].strip() == "logs: /log/words-1"
+    assert "Spark: http://here:4040" in text
+
+
+def test_a_topology_without_a_plan_is_starting() -> None:
+    """Its state is running already, which would mislead."""
+    text = shown(status_text(StatusReport(replace(STATUS, plan_version=0), RUN), 100.0))
+    assert "no plan yet: its containers are starting" in text
+
+
+def test_a_topology_that_has_ended_has_no_processes() -> None:
+    """All that is left is its report."""
+    text = shown(status_text(StatusReport(replace(STATUS, state="failed", error="no prices")), 100.0))
+    assert "words is not running; this is the end of its last run, words-1" in text
+    assert "words (failed)" in text
+    assert "error: no prices" in text
+    assert "stmgr  " not in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spoken"),
+    [
+        (-1, "0 s"),
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (200, "3 min 20 s"),
+        (18720, "5 h 12 min"),
+        (183600, "2 d 3 h"),
+    ],
+)
+def test_durations_are_readable(seconds: float, spoken: str) -> None:
+    """Two units at most."""
+    assert spoken_duration(seconds) == spoken
+
+
+def test_metrics_are_shown_with_their_units() -> None:
+    """A table for each component, task and process."""
+    rows = (
+        MetricsRow("count", 0, "count", "execute-count", "counter", "tuples", 12345.0, {"stream": "default"}, 99.5),
+        MetricsRow("count", 0, "count", "execute-latency", "histogram", "s", 12345.0, {}, 2000.0, 2.5e-6, 0.0123),
+        MetricsRow("count", 3, "count-3", "user/ratio", "gauge", "1", 0.25),
+        MetricsRow("", 0, "stmgr-1", "resident-bytes", "gauge", "bytes", 3 << 20),
+    )
+    lines = [line.split() for line in shown(metrics_text(rows)).splitlines()]
+    assert [line for line in lines if len(line) == 1] == [["count"], ["count/3"], ["stmgr-1"]]
+    assert ["execute-count", "(stream=default)", "12,345", "tuples", "99.5"] in lines
+    assert ["execute-latency", "12,345", "entries", "2,000", "2.5", "µs", "12.3", "ms"] in lines
+    assert ["user/ratio", "0.25"] in lines
+    assert ["resident-bytes", "3.0", "MiB"] in lines
+    assert "nothing has been reported yet" in shown(metrics_text(()))
+
+
+def test_amounts_have_three_digits_that_count() -> None:
+    """From nanoseconds to hours."""
+    assert [spoken_seconds(each) for each in (0, 1.2e-7, 3.25e-3, 1.5, 12345.6)] == [
+        "0 s",
+        "120 ns",
+        "3.25 ms",
+        "1.5 s",
+        "12,346 s",
+    ]
+    assert [spoken_amount(each, "1") for each in (0.125, 3.0, 1234.5)] == ["0.125", "3", "1,234"]

@@ -1,0 +1,225 @@
+"""Commands about a topology that runs, given beside it as a person gives them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from heron.ipc.keys import encode_keys, new_keys
+from heron.kernel.loading import open_driver
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+HERON = Path(sys.executable).with_name("heron")
+
+_DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+_MANAGERS = {"executor", "tmanager", "metricsmgr"}
+
+
+def status(sandbox: Sandbox, name: str = "pausing") -> dict[str, Any]:
+    """What `heron status` says of the topology itself."""
+    document: dict[str, Any] = json.loads(sandbox.say("status", name, "--json"))["status"]
+    return document
+
+
+def calls(run: HeronRun) -> list[str]:
+    """What the spout has written down."""
+    path = run.out / "calls"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def running(sandbox: Sandbox) -> HeronRun:
+    """The topology ``pausing``, with all its tasks at work."""
+    run = sandbox.start("pausing.py")
+    run.until(lambda: bool(calls(run)), "the spout")
+    wait_until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, 60.0, "all tasks")
+    return run
+
+
+def processes(sandbox: Sandbox, name: str = "pausing") -> dict[tuple[int, str], int]:
+    """The process id of each process that is up, by container and name."""
+    return {(each["container_id"], each["process"]): each["pid"] for each in status(sandbox, name)["processes"]}
+
+
+@contextmanager
+def state_of(sandbox: Sandbox) -> Iterator[StateManager]:
+    """The state manager, opened beside the topology."""
+    ref = DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")})
+    state = open_driver(ref, StateManager)
+    try:
+        yield state
+    finally:
+        state.close()
+
+
+def test_a_running_topology_is_looked_at_from_outside(sandbox: Sandbox) -> None:
+    """Status, metrics and logs, for people and as JSON; what is asked wrongly is refused with what there is."""
+    run = running(sandbox)
+    up = processes(sandbox)
+    assert {pid for (_, name), pid in up.items() if name.startswith(("numbers", "count"))} == {
+        each.pid for each in run.processes("instance")
+    }
+    assert {name for container, name in up if container == 0} == _MANAGERS
+    text = sandbox.say("status", "pausing")
+    assert "pausing (running)" in text
+    assert f"{up[0, 'tmanager']}" in text
+
+    def rows(*options: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(sandbox.say("metrics", "pausing", "--json", *options))
+        return found
+
+    def measured() -> bool:
+        executed = [each for each in rows("--component", "count") if each["name"] == "execute-latency"]
+        return len(executed) == 2 and all(each["rate_per_s"] and each["p99"] for each in executed)
+
+    wait_until(measured, 30.0, "metrics of both tasks")
+    assert {each["task_id"] for each in rows("--task", "1")} == {1}
+    assert {"numbers", "count", ""} == {each["component"] for each in rows()}
+    assert "execute-latency" in sandbox.say("metrics", "pausing")
+    assert "(nearest: 'count')" in sandbox.say("metrics", "pausing", "--component", "cuont", code=2)
+    assert "task 9 is unknown; known: 1, 2, 3" in sandbox.say("metrics", "pausing", "--task", "9", code=2)
+
+    assert "count/3 | counting begins" in sandbox.say("logs", "pausing", "-n", "5")
+    lines = [json.loads(line) for line in sandbox.say("logs", "pausing", "--task", "3", "--json").splitlines()]
+    assert {line["who"] for line in lines} == {"count/3"}
+    assert "tasks: count/2, count/3, numbers/1" in sandbox.say("logs", "pausing", "--task", "9", code=2)
+    assert "(nearest: 'pausing'); running: 'pausing'" in sandbox.say("status", "pausin", code=2)
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_followers_see_the_last_words_and_end_with_the_topology(sandbox: Sandbox) -> None:
+    """Also `metrics --watch`; afterwards the logs are still to be had."""
+    run = running(sandbox)
+    followers = [
+        subprocess.Popen(
+            [str(HERON), *words],
+            env=sandbox.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for words in (("logs", "pausing", "-f", "-n", "1"), ("metrics", "pausing", "--watch", "--component", "count"))
+    ]
+    spoken: list[str] = []
+    readers = [threading.Thread(target=lambda each=each: spoken.append(each.communicate()[0])) for each in followers]
+    for reader in readers:
+        reader.start()
+    wait_until(lambda: status(sandbox)["tasks"], 30.0)
+    (run.out / "stop").touch()
+    run.finished()
+    for reader in readers:
+        reader.join(30.0)
+    assert [each.returncode for each in followers] == [0, 0], spoken
+    logs, watched = sorted(spoken, key=lambda text: "execute-count" in text)
+    assert "the topology is finished" in logs
+    assert "tmanager has stopped" in logs
+    assert "execute-count" in watched
+    assert "topology 'pausing' is not running" in watched
+    assert "the topology is finished" in sandbox.say("logs", "pausing")
+
+
+def test_a_paused_topology_stays_paused_whatever_dies(sandbox: Sandbox) -> None:
+    """The pause is in the plan: it survives topology manager, stream manager and spout, until it is lifted."""
+    run = running(sandbox)
+    assert sandbox.say("deactivate", "pausing").strip() == "pausing is paused"
+    assert sandbox.say("deactivate", "pausing").strip() == "pausing was paused already"
+    run.until(lambda: len(calls(run)) == 2, "the spout hears of it")
+    assert calls(run)[1].startswith("deactivate ")
+    before = status(sandbox)
+    up = processes(sandbox)
+    for name in ((0, "tmanager"), (1, "stmgr"), (1, "numbers-1")):
+        psutil.Process(up[name]).kill()
+
+    def back() -> bool:
+        now = status(sandbox)
+        new_plan = now["plan_version"] > before["plan_version"]
+        return new_plan and now["state"] == "paused" and all(task["state"] == "running" for task in now["tasks"])
+
+    wait_until(back, 60.0, "all of it back")
+    run.until(lambda: calls(run)[2:] == ["initialize", "deactivate 0"], "the new spout hears of it")
+    assert json.loads(sandbox.say("activate", "pausing", "--json"))["before"] == "paused"
+    assert sandbox.say("activate", "pausing").strip() == "pausing was running already"
+    run.until(lambda: calls(run)[4:] == ["activate"], "the spout goes on")
+    emitted = status(sandbox)["components"][0]["emitted"]
+    wait_until(lambda: status(sandbox)["components"][0]["emitted"] > emitted, 30.0, "more tuples")
+    (run.out / "stop").touch()
+    run.finished()
+    assert not [call for call in calls(run) if call.startswith("asked")]
+
+
+def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
+    """Only that one, or each in turn; the command ends when they run again; at least once, every line arrives."""
+    lines = 20_000
+    run = sandbox.start("journal.py", args=("--lines", str(lines)))
+    (run.out / "held").touch()
+    run.until((run.out / "journal").exists, "the first lines")
+    wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
+    before = processes(sandbox, "journal")
+    assert "has no container 9; it has '0', '1', '2'" in sandbox.say("restart", "journal", "9", code=2)
+    assert processes(sandbox, "journal") == before
+    assert "container 1 of journal is back after" in sandbox.say("restart", "journal", "1")
+    after = processes(sandbox, "journal")
+    assert {key for key in before if after[key] != before[key]} == {key for key in before if key[0] == 1}
+    assert list(json.loads(sandbox.say("restart", "journal", "--json"))["restarted"]) == ["1", "2", "0"]
+    last = processes(sandbox, "journal")
+    assert not {key for key in after if last[key] == after[key]}
+    (run.out / "held").unlink()
+    run.finished()
+    arrived = {tuple(line.split()[:2]) for line in (run.out / "journal").read_text(encoding="utf-8").splitlines()}
+    assert len(arrived) == 3 * lines
+
+
+def test_a_topology_manager_that_is_away_is_waited_for(sandbox: Sandbox) -> None:
+    """For as long as the command may take; then it says that data flows on, as it does."""
+    run = running(sandbox)
+    up = processes(sandbox)
+    executor = psutil.Process(up[0, "executor"])
+    executor.suspend()  # so that nobody starts it again
+    psutil.Process(up[0, "tmanager"]).kill()
+    error = sandbox.say("status", "pausing", "--timeout", "1", code=1)
+    assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
+    assert "being restarted" in sandbox.say("deactivate", "pausing", "--timeout", "1", code=1)
+    threading.Timer(1.0, executor.resume).start()
+    assert json.loads(sandbox.say("status", "pausing", "--json"))["status"]["state"] == "running"
+    up = processes(sandbox)
+    tmanager = psutil.Process(up[0, "tmanager"])
+    tmanager.suspend()
+    assert "did not answer: nothing came within" in sandbox.say("metrics", "pausing", "--timeout", "1", code=1)
+    tmanager.send_signal(signal.SIGCONT)
+    sandbox.say("deactivate", "pausing")
+    sandbox.say("activate", "pausing")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_keys_that_are_not_those_of_the_run_open_nothing(sandbox: Sandbox) -> None:
+    """Whoever changed them is told so, at once; put back, they serve again."""
+    run = running(sandbox)
+    with state_of(sandbox) as state:
+        node = state.get(NodeKind.KEYS, "pausing")
+        assert node is not None
+        state.set(NodeKind.KEYS, "pausing", encode_keys(new_keys()))
+        for command in ("status", "deactivate", "activate", "metrics", "restart"):
+            error = sandbox.say(command, "pausing", code=2)
+            assert "what listens there has other keys; the node 'keys' of the state manager was changed" in error
+        state.set(NodeKind.KEYS, "pausing", b"{}")
+        assert "the keys of topology 'pausing' cannot be read" in sandbox.say("deactivate", "pausing", code=2)
+        state.set(NodeKind.KEYS, "pausing", node.value)
+    assert status(sandbox)["state"] == "running"
+    assert calls(run) == ["initialize"]
+    (run.out / "stop").touch()
+    run.finished()
