@@ -29,6 +29,14 @@ TERMINAL = (
 Entry = dict[str, object]
 
 
+def the_error(entry: Entry) -> str:
+    """Its only error."""
+    errors = entry["errors"]
+    assert isinstance(errors, list)
+    (error,) = errors
+    return str(error)
+
+
 def submitted(sandbox: Sandbox, *options: str, where: str = "local", wrapper: tuple[str, ...] = ()) -> HeronRun:
     """The endless topology, submitted."""
     run = sandbox.start("steady.py", *options, command=f"submit {where}", wrapper=wrapper)
@@ -116,7 +124,7 @@ def test_a_name_that_runs_is_refused_and_the_run_goes_on(sandbox: Sandbox) -> No
     second = sandbox.start("steady.py", command="submit local")
     assert second.wait() == 2
     assert "topology 'steady' is already running (id steady-" in second.stderr
-    assert "stop it with `heron kill steady`, or give this one another name" in second.stderr
+    assert "stop it, or give this one another name (`heron kill steady` stops it)" in second.stderr
     counts(first)
     sandbox.heron("kill", "steady")
 
@@ -179,8 +187,7 @@ def test_a_topology_manager_that_hangs_does_not_keep_it_alive(sandbox: Sandbox) 
     assert killed["manner"] == "forced"
     assert "did not answer" in killed["why"]
     assert not sandbox.leftovers()
-    (error,) = becomes(sandbox, "killed")["errors"]  # type: ignore[misc]
-    assert str(error).startswith("killed by a command, by force: ")
+    assert the_error(becomes(sandbox, "killed")).startswith("killed by a command, by force: ")
 
 
 def test_what_a_killed_run_command_left_is_removed_by_the_next_list(sandbox: Sandbox) -> None:
@@ -210,9 +217,9 @@ def test_a_package_that_was_altered_in_the_store_is_refused_where_it_is_fetched(
     (executor,) = run.processes("executor", "c1.json")
     executor.kill()
     wait_until(lambda: "SHA-256" in str(becomes(sandbox, "running")["errors"]), START_S, "the reason")
-    (error,) = becomes(sandbox, "running")["errors"]  # type: ignore[misc]
-    assert str(error).startswith("container 1: exit code 1")
-    assert "it was changed, submit the topology again" in str(error)
+    error = the_error(becomes(sandbox, "running"))
+    assert error.startswith("container 1: exit code 1")
+    assert "it was changed, submit the topology again" in error
     sandbox.heron("kill", "steady")
 
 

@@ -94,11 +94,9 @@ def test_a_report_is_forgotten_after_a_day(environment: Environment, run: Execut
     assert nodes(environment) == []
 
 
-def test_one_whose_processes_vanished_has_failed(
-    environment: Environment, scheduler: IdleScheduler, run: ExecutionState
-) -> None:
+@pytest.mark.usefixtures("run")
+def test_one_whose_processes_vanished_has_failed(environment: Environment, scheduler: IdleScheduler) -> None:
     """A machine that was switched off: no report, but the scheduler knows that containers had been started."""
-    assert run
     scheduler.state, scheduler.reason = SchedulerState.FAILED, "its supervisor was killed"
     found = roll(environment)
     assert found.entries[0].state == "failed"
@@ -118,9 +116,9 @@ def test_one_of_another_host_or_profile_is_left_alone(
     assert not kill_topology(environment, "Words", 0.0, QuietProgress(), force=True).left
 
 
-def test_one_that_another_command_is_at_work_on_is_left_alone(environment: Environment, run: ExecutionState) -> None:
+@pytest.mark.usefixtures("run")
+def test_one_that_another_command_is_at_work_on_is_left_alone(environment: Environment) -> None:
     """It may be in the middle of its submission."""
-    assert run
     hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"")
     assert only(environment).state == "changing"
     hold.release()

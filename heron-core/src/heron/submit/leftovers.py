@@ -177,5 +177,5 @@ def _running(topology: str, run: ExecutionState | None) -> str:
     if run:
         since = datetime.fromtimestamp(run.submitted_at_s, UTC).isoformat(sep=" ", timespec="seconds")
         who = f" (id {run.topology_id}, since {since}, by {run.user} on {run.host})"
-    remedy = f"stop it with `heron kill {topology}`, or give this one another name"
+    remedy = f"stop it, or give this one another name (`heron kill {topology}` stops it)"
     return f"topology {topology!r} is already running{who}; {remedy}"
