@@ -161,6 +161,17 @@ def test_a_paused_topology_stays_paused_whatever_dies(sandbox: Sandbox) -> None:
     assert not [call for call in calls(run) if call.startswith("asked")]
 
 
+def test_a_topology_that_is_starting_is_waited_for(sandbox: Sandbox) -> None:
+    """Whoever submits it need not know when it has begun."""
+    run = sandbox.start("pausing.py")
+    run.until(lambda: list(sandbox.home.glob(".heron/state/executionstate/pausing*")), "its state")
+    sandbox.say("deactivate", "pausing")
+    run.until(lambda: any(call.startswith("deactivate") for call in calls(run)), "the pause")
+    sandbox.say("activate", "pausing")
+    (run.out / "stop").touch()
+    run.finished()
+
+
 def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     """Only that one, or each in turn; the command ends when they run again; at least once, every line arrives."""
     lines = 20_000
@@ -175,6 +186,7 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     after = processes(sandbox, "journal")
     assert {key for key in before if after[key] != before[key]} == {key for key in before if key[0] == 1}
     assert list(json.loads(sandbox.say("restart", "journal", "--json"))["restarted"]) == ["1", "2", "0"]
+    wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
     last = processes(sandbox, "journal")
     assert not {key for key in after if last[key] == after[key]}
     (run.out / "held").unlink()

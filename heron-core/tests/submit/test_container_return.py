@@ -55,6 +55,8 @@ def test_container_0_has_its_managers() -> None:
     assert missing(status(), status(*managers), 0) == ""
     assert missing(status(), status(*managers[:1]), 0) == "tmanager is not started again yet"
     assert containers_of(BEFORE) == (1, 0)
+    assert missing(BEFORE, status(*managers), 0) == "container 1 has not found the topology manager yet"
+    assert missing(BEFORE, status(*managers, *container(1)), 0) == ""
 
 
 @pytest.mark.parametrize("state", ["down", "failed"])

@@ -122,12 +122,11 @@ def test_a_record_is_rendered_and_anything_else_is_as_it_is() -> None:
     record = log_line("stmgr-1", engine_line("2026-01-02T03:04:05.678+00:00", "plan 1").strip(), engine=True)
     assert record.spoken() == "stmgr-1 | 2026-01-02 03:04:05.678 info     plan 1"
     formatter = JsonLines(container=1)
-    try:
+    with pytest.raises(ValueError, match="no") as caught:
         int("no")
-    except ValueError as error:
-        failed = logging.LogRecord(
-            "heron.x", logging.ERROR, "", 0, "it failed", None, (ValueError, error, error.__traceback__)
-        )
+    failed = logging.LogRecord(
+        "heron.x", logging.ERROR, "", 0, "it failed", None, (caught.type, caught.value, caught.tb)
+    )
     spoken = log_line("stmgr-1", formatter.format(failed), engine=True).spoken().splitlines()
     assert spoken[0].endswith("error    it failed")
     assert spoken[-1] == "stmgr-1 | ValueError: invalid literal for int() with base 10: 'no'"

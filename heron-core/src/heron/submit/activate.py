@@ -11,6 +11,7 @@ from heron.errors import UnreachableError
 from heron.ipc.keys import Speaker
 from heron.submit.remote import RemoteTopology
 from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.watcher import ENDED
 
 __all__ = ["activate", "deactivate", "set_state"]
 
@@ -45,7 +46,7 @@ def set_state(topology: RemoteTopology, state: str) -> str:
     """
     deadline_s = monotonic_s() + topology.timeout_s
     pause = threading.Event()
-    while not (status := topology.status(Speaker.CONTROL)).plan_version:
+    while not ((status := topology.status(Speaker.CONTROL)).plan_version or status.state in ENDED):
         if monotonic_s() >= deadline_s:
             missing = sorted({task.container_id for task in status.tasks if task.state == "starting"})
             msg = (

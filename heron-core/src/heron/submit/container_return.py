@@ -29,7 +29,8 @@ def missing(before: TopologyStatus, now: TopologyStatus, container_id: int) -> s
     for task in now.tasks:
         if task.container_id == container_id and task.state not in {"running", "ended"}:
             return f"task {task.component}/{task.task_id} is {task.state}{_because(task.last_error)}"
-    return ""
+    silent = {each.container_id for each in before.processes} - {each.container_id for each in now.processes}
+    return f"container {min(silent)} has not found the topology manager yet" if silent else ""
 
 
 def given_up(now: TopologyStatus, container_id: int) -> str:

@@ -17,6 +17,8 @@ from heron.submit.watcher import ENDED
 
 __all__ = ["restart", "restart_containers"]
 
+_EXIT_INTERRUPTED = 130
+
 _LOOK_S = 0.1
 _GIVEN_UP_S = 1.0  # what was given up before the restart is still told until the container has begun anew
 
@@ -25,13 +27,18 @@ _GIVEN_UP_S = 1.0  # what was given up before the restart is still told until th
 @click.argument("name")
 @click.argument("container", type=int, required=False)
 @remote_options(timeout_s=60.0, timeout_help="How long a container may take to be back.")
-def restart(name: str, container: int | None, options: RemoteOptions) -> None:
+@click.pass_context
+def restart(context: click.Context, name: str, container: int | None, options: RemoteOptions) -> None:
     """Restarts CONTAINER of the topology NAME, or without it all of them, and waits until they run again.
 
     Container 0 has the topology manager. At least once, what was under way is replayed; at most once it is lost.
     """
-    with open_remote(name, options) as remote:
-        restarted = restart_containers(remote, container, _say_nothing if options.as_json else _say)
+    try:
+        with open_remote(name, options) as remote:
+            restarted = restart_containers(remote, container, _say_nothing if options.as_json else _say)
+    except KeyboardInterrupt:
+        click.echo(f"heron: interrupted; what was ended is still being started, see `heron status {name}`", err=True)
+        context.exit(_EXIT_INTERRUPTED)
     if options.as_json:
         print_json({"topology": name, "restarted": restarted})
 
