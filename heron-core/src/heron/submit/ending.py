@@ -18,7 +18,7 @@ from heron.submit.leftovers import elsewhere, last_report, lock_soon
 from heron.submit.progress import Progress
 from heron.submit.remote import RemoteTopology
 from heron.submit.removal import remove_run
-from heron.submit.survey import Facts, RunState, classify, survey, topologies
+from heron.submit.survey import Facts, RunState, check_name, classify, survey, topologies
 
 __all__ = ["STEPS", "Ending", "Manner", "kill_topology"]
 
@@ -65,6 +65,7 @@ def kill_topology(
             it; nothing was changed.
         StateUnavailableError: when the state manager does not answer.
     """
+    check_name(topology)
     _check(environment, survey(environment, topology), force)
     progress.step("waiting for other commands")
     lock = lock_soon(environment.statemgr, topology, _LOCK_WAIT_S)

@@ -16,7 +16,7 @@ from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.removal import remove_run
-from heron.submit.survey import Facts, RunState, classify, is_over, read_report, read_run, survey, topologies
+from heron.submit.survey import ENDED, Facts, RunState, classify, is_over, read_report, read_run, survey, topologies
 
 __all__ = ["elsewhere", "end_run", "last_report", "lock_soon", "logs_in_use", "make_room", "settle"]
 
@@ -36,9 +36,10 @@ def make_room(environment: Environment, topology: str) -> str:
         StateError: when what is left cannot be removed; says why.
     """
     facts = survey(environment, topology, locked=False)
-    if facts.led or facts.job is SchedulerState.RUNNING:
-        raise UsageError(_running(topology, facts.run))
     state = classify(facts)
+    leaving = state in ENDED and facts.run is not None and not facts.run.attached  # its name is free at once
+    if not leaving and (facts.led or facts.job is SchedulerState.RUNNING):
+        raise UsageError(_running(topology, facts.run))
     if state is RunState.ELSEWHERE and facts.run:
         raise UsageError(elsewhere(facts.run))
     if facts.run is None and not facts.error:

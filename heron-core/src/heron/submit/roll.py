@@ -57,8 +57,7 @@ def roll(environment: Environment) -> Roll:
         try:
             facts = survey(environment, name)
             if is_over(facts) or (facts.run is None and facts.report and facts.report.expired(wall_s())):
-                if note := settle(environment, name):
-                    notes.append(note)
+                notes += _settled(environment, name)
                 facts = survey(environment, name)
         except SchedulerError as error:
             entries.append(_unknown(name, error))
@@ -67,6 +66,15 @@ def roll(environment: Environment) -> Roll:
         if state is not None:
             entries.append(_entry(facts, state))
     return Roll(tuple(entries), tuple(notes))
+
+
+def _settled(environment: Environment, name: str) -> list[str]:
+    """The note, if there is one; who may only look can still see the list."""
+    try:
+        note = settle(environment, name)
+    except HeronError as error:
+        note = f"topology {name!r} is over, but cannot be tidied up: {error}"
+    return [note] if note else []
 
 
 def _entry(facts: Facts, state: RunState) -> Entry:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.clock import wall_s
-from heron.errors import StateConflictError, UsageError
 from heron.ipc.keys import encode_keys, new_keys
 from heron.kernel.core_version import core_version
 from heron.kernel.manifest import PackageManifest
@@ -20,11 +19,11 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec, Job
-from heron.spi.statemgr import MUST_NOT_EXIST, Hold, NodeKind
+from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, encode_execution_state
 from heron.submit.folders import make_log_dir, make_run_dir
-from heron.submit.leftovers import make_room
+from heron.submit.leftovers import lock_soon, make_room
 from heron.submit.loaded import LoadedTopology
 from heron.submit.progress import Progress
 from heron.submit.removal import package_file, remove_run
@@ -33,6 +32,8 @@ from heron.submit.target import DEFAULT_ENV, user_name
 __all__ = ["STEPS", "Submission", "manifest_of", "new_topology_id", "submit"]
 
 _log = logging.getLogger(__name__)
+
+_LOCK_WAIT_S = 2.0  # a command that only looks or tidies up gives the lock back within milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
         KeyboardInterrupt: when `progress` says so between two steps; everything is undone.
     """
     name = submission.loaded.definition.name
-    lock = _lock(environment, name, submission.topology_id)
+    lock = lock_soon(environment.statemgr, name, _LOCK_WAIT_S)
     try:
         if left := make_room(environment, name):
             progress.note(left)
@@ -145,14 +146,6 @@ def _undo(environment: Environment, run: ExecutionState) -> None:
     for left in remove_run(environment, run.topology, run, keep_report=False):
         _log.warning("topology %s: could not be undone: %s; see `heron doctor`", run.topology, left)
     shutil.rmtree(run.log_dir, ignore_errors=True)
-
-
-def _lock(environment: Environment, name: str, topology_id: str) -> Hold:
-    try:
-        return environment.statemgr.hold(NodeKind.LOCK, name, topology_id.encode())
-    except StateConflictError as error:
-        msg = f"topology {name!r}: another command is at work on it; wait for it and try again"
-        raise UsageError(msg) from error
 
 
 def _execution_state(environment: Environment, submission: Submission) -> ExecutionState:

@@ -7,12 +7,13 @@ the profile that submitted it, and on the host that did, unless the scheduler is
 from __future__ import annotations
 
 import enum
+import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from heron.errors import StateError, StateUnavailableError
+from heron.errors import StateError, StateUnavailableError, UsageError
 from heron.planner.codec import decode_packing_plan, decode_physical_plan
 from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import ContainerStatus, SchedulerState
@@ -25,6 +26,7 @@ __all__ = [
     "ENDED",
     "Facts",
     "RunState",
+    "check_name",
     "classify",
     "is_ours",
     "is_over",
@@ -33,6 +35,8 @@ __all__ = [
     "survey",
     "topologies",
 ]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
 
 T = TypeVar("T")
 
@@ -112,6 +116,17 @@ def is_ours(environment: Environment, run: ExecutionState) -> bool:
     return run.profile == environment.profile.name and (anywhere or run.host == socket.gethostname())
 
 
+def check_name(topology: str) -> None:
+    """Refuses what cannot be the name of a topology.
+
+    Raises:
+        UsageError: when it has other characters, or is too long.
+    """
+    if not _NAME.fullmatch(topology):
+        msg = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
+        raise UsageError(msg)
+
+
 def topologies(statemgr: StateManager) -> tuple[str, ...]:
     """The names of all topologies that are there, have left something, or that a command is at work on.
 
@@ -156,6 +171,8 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
         counts = (report.containers, report.tasks) if report else (0, 0)
     plan = _readable(errors, lambda: _plan_state(statemgr, topology, run))
     led = _readable(errors, lambda: statemgr.get(NodeKind.TMANAGER_LOCATION, topology) is not None)
+    if locked is None:
+        locked = bool(_readable(errors, lambda: statemgr.get(NodeKind.LOCK, topology) is not None))
     ours = run is None or is_ours(environment, run)
     job, known = environment.scheduler.status(topology) if ours else (SchedulerState.ABSENT, ())
     return Facts(
@@ -165,7 +182,7 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
         errors[0] if errors else "",
         plan,
         bool(led),
-        statemgr.get(NodeKind.LOCK, topology) is not None if locked is None else locked,
+        locked,
         ours,
         job,
         tuple(each for each in known if each.last_error),
