@@ -251,6 +251,6 @@ def test_an_execution_state_of_something_else_is_refused() -> None:
     """The error names the topology."""
     with pytest.raises(
         StateError,
-        match=r"node executionstate/Words: cannot be read as .* of topology 'Words'.*; `heron kill Words` removes it",
+        match=r"node executionstate/Words: the execution state of topology 'Words' cannot be read.*; `heron kill Words` removes it",
     ):
         decode_execution_state(b"[]", "Words")

@@ -54,7 +54,7 @@ def decode_execution_state(data: bytes, topology: str) -> ExecutionState:
         state = msgspec.json.decode(data, type=ExecutionState)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = (
-            f"node executionstate/{topology}: cannot be read as the execution state of topology {topology!r}: {error}; "
+            f"node executionstate/{topology}: the execution state of topology {topology!r} cannot be read: {error}; "
             f"it was changed by hand, or written by another version of heron-core; `heron kill {topology}` removes it"
         )
         raise StateError(msg) from error
