@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,11 +13,12 @@ import click
 from bench.bench_kind import Bench
 from bench.benches import BENCHES, FILE_READ, WORD_COUNT
 from bench.engine import Engine
-from bench.findings import Pace, write_findings
+from bench.findings import Pace, read_findings, write_findings
 from bench.session import Session
 from bench.throughput import Throughput
 
 _RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
+_INTERRUPTED = 143
 _QUICK = Pace(warm_up_s=1.0, window_s=2.0, pairs=1)
 
 _HELP = """Measures the named benches, or all.
@@ -34,7 +36,10 @@ profile [NAME]...  instead: where the processor time goes
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An engine setting; repeatable.")
 @click.option("--against", metavar="REV", help="Compares with the engine of another revision, by turns.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Where to write what was found; benches write results/latest.json."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Where to write what was found; benches write results/latest.json, of which those that are named replace "
+    "their own part.",
 )
 def main(
     names: tuple[str, ...],
@@ -47,7 +52,11 @@ def main(
     """Does one of four things."""
     usual = _QUICK if quick else Pace()
     pace = replace(usual, pairs=pairs or usual.pairs, engine=Engine(settings))
-    session = Session(pace)
+    measures = not against and names[:1] not in (("gate",), ("profile",))
+    path = out or (_RESULTS if measures else None)
+    before = read_findings(_RESULTS) if measures and names and not out else None
+    session = Session(pace, lambda findings: write_findings(findings, path, pace, before) if path else None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # so that what runs is ended
     if names[:1] == ("gate",):
         session.gate()
     elif names[:1] == ("profile",):
@@ -56,9 +65,6 @@ def main(
         session.compare(_throughputs(names) or [WORD_COUNT, FILE_READ], against)
     else:
         session.measure(_chosen(names) or BENCHES)
-        out = out or _RESULTS
-    if out:
-        write_findings(session.findings, out, pace)
     sys.exit(1 if session.failed else 0)
 
 

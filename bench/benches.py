@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
+from bench.encryption import Encryption
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.memory import Memory
@@ -26,6 +27,7 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("ToldWordCount", "told", Job("simplified_word_count", ("--told", "1")), modes=(ATLEAST,)),
     FILE_READ,
     Throughput("FileReadWordCount3", "fileread3", Job("file_read_word_count", ("--containers", "3"))),
+    Encryption("CrossContainerWordCount", "crosscontainer", Job("simplified_word_count", ("--containers", "2"))),
     Throughput("AllGrouping", "all", Job("all_grouping")),
     FOUR_FIELDS,
     Throughput("ManySmallTasks", "manytasks", Job("simplified_word_count", ("--bolts", "20"))),

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.engine import Engine
 from bench.machine import machine
 
-__all__ = ["Findings", "Pace", "Row", "median_row", "write_findings"]
+__all__ = ["Findings", "Pace", "Row", "median_row", "read_findings", "write_findings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,33 @@ def median_row(bench: str, subject: str, unit: str, values: Sequence[float], mod
     return Row(bench, "tuple", mode, subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
 
 
-def write_findings(findings: Findings, path: Path, pace: Pace) -> None:
-    """Writes them as JSON, with what the machine is and how it was measured."""
+def write_findings(findings: Findings, path: Path, pace: Pace, before: Findings | None = None) -> None:
+    """Writes them as JSON, with what the machine is and how it was measured.
+
+    Of `before`, what was found earlier on this machine, stays what was not measured again.
+    """
+    measured = {row.bench for row in findings.rows}
+    rows = [*(row for row in before.rows if row.bench not in measured), *findings.rows] if before else findings.rows
+    ratios = {**before.ratios, **findings.ratios} if before else findings.ratios
     document = {
         "machine": machine(),
         "pace": {
             "warm_up_s": pace.warm_up_s,
             "window_s": pace.window_s,
-            "pairs": pace.pairs,
             "settings": list(pace.engine.settings),
         },
-        "rows": [asdict(row) for row in findings.rows],
-        "ratios": {name: round(value, 3) for name, value in findings.ratios.items()},
+        "rows": [asdict(row) for row in rows],
+        "ratios": {name: round(value, 3) for name, value in ratios.items()},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def read_findings(path: Path) -> Findings | None:
+    """What was written there on a machine like this one; None where there is nothing of that kind."""
+    if not path.exists():
+        return None
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if document["machine"] != machine():
+        return None
+    return Findings([Row(**row) for row in document["rows"]], document["ratios"])

@@ -23,10 +23,12 @@ __all__ = ["Session"]
 class Session:
     """What was found, and whether anything failed: an error of one bench does not keep the others from running."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, keep: Callable[[Findings], None]) -> None:
+        """`keep` is given all findings so far after each bench: what is interrupted has measured something."""
         self.findings = Findings()
         self.failed = False
         self._pace = pace
+        self._keep = keep
         self._console = Console()
 
     def measure(self, benches: Sequence[Bench]) -> None:
@@ -80,6 +82,7 @@ class Session:
         if rows:
             self._console.print(rows_table(found))
         self.findings.add(found)
+        self._keep(self.findings)
 
     def _fail(self, what: str, error: BenchError) -> None:
         self.failed = True

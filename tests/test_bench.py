@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from bench.against import working_tree
 from bench.engine import Engine
+from bench.findings import Findings, Pace, Row, read_findings, write_findings
 from bench.gate import checks_of
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import percentile
@@ -65,6 +66,27 @@ def test_a_percentile_is_a_value_that_was_measured() -> None:
     """Nothing between two values is invented, and the last one is the largest."""
     values = [float(each) for each in range(1, 101)]
     assert (percentile(values, 50), percentile(values, 99), percentile(values, 99.9)) == (50, 99, 100)
+
+
+def row(bench: str, value: float) -> Row:
+    return Row(bench, "tuple", ATMOST, "heron", value, "tuples/s", 1, 0.0)
+
+
+def test_one_bench_measured_again_leaves_the_others_where_they_were(tmp_path: Path) -> None:
+    """What is on record is of different hours, but each bench whole of one."""
+    path = tmp_path / "latest.json"
+    write_findings(Findings([row("A", 1), row("A", 2), row("B", 3)], {"a": 0.1, "b": 0.2}), path, Pace())
+    again = Findings([row("A", 4)], {"a": 0.3})
+    write_findings(again, path, Pace(), read_findings(path))
+    found = read_findings(path)
+    assert found == Findings([row("B", 3), row("A", 4)], {"a": 0.3, "b": 0.2})
+
+
+def test_figures_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
+    """Rates of two machines beside each other would be compared."""
+    path = tmp_path / "latest.json"
+    path.write_text(json.dumps({"machine": {"processor": "abacus"}, "rows": [], "ratios": {}}))
+    assert read_findings(path) is None
 
 
 @pytest.mark.parametrize(
@@ -162,3 +184,26 @@ def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
     ratios = {"atmost.vs_null", "atleast.vs_null", "acked_vs_unacked", "atleast.link_bytes_per_tuple"}
     assert all(document["ratios"][f"wordcount.tuple.{name}"] > 0 for name in ratios)
     assert {"heron", "null engine"} <= {row["subject"] for row in document["rows"]}
+
+
+_MECHANISMS = """
+import zmq
+from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.socket import SocketContext
+
+sockets, keys = SocketContext(), new_keys()
+hub = open_guarded_hub(sockets, "127.0.0.1", keys.listening_to(Speaker.MEMBER))
+peer = sockets.client_of(hub.endpoint, b"c1-0-1", keys=keys.connecting_as(Speaker.MEMBER))
+print(hub.raw.getsockopt(zmq.MECHANISM), peer.raw.getsockopt(zmq.MECHANISM))
+sockets.close()
+"""
+
+
+@pytest.mark.parametrize(("folders", "mechanism"), [([], 2), ([ROOT / "bench" / "plain_links"], 0)])
+def test_what_encryption_is_compared_with_has_none(folders: list[Path], mechanism: int) -> None:
+    """The ratio would be 1 for ever, and say nothing."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    words = [sys.executable, "-c", _MECHANISMS, "heron.stmgr.main"]
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.split() == [str(mechanism)] * 2

@@ -33,7 +33,8 @@ def values_of(key: ConfigKey) -> str:
         return "JSON"
     high = f" to {key.high:g}" if key.high is not None else ""
     low = "above 0" if key.low is None else f"{key.low:g} or more" if not high else f"{key.low:g}"
-    return f"{key.unit}, {low}{high}" if key.unit else f"{low}{high}"
+    off = "" if key.off is None else f", or {key.off}"
+    return f"{key.unit}, {low}{high}{off}" if key.unit else f"{low}{high}{off}"
 
 
 def topology_row(key: ConfigKey) -> str:

@@ -68,9 +68,9 @@ class ToldWordSpout(AckedWordSpout):
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
-    chosen = options(arguments, spouts=1, bolts=1, told=0)
+    chosen = options(arguments, spouts=1, bolts=1, told=0, containers=1)
     builder = TopologyBuilder("SimplifiedWordCount")
-    builder.set_config(config_of(chosen))
+    builder.set_config(config_of(chosen, **{api_constants.TOPOLOGY_STMGRS: chosen.containers}))
     spout_class, bolt_class = (AckedWordSpout, AckedCountBolt) if chosen.atleast else (WordSpout, CountBolt)
     if chosen.told and chosen.atleast:
         spout_class = ToldWordSpout

@@ -49,9 +49,9 @@ def told(sandbox: Sandbox, habit: str, **options: int) -> Told:
     return Told(run)
 
 
-def test_counts_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
+def test_counts_of_five_million_words_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
     """Two spouts, three splitters and four counters in three containers, anchors and fields grouping."""
-    words = 300_000
+    words = 5_000_000
     run = sandbox.start("acked_counting.py", args=("--words", str(words)))
     report = run.finished()
     counted: Counter[str] = Counter()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import statistics
 from typing import TYPE_CHECKING
 
+import msgspec
 import psutil
+import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from conftest import HeronRun, Sandbox
 
 TUPLES = 50_000  # 200 MiB of text
 MIB = 1024 * 1024
 LIMIT_BYTES = 110 * MIB  # an idle process and its buffers, with room; far from what the spout would send
+BUCKETS_PER_S = 4  # as in straggler.py
+FULL_SPEED = 0.6  # of the median before: these machines are noisy
 
 
 def test_a_bolt_that_blocks_holds_its_spout_back_and_is_not_restarted(sandbox: Sandbox) -> None:
@@ -39,3 +45,76 @@ def test_a_bolt_that_blocks_holds_its_spout_back_and_is_not_restarted(sandbox: S
     assert max(largest.values()) < LIMIT_BYTES, {pid: f"{size / MIB:.0f} MiB" for pid, size in largest.items()}
     assert len((run.out / "pids").read_text(encoding="utf-8").splitlines()) == 1, "it was started again"
     assert "died" not in run.stderr
+
+
+def largest_of(run: HeronRun, *roles: str) -> dict[str, int]:
+    """Watches the memory of every process of these roles until the run ends: the most that each had, in bytes."""
+    run.printed("back pressure by work/")
+    watched = [each for role in roles for each in run.commands(role)]
+    largest: dict[str, int] = {}
+
+    def ended() -> bool:
+        for process, command in watched:
+            try:
+                largest[command[-1]] = max(largest.get(command[-1], 0), process.memory_info().rss)
+            except psutil.Error:  # it has left
+                continue
+        return run.process.poll() is not None
+
+    run.until(ended, "the end", timeout_s=180)
+    return largest
+
+
+def only(rows: dict[int, list[list[object]]]) -> tuple[int, dict[int, int], list[float]]:
+    """What the only task of a component of straggler.py wrote: the sum, tuples by bucket, when it was slow."""
+    (row,) = rows.values()
+    total, buckets, slow_s = msgspec.convert(row, tuple[int, list[tuple[int, int]], list[float]])
+    return total, dict(buckets), slow_s
+
+
+@pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=pytest.mark.soak)])
+def test_a_bolt_a_hundred_times_too_slow_holds_back_its_own_spout_alone(sandbox: Sandbox, slow_s: int) -> None:
+    """Memory stays within its bound, the other pipeline goes on, nothing is lost, and afterwards full speed is back."""
+    run = sandbox.start("straggler.py", args=("--slow", str(slow_s)))
+    largest = largest_of(run, "stmgr", "instance")
+    assert "the task is slow" in run.stderr
+    report = run.finished()
+
+    for spout, bolt in (("lines", "work"), ("clicks", "store")):
+        total, _, _ = only(run.results(bolt))
+        emitted = report.components[spout].emitted
+        assert (report.components[bolt].executed, total) == (emitted, emitted * (emitted - 1) // 2)
+    assert len(largest) == 6
+    assert max(largest.values()) < LIMIT_BYTES, {name: f"{size / MIB:.0f} MiB" for name, size in largest.items()}
+
+    _, work, (slow_at_s, quick_at_s) = only(run.results("work"))
+    _, store, _ = only(run.results("store"))
+    slow_at, quick_at = (int(each * BUCKETS_PER_S) for each in (slow_at_s, quick_at_s))
+    before = statistics.median(work[bucket] for bucket in sorted(work)[1:] if bucket < slow_at)
+    during = [work.get(bucket, 0) for bucket in range(slow_at + 1, quick_at)]
+    assert statistics.median(during) < before / 20
+    others = [store.get(bucket, 0) for bucket in range(slow_at + 1, quick_at)]
+    assert min(others) > 0, "the other pipeline stood still"
+    assert statistics.median(others) > FULL_SPEED * statistics.median(store[each] for each in store if each < slow_at)
+    within_2_s = [work.get(bucket, 0) for bucket in range(quick_at + 1, quick_at + 2 * BUCKETS_PER_S)]
+    assert max(within_2_s) > FULL_SPEED * before, within_2_s
+
+
+def test_tuples_are_dropped_and_counted_where_the_topology_says_so(sandbox: Sandbox) -> None:
+    """``topology.droptuples.upon.backpressure``: the spout goes on, what did not fit is counted."""
+    run = sandbox.start("straggler.py", args=("--slow", "2", "--drop", "1"))
+    report = run.finished()
+    records = [json.loads(line) for line in sandbox.log_text("metrics-*.jsonl").splitlines() if line]
+    metrics = [metric for record in records for metric in record["metrics"]]
+    dropped = max(each["value"] for each in metrics if each["name"] == "dropped-tuples")
+    for spout, bolt in (("lines", "work"), ("clicks", "store")):
+        assert report.components[bolt].executed < report.components[spout].emitted
+    assert (
+        0
+        < dropped
+        <= max(
+            report.components[spout].emitted - report.components[bolt].executed
+            for spout, bolt in (("lines", "work"), ("clicks", "store"))
+        )
+    )
+    assert report.components["lines"].emitted > report.components["work"].executed * 2, "the spout was held back"

@@ -19,6 +19,7 @@ def test_heronpys_strings_become_values_of_the_keys_type() -> None:
         "topology.enable.message.timeouts": False,
         "topology.tick.tuple.freq.secs": 3,
         "topology.max.spout.pending": 10.0,
+        "topology.component.output.bps": "-1",
         "topology.reliability.mode": TopologyReliabilityMode.ATLEAST_ONCE,
     }
     checked = check_config(given, "here")
@@ -29,6 +30,7 @@ def test_heronpys_strings_become_values_of_the_keys_type() -> None:
         "topology.enable.message.timeouts": False,
         "topology.tick.tuple.freq.secs": 3.0,
         "topology.max.spout.pending": 10,
+        "topology.component.output.bps": -1,
         "topology.reliability.mode": "ATLEAST_ONCE",
     }
     assert type(checked["topology.reliability.mode"]) is str
@@ -49,6 +51,8 @@ def test_an_authors_own_keys_are_left_alone() -> None:
         ({"topology.stmgrs": 20_000}, "20000 containers is above the greatest value, 10000 containers"),
         ({"topology.stmgrs": 1.5}, r"1.5 is not a whole number"),
         ({"topology.stmgrs": True}, "True is not a whole number"),
+        ({"topology.component.output.bps": -2}, "-2 bytes/s is below the least value, 1 bytes/s; -1 switches it off"),
+        ({"topology.component.output.bps": "1.5"}, "'1.5' is not a whole number; give one in bytes/s"),
         ({"topology.message.timeout.secs": "inf"}, "'inf' is not a number; give one in s"),
         ({"topology.message.timeout.secs": "nan"}, "'nan' is not a number"),
         ({"topology.max.spout.pending": 10**30}, "does not fit in 64 bits"),
@@ -106,3 +110,16 @@ def test_each_default_passes_its_own_check(key: object) -> None:
     if default is not None and name != "topology.acking":
         checked = check_config({name: default}, "default")[name]
         assert checked == (list(default) if isinstance(default, tuple) else default)
+
+
+def test_dropped_tuples_of_a_tree_need_its_timeout() -> None:
+    """Nobody says which roots a dropped batch belonged to: without timeouts their trees would never be over."""
+    given: dict[str, object] = {
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        "topology.droptuples.upon.backpressure": True,
+        "topology.enable.message.timeouts": False,
+    }
+    with pytest.raises(ConfigError, match=r"droptuples.upon.backpressure .* needs topology.enable.message.timeouts"):
+        check_config(given, "here")
+    assert check_config(given | {"topology.enable.message.timeouts": True}, "here")
+    assert check_config(given | {"topology.reliability.mode": "ATMOST_ONCE"}, "here")

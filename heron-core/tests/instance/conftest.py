@@ -6,9 +6,11 @@ each tuple is the number of its emit.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import pytest
@@ -26,10 +28,12 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.batch_codec import decode_columns
 from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.garbage import collect_less
 from heron.instance.in_batch import UNTRACKED, tracked_batch
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.instance.root_settler import RootSettler
+from heron.instance.session import settled_of
 from heron.instance.stream_routes import routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics
@@ -400,7 +404,7 @@ class Net:
     def _tell(self) -> None:
         """What was settled is told to the spouts; it must be what the model says."""
         for task_id, segments in self.desk.take_settled().items():
-            self.spouts[task_id].settler.take(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments))
+            self.spouts[task_id].settler.take(settled_of(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)))
         assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
         assert self.desk.in_flight() == len(self.model.live)
 
@@ -425,3 +429,31 @@ def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGroupin
 def net_class() -> type[Net]:
     """`Net`, for tests that make many."""
     return Net
+
+
+@contextmanager
+def _collected() -> Iterator[list[int]]:
+    """The generations that are collected meanwhile, with the thresholds of an instance."""
+    generations: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            generations.append(info["generation"])
+
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    collect_less()
+    gc.callbacks.append(note)
+    try:
+        yield generations
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+@pytest.fixture
+def collected() -> Callable[..., AbstractContextManager[list[int]]]:
+    """`_collected`."""
+    return _collected

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from heron.api.definition import (
 )
 from heron.api.tuple import Tuple
 from heron.instance.bolt_runner import BoltRunner
+from heron.instance.data_queue import PlanReceived
 from heron.instance.gateway import Gateway
 from heron.instance.runner import ComponentStoppedError
 from heron.instance.task import Task
@@ -32,6 +35,7 @@ from heron.ipc.frame import (
     Encoding,
     FrameKind,
     Marker,
+    OptionTag,
     SegmentKind,
     frame_header,
     marker_segment,
@@ -43,6 +47,7 @@ from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.signals import Signals
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+from heron.spi.metricsink import Metric
 
 SOURCES = (1, 2)
 BOLT = 3
@@ -81,7 +86,9 @@ def end(source: int) -> bytes:
 class Bench:
     """A bolt task without sockets: what comes in is put into its queue, what goes out is read from the other."""
 
-    def __init__(self, bolt: type[Bolt], config: dict[str, object] | None = None) -> None:
+    def __init__(
+        self, bolt: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
+    ) -> None:
         both = tuple(InputDefinition("spout", name, GroupingDefinition(GroupingKind.ALL)) for name in ("default", "b"))
         streams = (StreamDefinition("default", ("batch", "number")), StreamDefinition("b", ()))
         outputs = (StreamDefinition("default", ("value",)),)
@@ -102,7 +109,7 @@ class Bench:
         )
         plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
         spec = InstanceSpec("t", "t-1", 1, BOLT, "bolt", 0, 0, "/run", "/log", "/package")
-        settings = EngineSettings()
+        settings = settings or EngineSettings()
         self.gateway = Gateway(spec, settings)
         self.task = Task(spec, settings, self.gateway, plan)
         self.runner = BoltRunner(self.task, WhenIdle(self.gateway), bolt)
@@ -114,6 +121,9 @@ class Bench:
     def run(self) -> Bolt:
         self.runner.run(ended=False)
         return self.runner.component
+
+    def record(self) -> tuple[Metric, ...]:
+        return self.task.record(self.runner.emitter).metrics
 
     def output(self) -> list[object]:
         """Emitted values, and ``"END"`` for the marker; reports as their phase."""
@@ -179,6 +189,38 @@ def test_objects_are_used_again_when_nobody_keeps_them(acks: bool) -> None:
     bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(lambda _number: False), "acks": acks})
     bolt = with_batches(Bench(bolt_class))
     assert len(bolt.objects) == 2 * 40
+
+
+class Passing(Bolt):
+    """Emits and acks all that it gets."""
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup.values[0]], anchors=[tup])
+        self.ack(tup)
+
+
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
+def test_100_000_tuples_cause_no_collection_and_leave_no_cycle(
+    collected: Callable[..., AbstractContextManager[list[int]]], mode: str
+) -> None:
+    """Whatever is made for a batch is gone with it."""
+    batch = tuples([(number, number) for number in range(1000)])
+
+    def work() -> Bench:
+        all_fits = EngineSettings(out_queue_bytes=1 << 30, queue_least_bytes=1 << 30)
+        bench = Bench(Passing, {"topology.reliability.mode": mode}, all_fits)
+        for _ in range(100):
+            bench.put(batch)
+        bench.run()
+        assert bench.task.metrics.executed_total() == 100_000
+        return bench
+
+    work()  # loads what is loaded at the first use
+    with collected() as generations:
+        bench = work()
+        assert generations == []
+        assert gc.collect() < 100
+        assert bench is not None  # alive until here: its own cycles are not counted
 
 
 class FailingKeeping(Keeping):
@@ -308,3 +350,39 @@ def test_consumed_bytes_are_all_that_came() -> None:
     data_in = bench.gateway.data_in
     assert data_in.consumed_bytes == data_in.received_bytes > 0
     assert not Path("/run/c1").exists()  # nothing was opened
+
+
+def test_the_record_tells_capacities_and_held_output() -> None:
+    """The gauges of the queues stand beside what waits in them; the limit's counter only where there is a limit."""
+    units = {each.name: each.unit for each in Bench(Passing).record()}
+    assert units["in-queue-capacity-bytes"] == units["out-queue-capacity-bytes"] == "bytes"
+    assert "output-held-s" not in units
+    limited = Bench(Passing, {"topology.component.output.bps": 100_000})
+    assert {each.name: each.unit for each in limited.record()}["output-held-s"] == "s"
+
+
+def test_the_limit_of_a_component_is_divided_among_its_tasks() -> None:
+    """Also when a plan has more of them than the one before; batches are as small as the limit wants them."""
+    bench = Bench(Passing, {"topology.component.output.bps": 100_000})
+    limit, plan = bench.gateway.data_out.limit, bench.task.index.plan
+    assert limit is not None
+    assert (limit.batch_bytes, bench.task.origin().batch_bytes) == (10_000, 10_000)
+    more = (*plan.tasks, TaskPlan(9, "bolt", 1, 1))
+    bench.runner.handle(PlanReceived(replace(plan, version=2, tasks=more)))
+    assert bench.gateway.data_out.limit is limit
+    assert limit.batch_bytes == 5000
+
+
+def test_acks_do_not_wait_for_output_that_must_wait() -> None:
+    """Data-out may be full for minutes: by a limit, or by back pressure; the trees would time out."""
+    bench = Bench(Passing, {"topology.reliability.mode": "ATLEAST_ONCE"})
+    key = option(OptionTag.BATCH_KEY, b"12345678") + option(OptionTag.ROOT_BASE, (5).to_bytes(8, "little"))
+    bench.run()
+    out = bench.gateway.data_out
+    bench.put(tuples([(number, number) for number in range(20)], options=key))
+    bench.runner.work()
+    out.put([b"x" * 100_000])
+    assert not out.has_room()
+    bench.runner.work()
+    acks = [parse_segment(segment, 0) for segments in out.acks for segment in segments]
+    assert sum(head.rows for head in acks) == 20

@@ -11,6 +11,7 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
+from heron.instance.queue_capacity import QueueCapacity
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.wakeup import Wakeup
@@ -89,7 +90,7 @@ def test_a_late_release_is_not_an_error() -> None:
 def test_two_threads_pass_everything_in_order() -> None:
     """The task thread sleeps whenever the queue is empty; no wake is missed over thousands of hand-overs."""
     wakeup = Wakeup()
-    data_in = DataIn(wakeup, 1000)
+    data_in = DataIn(wakeup, QueueCapacity(1000, 1000, 0.1))
     got: list[bytes] = []
     longest_s = 0.0
 
@@ -120,7 +121,7 @@ def test_two_threads_pass_everything_in_order() -> None:
 def test_consumption_is_told_when_the_queue_is_empty_or_a_quarter_of_the_window_is_free() -> None:
     """Not for each frame: a wake of the gateway costs a system call and the interpreter lock."""
     wakeup = Wakeup()
-    data_in = DataIn(wakeup, 1000)
+    data_in = DataIn(wakeup, QueueCapacity(1000, 1000, 0.1))
     for _ in range(4):
         data_in.put(b"x" * 100, 100)
     told = []
@@ -137,7 +138,7 @@ def test_consumption_is_told_when_the_queue_is_empty_or_a_quarter_of_the_window_
 
 def test_commands_are_seen_only_at_the_head() -> None:
     """They do not overtake data, and the runner may look without taking."""
-    data_in = DataIn(Wakeup(), 1000)
+    data_in = DataIn(Wakeup(), QueueCapacity(1000, 1000, 0.1))
     command = ReportSeen(1)
     data_in.put(b"frame", 5)
     data_in.put(command)
@@ -151,7 +152,7 @@ def test_commands_are_seen_only_at_the_head() -> None:
 def test_data_out_is_bounded_and_wakes_who_waits_for_room() -> None:
     """Two threads, a small limit: the producer never runs ahead by more than one flush, and never sleeps on."""
     wakeup = Wakeup()
-    data_out = DataOut(wakeup, Sleeper(), 100)
+    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(100, 100, 0.1))
     most = 0
     longest_s = 0.0
 
@@ -187,7 +188,7 @@ def test_data_out_is_bounded_and_wakes_who_waits_for_room() -> None:
 
 def test_control_messages_keep_their_place_and_take_no_room() -> None:
     """A report of an end must come behind the data, whatever the queue's limit."""
-    data_out = DataOut(Wakeup(), Sleeper(), 10)
+    data_out = DataOut(Wakeup(), Sleeper(), QueueCapacity(10, 10, 0.1))
     data_out.put([b"x" * 20])
     data_out.put_control(Envelope(stop=pb.Stop()))
     assert not data_out.has_room()

@@ -14,6 +14,7 @@ from heron.instance.batch_codec import decode_columns
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.out_stream import KeyedEdge, OutStream, StreamOrigin, StreamRoutes
+from heron.instance.queue_capacity import QueueCapacity
 from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, ShuffleSplitter
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
@@ -38,7 +39,7 @@ def direct(origin: StreamOrigin, name: str = "direct") -> OutStream:
 
 
 def data_out(limit_bytes: int = 1_000_000) -> DataOut:
-    return DataOut(Wakeup(), Sleeper(), limit_bytes)
+    return DataOut(Wakeup(), Sleeper(), QueueCapacity(limit_bytes, limit_bytes, 0.1))
 
 
 def sent(out: DataOut) -> list[SegmentHead]:

@@ -14,6 +14,7 @@ from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDef
 from heron.clock import monotonic_s
 from heron.instance.data_queue import Command, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.gateway import Gateway
+from heron.instance.output_limit import OutputLimit
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, control_frame, parse_control
@@ -225,3 +226,26 @@ def test_metrics_leave_without_a_session(site: Site) -> None:
 
     until(look)
     assert parse_control(frames[0]).metrics_publish.task_id == 7
+
+
+def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None:
+    """Acks, credit and whatever comes in pass meanwhile; the data follows when the time has come, by itself."""
+    data_in, data_out = site.gateway.data_in, site.gateway.data_out
+    channel = site.session(1)
+    started_s = monotonic_s()
+    data_out.throttle(OutputLimit(1000.0))  # empty at first: it must make the 500 bytes of the first frame
+    for letter in (b"a", b"b"):
+        data_out.put([letter * 500])
+    data_out.put_acks([b"acks"])
+    channel.send(frame_header(FrameKind.DATA, 1, 1) + b"x" * 50)
+    until(lambda: data_in.queued_bytes() == 50)
+    assert isinstance(data_in.get(), bytes)
+    data_in.consume(50)
+    frames = [receive(channel) for _ in range(4)]
+    kinds = [parse_frame_header(frame)[0] for frame in frames]
+    assert sorted(kinds) == [FrameKind.DATA, FrameKind.DATA, FrameKind.CREDIT, FrameKind.ACK]
+    assert kinds[-1] == FrameKind.DATA
+    assert frames[-1][FRAME_HEADER_BYTES:] == b"b" * 500
+    assert monotonic_s() - started_s >= 0.49
+    assert data_out.limit is not None
+    assert data_out.limit.held_s() > 0.2

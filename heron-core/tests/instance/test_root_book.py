@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -84,3 +86,51 @@ def test_settling_in_any_order_gives_each_id_once() -> None:
         expected = [waiting.pop(counter) for counter in counters if counter in waiting]
         assert [tup_id for ids, _ in book.settle(counters) for tup_id in ids] == expected
         assert book.in_flight == len(waiting)
+
+
+def test_news_of_roots_that_nobody_knows_cost_nothing() -> None:
+    """A range is as long as its sender says, four thousand millions at most; the known ones within it count."""
+    book, (first, second) = book_of(["a", "b"], ["c"])
+    book.settle([first + 1])
+    assert book.settle(range(first - 2**31, first + 2**31)) == [(["a"], 100), (["c"], 101)]
+    assert book.settle(range(second + 1, second + 2**32 - 1)) == []
+    assert book.settle(range(2**32 - 1)) == []
+    assert book.in_flight == 0
+
+
+def test_a_page_is_looked_at_a_few_times_however_many_there_are() -> None:
+    """A trickle makes a page of each tuple, and 60,000 may be in flight: a look at all at each ack took seconds."""
+    looks = 0
+
+    class Counted(list[object]):
+        def __iter__(self) -> Iterator[object]:
+            nonlocal looks
+            for each in list.__iter__(self):
+                looks += 1
+                yield each
+
+    book = RootBook(lambda: 0.0)
+    counters = [book.open([number]) for number in range(5000)]
+    for counter in counters:
+        if not isinstance(book._pages, Counted):  # they were gathered anew
+            book._pages = Counted(book._pages)  # type: ignore[assignment]  # a list that counts
+        book.settle([counter])
+    assert book.in_flight == 0
+    assert looks <= 4 * len(counters)
+
+
+def test_ids_are_let_go_of_when_their_flush_is_settled() -> None:
+    """An id may be large; its page waits for others to be forgotten with."""
+
+    class Large:
+        pass
+
+    book = RootBook(lambda: 0.0)
+    large = Large()
+    gone = weakref.ref(large)
+    first = book.open([large])
+    for number in range(10):
+        book.open([number])
+    del large
+    book.settle([first])
+    assert gone() is None

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
-from heron.instance.data_queue import DataIn, DataOut, Sleeper
+from heron.instance.data_queue import DataIn, DataOut, RootsSettled, Sleeper
+from heron.instance.queue_capacity import QueueCapacity
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
+    SegmentKind,
     credit_body,
     frame_header,
     parse_credit,
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.tracking import DERIVED, LISTED, Outcome, ack_range, tracking_segment
+from heron.ipc.tracking_arrays import settled
 from heron.ipc.wakeup import Wakeup
 
 
@@ -50,7 +58,7 @@ def wire(tmp_path: Path) -> Iterator[Wire]:
 
 
 def queue_in() -> DataIn:
-    return DataIn(Wakeup(), 1000)
+    return DataIn(Wakeup(), QueueCapacity(1000, 1000, 0.1))
 
 
 def data(session: int, sequence: int, size: int = 100) -> bytes:
@@ -113,7 +121,7 @@ def test_a_new_session_is_not_credited_for_the_one_before(wire: Wire) -> None:
 
 def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> None:
     """A report of an end is the last thing said, behind all data."""
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     session = Session(4, 100, data_in)
     for _ in range(3):
@@ -135,7 +143,7 @@ def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> No
 
 def test_what_was_not_sent_goes_in_the_next_session(wire: Wire) -> None:
     """With a new window and new numbers."""
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     first = Session(4, 100, data_in)
     for _ in range(2):
@@ -188,3 +196,48 @@ def test_what_breaks_the_rules_is_refused_and_queues_nothing(frame: bytes) -> No
     with pytest.raises(RemoteProtocolError):
         session.handle(frame, data_in)
     assert data_in.get() is None
+
+
+def acks(session: int, *segments: bytes) -> bytes:
+    return frame_header(FrameKind.ACK, session, 1) + b"".join(segments)
+
+
+def test_what_became_of_roots_stands_outside_the_credit() -> None:
+    """In the order of completion; a frame may tell of several outcomes."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    segments = [settled(7, Outcome.COMPLETE, np.arange(3, 6)), settled(7, Outcome.FAILED, np.array([9, 2]))]
+    session.handle(acks(4, *segments), data_in)
+    assert data_in.get() == RootsSettled(((Outcome.COMPLETE, range(3, 6)), (Outcome.FAILED, [9, 2])))
+    assert data_in.received_bytes == 0
+
+
+GARBLED = {
+    "an outcome that nobody knows": tracking_segment(7, SegmentKind.SETTLED, DERIVED, 1, b"\0" * 8, stream=9),
+    "fewer counters than it says": tracking_segment(7, SegmentKind.SETTLED, LISTED, 2, b"\0" * 8),
+    "an ack": ack_range(1, 2, 3, 4),
+    "the half of one": settled(7, Outcome.COMPLETE, np.arange(3))[:20],
+    "noise": bytes(range(64)),
+}
+
+
+@pytest.mark.parametrize("segment", GARBLED.values(), ids=GARBLED)
+def test_garbled_news_of_roots_end_the_session_and_not_the_task(segment: bytes) -> None:
+    """They are read before they reach the task thread, whose end would be that of the process."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in)
+    with pytest.raises(RemoteProtocolError):
+        session.handle(acks(4, segment), data_in)
+    assert data_in.get() is None
+
+
+@given(st.data())
+def test_news_of_roots_are_right_or_refused_whatever_bytes_are_changed(chance: st.DataObject) -> None:
+    """No other exception: the gateway thread takes its process with it."""
+    frame = bytearray(
+        acks(4, settled(7, Outcome.LOST, np.array([5, 1, 2])), settled(7, Outcome.COMPLETE, np.arange(9)))
+    )
+    for _ in range(chance.draw(st.integers(1, 4))):
+        frame[chance.draw(st.integers(0, len(frame) - 1))] = chance.draw(st.integers(0, 255))
+    with suppress(RemoteProtocolError):
+        Session(4, 100, queue_in()).handle(bytes(frame), queue_in())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -239,6 +240,27 @@ def test_a_spout_that_begins_in_a_paused_topology_is_told_so() -> None:
     component = bench.runner.component
     assert isinstance(component, Slow)
     assert component.calls[:3] == ["deactivate", "activate", "next_tuple"]
+
+
+def test_a_spout_that_is_held_back_is_not_asked_until_it_may_go_on() -> None:
+    """What it would emit could only fill its own queue; commands and metrics go on meanwhile (design D6)."""
+    looks = itertools.count()
+
+    def until(bench: Bench) -> bool:
+        held = bench.gateway.held_back
+        if next(looks) == 3:
+            assert not bench.rows(), "it was asked"
+            held.change(7, on=False)
+            bench.gateway.data_in.sleeper.wake()
+        return not held.culprits and bool(bench.rows())
+
+    bench = Bench(Endless, until)
+    bench.gateway.held_back.begin([7])
+    for _ in range(3):
+        bench.gateway.data_in.put(PlanReceived(plan_of()))  # each ends a wait at once
+    bench.runner.run(ended=False)
+    assert bench.gateway.held_back.total_s() > 0
+    assert "held-back-s" in {metric.name for metric in bench.task.record(bench.runner.emitter).metrics}
 
 
 def test_an_older_plan_is_ignored() -> None:

@@ -15,6 +15,7 @@ from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import KeyedEdge, StreamOrigin, StreamRoutes
+from heron.instance.queue_capacity import QueueCapacity
 from heron.instance.root_book import RootBook
 from heron.instance.splitters import KeyMemo, KeySplitter
 from heron.instance.tracked_stream import AnchoredStream, RootStream
@@ -35,7 +36,7 @@ def origin_of() -> StreamOrigin:
 
 
 def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     emitter, tracker = BoltEmitter(origin_of(), out), BoltTracker(out)
     batch = tracker.in_work[0] = InBatch(3, 9, 5)
     batch.root_base = 100
@@ -46,7 +47,7 @@ def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
 
 
 def rooted(routes: StreamRoutes) -> tuple[SpoutEmitter, RootStream, DataOut]:
-    out = DataOut(Wakeup(), Sleeper(), 1_000_000)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     emitter = SpoutEmitter(origin_of(), out)
     book = RootBook(lambda: 0.0)
     stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, book)

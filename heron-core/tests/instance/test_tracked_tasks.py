@@ -22,10 +22,11 @@ from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.bolt_tracker import BoltTracker
-from heron.instance.data_queue import RootsSettled, SessionOpened
+from heron.instance.data_queue import SessionOpened
 from heron.instance.gateway import Gateway
 from heron.instance.in_batch import tracked_batch
 from heron.instance.runner import Runner
+from heron.instance.session import settled_of
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc.envelope import Envelope
@@ -122,7 +123,7 @@ class Rest:
         self.downstream.flush()
         for segments in self.desk.take_settled().values():
             frame = frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)
-            self.gateway.data_in.put(RootsSettled(frame))
+            self.gateway.data_in.put(settled_of(frame))
         return self.until(self)
 
     def run(self, runner: type[SpoutRunner] | type[BoltRunner], component: type) -> Runner:

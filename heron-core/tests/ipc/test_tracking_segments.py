@@ -14,6 +14,7 @@ from heron.ipc.tracking import (
     COUNTER_BITS,
     DERIVED,
     LISTED,
+    MAX_DERIVED_ROWS,
     Outcome,
     ack_range,
     new_roots_derived,
@@ -93,6 +94,7 @@ def test_settled_roots_keep_their_order(outcome: Outcome, counters: list[int]) -
 def garbled() -> dict[str, bytes]:
     """Segments whose payload does not fit what they announce."""
     roots, ack, fail, done = SegmentKind.ROOTS, SegmentKind.ACK, SegmentKind.FAIL, SegmentKind.SETTLED
+    many = MAX_DERIVED_ROWS + 1
     too_far = struct.pack("<QQIQ", 1 << COUNTER_BITS, KEY, 3, 2)
     return {
         "roots: short list": tracking_segment(TASK, roots, LISTED, 3, b"\0" * 24),
@@ -101,6 +103,13 @@ def garbled() -> dict[str, bytes]:
         "roots: short range": tracking_segment(TASK, roots, DERIVED, 3, b"\0" * 27),
         "roots: rows differ": tracking_segment(TASK, roots, DERIVED, 3, struct.pack("<QQIQI", 1, KEY, 1, 4, 3)),
         "roots: tasks missing": tracking_segment(TASK, roots, DERIVED, 3, struct.pack("<QQIQI", 1, KEY, 2, 3, 3)),
+        "roots: too many derived": tracking_segment(
+            TASK, roots, DERIVED, many, struct.pack("<QQIQI", 1, KEY, 1, many, 3)
+        ),
+        "ack: too many derived": tracking_segment(TASK, ack, DERIVED, many, struct.pack("<QQIQ", 1, KEY, 3, many)),
+        "settled: counter too large": tracking_segment(
+            TASK, done, DERIVED, 2, ((1 << COUNTER_BITS) - 1).to_bytes(8, "little")
+        ),
         "ack: short list": tracking_segment(TASK, ack, LISTED, 2, b"\0" * 31),
         "ack: long range": tracking_segment(TASK, ack, DERIVED, 2, struct.pack("<QQIQI", 1, KEY, 3, 2, 0)),
         "ack: rows differ": tracking_segment(TASK, ack, DERIVED, 2, struct.pack("<QQIQ", 1, KEY, 3, 3)),

@@ -52,14 +52,17 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
 from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
+from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 from heron.testing.pytest_plugin import wait_until
 
 WINDOW_BYTES = 10_000
 HIGH_BYTES = 20_000
+HARD_BYTES = 40_000
 TASKS = {1: (1, 2), 2: (3, 4)}  # spout task 1 and bolt task 2 in container 1, bolt tasks 3 and 4 in container 2
 
 
@@ -105,6 +108,7 @@ class Stmgr:
             link_window_bytes=WINDOW_BYTES,
             high_watermark_bytes=HIGH_BYTES,
             low_watermark_bytes=5000,
+            hard_limit_bytes=HARD_BYTES,
             heartbeat_s=60.0,
             metrics_export_s=0.05,
         )
@@ -121,8 +125,9 @@ class Stmgr:
         )
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
         acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
-        router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
-        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters(), acks)
+        router = Router(acks, Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES))
+        pressure = BackPressure(Reporter(container, incarnation))
+        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters(), acks, pressure)
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))
@@ -183,6 +188,8 @@ class Instance:
         self.session = 0
         self.sequence = 0
         self.got_bytes = 0
+        self.credit_bytes = 0
+        self.held_by: set[int] = set()
 
     def say_hello(self) -> None:
         self.registration.send(control_frame(Envelope(instance_hello=self.hello)))
@@ -191,6 +198,7 @@ class Instance:
         self.say_hello()
         welcome = parse_control(receive(self.channel)).instance_welcome
         self.session = welcome.session
+        self.held_by = set(welcome.culprits)
         return welcome
 
     def expect_plan(self) -> int:
@@ -232,12 +240,36 @@ class Instance:
 
     def released(self, size_bytes: int) -> None:
         """Waits until the stream manager has released so many bytes in all."""
-        while True:
+        while self.credit_bytes < size_bytes:
+            self.look()
+        assert self.credit_bytes == size_bytes
+
+    def look(self) -> None:
+        """Takes the next frame: credit, a plan, or news of back pressure."""
+        frame = receive(self.channel)
+        if parse_frame_header(frame)[0] == FrameKind.CREDIT:
+            self.credit_bytes = parse_credit(frame)[1]
+        elif body_of(envelope := parse_control(frame)) == "pressure":
+            change = self.held_by.add if envelope.pressure.on else self.held_by.remove
+            change(envelope.pressure.task_id)
+
+    def look_all(self) -> None:
+        """Takes what comes, until nothing more does."""
+        while self.channel.wait(0.05):
+            self.look()
+
+    def drain(self) -> None:
+        """Takes data and gives its room back, until nothing more comes; plans are skipped."""
+        while self.channel.wait(0.05):
             frame = receive(self.channel)
-            assert parse_frame_header(frame)[0] == FrameKind.CREDIT
-            if parse_credit(frame)[1] >= size_bytes:
-                assert parse_credit(frame)[1] == size_bytes
-                return
+            if parse_frame_header(frame)[0] == FrameKind.DATA:
+                self.got_bytes += len(frame) - FRAME_HEADER_BYTES
+                self.release()
+
+    def wait_until_held_by(self, *culprits: int) -> None:
+        """Waits until exactly these tasks hold the spout back."""
+        while self.held_by != set(culprits):
+            self.look()
 
 
 def receive(channel: Channel) -> bytes:

@@ -14,7 +14,6 @@ from heron.ipc.frame import (
     SegmentKind,
     credit_body,
     frame_header,
-    parse_credit,
     parse_segment,
 )
 from heron.testing.pytest_plugin import wait_until
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.leaks_nothing
 
 WINDOW_BYTES = 10_000  # as in conftest
-HIGH_BYTES = 20_000
 LOW_BYTES = 5_000
 
 
@@ -132,8 +130,8 @@ def test_a_gap_in_the_sequence_is_counted(site: Site, one: Stmgr) -> None:
     assert one.host.counters.lost_frames == 3
 
 
-def test_credit_is_kept_back_above_the_watermark_and_comes_back_below(site: Site, one: Stmgr) -> None:
-    """Back pressure: nothing is dropped, the sender's window simply does not open, and people hear who it is."""
+def test_a_spout_is_held_back_above_the_high_watermark_until_below_the_low(site: Site, one: Stmgr) -> None:
+    """Back pressure: nothing is dropped, the spout hears whom it waits for and gets no credit, and people hear it."""
     spout, bolt = site.registered(1), site.registered(2)
     sizes = [spout.send(site.tuples([2], bytes([number]) * 3000)) for number in range(16)]
     wait_until(lambda: one.host.counters.frames_from_instances == 16)
@@ -143,15 +141,46 @@ def test_credit_is_kept_back_above_the_watermark_and_comes_back_below(site: Site
     got = bolt.payloads(3, credit=False)
     assert len(got) == 3  # a window's worth: no more comes without credit
     assert site.silent(bolt.channel)
-    released = 0
-    while spout.channel.wait(0.05):
-        released = parse_credit(site.receive(spout.channel))[1]
-    assert released < sum(sizes) - HIGH_BYTES + 2 * max(sizes)
+    spout.look_all()
+    assert spout.held_by == {2}
+    assert spout.credit_bytes < sum(sizes)
     bolt.release()
     got += bolt.payloads(13)
     assert got == [bytes([number]) * 3000 for number in range(16)]
     spout.released(sum(sizes))
+    spout.wait_until_held_by()
     assert not one.expect("pressure").pressure.on
+
+
+def test_a_spout_that_registers_during_back_pressure_is_told_in_the_answer(site: Site, one: Stmgr) -> None:
+    """A restarted spout would fill the buffer further before it heard."""
+    spout, bolt = site.registered(1), site.registered(2)
+    for _ in range(12):
+        spout.send(site.tuples([2], b"x" * 3000))
+    spout.wait_until_held_by(2)
+    again = site.instance(1, incarnation=1)
+    assert list(again.register().culprits) == [2]
+    again.expect_plan()
+    size = again.send(site.tuples([2], b"y"))
+    again.look_all()
+    assert (again.held_by, again.credit_bytes) == ({2}, 0)
+    assert len(bolt.payloads(13)) == 13
+    again.wait_until_held_by()
+    again.released(size)
+
+
+def test_a_culprit_that_dies_holds_its_spout_until_its_successor_has_caught_up(site: Site, one: Stmgr) -> None:
+    """What waits for it is still there; a new incarnation takes it, and back pressure does not stick."""
+    spout, bolt = site.registered(1), site.registered(2)
+    for _ in range(12):
+        spout.send(site.tuples([2], b"x" * 3000))
+    spout.wait_until_held_by(2)
+    bolt.channel.close()
+    wait_until(lambda: one.host.router.outlets[2].window is None)
+    assert spout.held_by == {2}
+    again = site.registered(2, incarnation=1)
+    assert len(again.payloads(9)) == 9  # three were under way to the dead one
+    spout.wait_until_held_by()
 
 
 def test_end_markers_come_again_in_a_new_session_behind_what_waits(site: Site, one: Stmgr) -> None:

@@ -9,6 +9,7 @@ import pytest
 from heron.ipc.frame import FrameKind, parse_frame_header, parse_segment, segment_routes
 from heron.ipc.tracking import Outcome, new_roots_derived, parse_settled
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.relay import Relay
 
 if TYPE_CHECKING:
     from conftest import Instance, Site
@@ -63,17 +64,24 @@ def test_data_on_its_way_to_a_peer_that_is_replaced_is_a_loss(site: Site) -> Non
     """Also for the ledgers of others, who may have heard of the new one long before."""
     here = site.start(1)
     first = site.start(2)
+    host, _, port = first.endpoint.removeprefix("tcp://").partition(":")
+    relay = Relay((host, int(port)))
+    site.by_way_of[2] = "tcp://{}:{}".format(*relay.address)
     site.plan()
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"a"))
     assert bolt.payloads(1) == [b"a"]
     wait_until(lambda: (window := here.host.router.outlets[3].window) is not None and window.released_bytes > 0)
-    first.close()
+    relay.swallows = True
+    sent_bytes = here.host.counters.bytes_to_peers
     spout.send(site.tuples([3], b"b"))
-    wait_until(lambda: not here.host.router.outlets[3].queue)
+    wait_until(lambda: here.host.counters.bytes_to_peers > sent_bytes)
+    first.close()
+    del site.by_way_of[2]
     site.start(2, incarnation=1)
     site.plan(version=2)
     wait_until(lambda: here.host.counters.broken_links == 1)
+    relay.close()
 
 
 def test_what_comes_before_the_first_plan_waits_for_it(site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heron.stmgr.outlet import HeldRelease, Outlet
+from heron.stmgr.outlet import HeldRelease, Outlet, Watermarks
 
 
 @dataclass(eq=False)
@@ -17,8 +17,8 @@ class Room:
         self.released += size_bytes
 
 
-def outlet_of(high_bytes: int = 100, low_bytes: int = 40) -> Outlet:
-    return Outlet(7, high_bytes=high_bytes, low_bytes=low_bytes)
+def outlet_of(high_bytes: int = 100, low_bytes: int = 40, hard_bytes: int = 150) -> Outlet:
+    return Outlet(7, Watermarks(low_bytes, high_bytes, hard_bytes))
 
 
 def test_nothing_goes_without_a_session() -> None:
@@ -63,15 +63,36 @@ def test_congestion_has_two_watermarks() -> None:
     assert not any(congested for _, congested in states[6:])
 
 
+def test_the_hard_limit_has_a_way_down_of_its_own() -> None:
+    """Bolts are held back at the hard limit, and go on at the high watermark, long before the spouts do."""
+    outlet = outlet_of(high_bytes=100, low_bytes=40, hard_bytes=150)
+    outlet.open(10_000)
+    states = []
+    for _ in range(16):
+        outlet.put(b"x" * 10)
+        states.append((outlet.queued_bytes, outlet.congested, outlet.full))
+    assert states[10:11] + states[14:] == [(110, True, False), (150, True, False), (160, True, True)]
+    states = []
+    while outlet.queue:
+        outlet.pop(10)
+        states.append((outlet.queued_bytes, outlet.congested, outlet.full))
+    assert states[4:6] + states[10:12] == [
+        (110, True, True),
+        (100, True, False),
+        (50, True, False),
+        (40, False, False),
+    ]
+
+
 def test_held_releases_come_back_once_when_it_is_over() -> None:
     """They are given back all together and exactly once."""
     outlet, room = outlet_of(), Room()
     outlet.open(10_000)
-    outlet.put(b"x" * 101)
+    outlet.put(b"x" * 151)
     outlet.hold(HeldRelease(room, 5))
     outlet.hold(HeldRelease(room, 6))
     assert outlet.unheld() == []
-    outlet.pop(101)
+    outlet.pop(151)
     assert [release.size_bytes for release in outlet.unheld()] == [5, 6]
     assert outlet.unheld() == []
 

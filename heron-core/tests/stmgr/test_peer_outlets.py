@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
-from heron.stmgr.outlet import Outlet
+from heron.stmgr.outlet import Outlet, Watermarks
 from heron.stmgr.peer_outlets import next_segments
 
 _PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -29,7 +29,7 @@ def tuples(destinations: Sequence[int], payload: bytes) -> bytes:
 
 
 def outlets_of(*task_ids: int, window_bytes: int = 1_000_000) -> dict[int, Outlet]:
-    made = {task_id: Outlet(task_id, high_bytes=1_000_000, low_bytes=1000) for task_id in task_ids}
+    made = {task_id: Outlet(task_id, Watermarks(1000, 1_000_000, 1_000_000)) for task_id in task_ids}
     for outlet in made.values():
         outlet.open(window_bytes)
     return made

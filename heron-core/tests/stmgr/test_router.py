@@ -21,6 +21,7 @@ from heron.ipc.frame import (
     segment,
 )
 from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 
 
@@ -68,8 +69,8 @@ def frame_of(*segments: bytes) -> bytes:
     return b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
 
 
-def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100) -> Router:
-    router = Router(AckRoutes(frozenset(), monotonic_s), high_bytes=high_bytes, low_bytes=low_bytes)
+def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100, hard_bytes: int = 200) -> Router:
+    router = Router(AckRoutes(frozenset(), monotonic_s), Watermarks(low_bytes, high_bytes, hard_bytes))
     router.set_tasks(task_ids)
     return router
 
@@ -106,7 +107,35 @@ def test_room_is_given_back_at_once_below_the_watermark() -> None:
     assert room.released == len(frame) - FRAME_HEADER_BYTES
 
 
-def test_room_is_kept_back_while_any_of_the_tasks_is_congested() -> None:
+def test_bolts_go_on_between_the_watermark_and_the_hard_limit() -> None:
+    """A task over the high watermark is a culprit; what feeds it goes on until the hard limit (design D6)."""
+    router, room, peer = router_of(1, high_bytes=200, low_bytes=100, hard_bytes=1000), Room(), Peer()
+    frame = frame_of(tuples([1], b"x" * 300))
+    router.route(frame, room)
+    router.route_from_peer(frame, peer)
+    assert router.culprits() == {1}
+    assert room.released == peer.rooms[1].released == len(frame) - FRAME_HEADER_BYTES
+    router.route(frame_of(tuples([1], b"x" * 300)), room)
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    take_all(router, 1)
+    assert room.released == 2 * (len(frame) - FRAME_HEADER_BYTES)
+
+
+def test_tuples_are_dropped_and_counted_where_the_topology_wants_that() -> None:
+    """``topology.droptuples.upon.backpressure``: what does not fit is counted, markers stay, the room is free."""
+    router, room = router_of(1, 2, hard_bytes=1000), Room()
+    router.drops = True
+    first, second = tuples([1], b"x" * 300), tuples([1, 2], b"y")
+    router.route(frame_of(first), room)
+    router.route(frame_of(second, end([1])), room)
+    assert router.dropped_tuples == {1: 1}
+    assert room.released == len(first) + len(second) + len(end([1]))
+    assert take_all(router, 1) == [first, end([1])]
+    assert take_all(router, 2) == [second]
+    assert router.unroutable_segments == 0
+
+
+def test_room_is_kept_back_while_any_of_the_tasks_is_full() -> None:
     """A frame for two full tasks waits for both, in whichever order they drain."""
     for order in ((1, 2), (2, 1)):
         router, room = router_of(1, 2, 3), Room()

@@ -7,6 +7,7 @@ from heron.ipc import control_pb2 as pb
 from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.task_reports import TaskReports
 from heron.stmgr.telemetry import metrics_of, pressure_event
@@ -30,7 +31,7 @@ def test_an_end_stays_whatever_comes_later() -> None:
 def test_every_counter_is_a_metric_with_a_unit() -> None:
     """What is dropped, refused or lost must be visible under its own name."""
     router, counters, culprits = (
-        Router(AckRoutes(frozenset(), monotonic_s), high_bytes=10, low_bytes=5),
+        Router(AckRoutes(frozenset(), monotonic_s), Watermarks(5, 10, 20)),
         Counters(refused_frames=3),
         Culprits(),
     )

@@ -108,6 +108,10 @@ def test_a_topology_that_cannot_run_is_refused(
         (("--set", "statemgr.rot=/tmp"), "statemgr.rot"),
         (("--set", "statemgr.driver=localsf"), "pip install heron-statemgr-localsf"),
         (("--set", "heron.tuple.max.byte=5"), "nearest: 'heron.tuple.max.bytes'"),
+        (
+            ("--set", "topology.component.output.bps=0"),
+            "topology.component.output.bps: 0 bytes/s is below the least value, 1 bytes/s; -1 switches it off",
+        ),
         (("--set", "heron.tuple.max.bytes=5"), "5 bytes is below the least value, 1024 bytes"),
         (("--set", "topology.stmgr=5"), "nearest: 'topology.stmgrs'"),
         (("--set", "engin.x=5"), "nearest: 'engine'"),

@@ -28,7 +28,7 @@ STATUS = TopologyStatus(
         TaskStatus(2, "count", 1, "running", 1),
         TaskStatus(3, "count", 1, "restarting", 2, last_error="count/3 died: killed by SIGKILL"),
     ),
-    backpressure=(Culprit(3, "count", 1, since_s=90.0),),
+    backpressure=(Culprit(3, "count", 1, 90.0, "the task is slow"),),
     errors=("count/3 died: killed by SIGKILL",),
     processes=(
         ProcessStatus(1, "executor", "running", 10, 1, host="here"),
@@ -56,7 +56,7 @@ def test_a_running_topology_is_shown_with_what_is_wrong_with_it() -> None:
     assert ["1", "stmgr", "running", "11", "1", "here"] in rows
     assert ["1", "count-2", "running", "12", "here"] in rows
     assert ["1", "count-3", "restarting", "1", "here"] in rows
-    assert "back pressure by count/3 in container 1 for 10.0 s" in text
+    assert "back pressure by count/3 for 10.0 s: the task is slow (container 1)" in text
     assert "container 2 does not run, after 3 starts: exit code 143" in text
     assert text.count("count/3 died: killed by SIGKILL") == 1
     assert "error: stmgr of container 1: exit code 1" in text

@@ -21,7 +21,7 @@ STATUS = TopologyStatus(
         ComponentStatus("lines", "spout", 1, emitted=12345, rate_per_s=1000.4),
         ComponentStatus("count", "bolt", 2, emitted=5, executed=12000, queue_bytes=3 << 20, latency_s=2.5e-6),
     ),
-    backpressure=(Culprit(3, "count", 1, since_s=90.0),),
+    backpressure=(Culprit(3, "count", 1, since_s=90.0, cause="the task is slow"),),
 )
 
 
@@ -44,14 +44,14 @@ def test_the_table_has_counts_and_the_culprit_of_back_pressure() -> None:
     text = screen.getvalue()
     for expected in ("12,345", "12,000", "1,000", "3.0 MiB", "2.5 µs"):
         assert expected in text
-    assert "back pressure by count/3 in container 1 for 10.0 s" in text
+    assert "back pressure by count/3 for 10.0 s: the task is slow (container 1)" in text
 
 
 def test_a_plain_line_says_the_same() -> None:
     """For logs and pipes."""
-    assert status_line(STATUS) == (
+    assert status_line(STATUS, wall_s=101.5) == (
         "words running: lines 12,345 emitted (1,000/s); count 12,000 executed, 5 emitted (0/s, 3.0 MiB queued); "
-        "back pressure by count/3"
+        "back pressure by count/3 for 11.5 s: the task is slow"
     )
 
 
@@ -61,7 +61,7 @@ def test_failed_tuples_are_seen() -> None:
     screen = io.StringIO()
     Console(file=screen, width=120).print(status_table(failing, wall_s=100.0))
     assert "6,667" in screen.getvalue()
-    assert "count 12,000 executed, 0 emitted, 6,667 failed (0/s)" in status_line(failing)
+    assert "count 12,000 executed, 0 emitted, 6,667 failed (0/s)" in status_line(failing, wall_s=100.0)
 
 
 def test_the_authors_lines_and_ours_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,6 +99,19 @@ def test_strangers_and_replaced_stream_managers_are_refused(make_leader: MakeLea
         leader.stmgr_registered(location(1, 1))
 
 
+def test_a_topology_that_was_submitted_deactivated_has_a_paused_first_plan(make_leader: MakeLeader) -> None:
+    """Until somebody activates it; what became of that since stands in the plan, which counts more."""
+    leader = make_leader(deactivated=True)
+    assert leader.status().state == "paused"
+    with pytest.raises(HeronError, match="is starting paused, it cannot become running"):
+        leader.state_asked("running")
+    assert plan_of(leader).state is TopologyState.PAUSED
+    running = only(PublishPlan, leader.state_asked("running")).plan
+    assert running.state is TopologyState.RUNNING
+    assert make_leader(deactivated=True, plan=running).status().state == "running"
+    assert only(EndTopology, make_leader(deactivated=True).state_asked("killed")).report.state == "killed"
+
+
 def test_a_successor_keeps_version_and_state_under_its_own_epoch(make_leader: MakeLeader) -> None:
     """A paused topology stays paused, and nobody reconnects because the topology manager died (D7, D9)."""
     former = make_leader()
@@ -246,11 +259,13 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
 ) -> None:
     """Two stream managers may hold data for the same task."""
     leader = make_leader()
-    started = only(NotifyHook, leader.pressure_reported(3, 1, on=True))
+    started = only(NotifyHook, leader.pressure_reported(3, 1, on=True, cause="the task is slow"))
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
     assert leader.pressure_reported(3, 2, on=True) == []
     assert leader.status().backpressure[0].component == "count"
     assert leader.status().backpressure[0].since_s == fake_clock.wall_s()
+    leader.pressure_reported(3, 2, on=True, cause="the task is not running")
+    assert leader.status().backpressure[0].cause == "the task is not running"
     fake_clock.advance(2.0)
     assert leader.pressure_reported(3, 1, on=False) == []
     lifted = only(NotifyHook, leader.pressure_reported(3, 2, on=False))

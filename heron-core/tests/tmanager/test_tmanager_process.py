@@ -299,6 +299,8 @@ def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TMa
             metrics=[metric],
         )
         executor.send(Envelope(metrics_publish=record))
+    executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
+    executor.expect("status_reply")  # all of it has arrived
     with run.client(location, Speaker.READER) as client:
         processes = client.status(5.0).processes
         assert [(each.process, each.state, each.pid, each.host) for each in processes] == [

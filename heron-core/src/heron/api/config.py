@@ -11,7 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from heron.api.api_constants import TOPOLOGY_ACKING, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.api_constants import (
+    TOPOLOGY_ACKING,
+    TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE,
+    TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS,
+    TOPOLOGY_RELIABILITY_MODE,
+    TopologyReliabilityMode,
+)
 from heron.api.author_name import is_a
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
 from heron.errors import ConfigError, known, nearest
@@ -70,7 +76,10 @@ def check_config(config: Mapping[str, object], place: str, *, component: bool = 
             msg = f"{place}: {key} is a setting of the whole topology; give it in the topology's configuration"
             raise ConfigError(msg)
         checked[key] = _typed(known_key, value, f"{place}: {key}")
-    return _without_acking(checked)
+    checked = _without_acking(checked)
+    if not component:
+        _check_together(checked, place)
+    return checked
 
 
 def merged_config(topology: Mapping[str, object], component: Mapping[str, object]) -> dict[str, object]:
@@ -174,8 +183,11 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
     if number is None or not math.isfinite(number) or (isinstance(value, float) and number != value):
         msg = f"{place}: {value!r:.60} is not {key.type.value}; give one in {key.unit}"
         raise ConfigError(msg)
+    if key.off is not None and number == key.off:
+        return json_value(number, place)
     if key.low is not None and number < key.low:
-        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}"
+        or_off = "" if key.off is None else f"; {key.off} switches it off"
+        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}{or_off}"
         raise ConfigError(msg)
     if key.high is not None and number > key.high:
         msg = f"{place}: {number} {key.unit} is above the greatest value, {key.high:g} {key.unit}"
@@ -191,6 +203,17 @@ def _choice(key: ConfigKey, value: object, place: str) -> str:
         msg = f"{place}: {NOT_YET}"
         raise ConfigError(msg)
     return str(value)
+
+
+def _check_together(checked: Mapping[str, object], place: str) -> None:
+    at_least_once = setting(checked, TOPOLOGY_RELIABILITY_MODE) == TopologyReliabilityMode.ATLEAST_ONCE
+    drops = setting(checked, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE)
+    if at_least_once and drops and not setting(checked, TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS):
+        msg = (
+            f"{place}: {TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE} with {TOPOLOGY_RELIABILITY_MODE} ATLEAST_ONCE needs "
+            f"{TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS}: a tree that lost a tuple fails by its timeout; switch one of them"
+        )
+        raise ConfigError(msg)
 
 
 def _without_acking(checked: dict[str, object]) -> dict[str, object]:

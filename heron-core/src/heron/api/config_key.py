@@ -5,7 +5,7 @@ documentation.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heron.api import api_constants as keys
 
@@ -27,7 +27,9 @@ class ValueType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One key. `default` None means unset; `component` says whether a component may set it for itself."""
+    """One key. `default` None means unset; `component` says whether a component may set it for itself; `off` is the
+    one value outside the range, which stands for none.
+    """
 
     name: str
     type: ValueType
@@ -38,6 +40,7 @@ class ConfigKey:
     high: float | None = None
     choices: tuple[str, ...] = ()
     component: bool = False
+    off: int | None = None
 
 
 def _bool(name: str, meaning: str, default: bool = False, component: bool = False) -> ConfigKey:
@@ -57,9 +60,7 @@ def _text(name: str, meaning: str) -> ConfigKey:
 
 
 def _per_component(key: ConfigKey) -> ConfigKey:
-    return ConfigKey(
-        key.name, key.type, key.meaning, key.default, key.unit, key.low, key.high, key.choices, component=True
-    )
+    return replace(key, component=True)
 
 
 _RUN = (
@@ -105,7 +106,16 @@ _RUN = (
         choices=("restart", "stop"),
     ),
     _bool(keys.TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE, "drops and counts tuples instead of back pressure"),
-    _per_component(_int(keys.TOPOLOGY_COMPONENT_OUTPUT_BPS, "emitted at most; -1: no limit", -1, "bytes/s", -1)),
+    ConfigKey(
+        keys.TOPOLOGY_COMPONENT_OUTPUT_BPS,
+        ValueType.INT,
+        "sent at most, divided among the component's tasks; -1: no limit",
+        -1,
+        "bytes/s",
+        1,
+        component=True,
+        off=-1,
+    ),
     _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "between pause and update", 0.0, "s"),
     _float(keys.TOPOLOGY_UPDATE_REACTIVATE_WAIT_SECS, "wait for the topology after an update", 600.0, "s"),
     ConfigKey(keys.TOPOLOGY_ENVIRONMENT, ValueType.JSON, "environment of the instances, {name: string}"),

@@ -77,12 +77,13 @@ class BoltRunner(Runner):
         """`Runner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
         if not data_out.has_room():
+            self._flush_before_waiting()
             data_out.wait_for_room(_WAIT_S)
             return
         item = data_in.get()
         if isinstance(item, bytes):
-            self._process_frame(item)
-            data_in.consume(len(item) - FRAME_HEADER_BYTES)
+            largest_bytes = self._process_frame(item)
+            data_in.consume(len(item) - FRAME_HEADER_BYTES, largest_bytes)
         elif item is not None:
             self.handle(item)
         else:
@@ -94,7 +95,7 @@ class BoltRunner(Runner):
     def handle(self, command: Command) -> None:
         """`Runner.handle`."""
         if isinstance(command, RootsSettled):
-            self._afterwards.take(command.frame)
+            self._afterwards.take(command)
         elif isinstance(command, SessionOpened):
             self._afterwards.lose_all()
         super().handle(command)
@@ -119,12 +120,16 @@ class BoltRunner(Runner):
         target = self.task.queued_target
         target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
 
-    def _process_frame(self, frame: bytes) -> None:
+    def _process_frame(self, frame: bytes) -> int:
+        """Takes all segments; the size of the largest."""
+        largest_bytes = 0
         try:
-            for start, _, _ in segment_routes(frame):
+            for start, segment_end, _ in segment_routes(frame):
                 self._take_segment(frame, parse_segment(frame, start))
+                largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
             self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of it is lost")
+        return largest_bytes
 
     def _take_segment(self, frame: bytes, head: SegmentHead) -> None:
         try:
@@ -225,6 +230,12 @@ class BoltRunner(Runner):
                 data_in.wait(_FLUSH_EVERY_S - since_s)
         else:
             data_in.wait(min(_WAIT_S, max(0.0, self._next_tick_s - now_s)))
+
+    def _flush_before_waiting(self) -> None:
+        """Output that must wait, for minutes perhaps, must not keep acks that are due: they would time out."""
+        self._settle_acks()
+        if self._tracker is not None and self._tracker.waiting:
+            self._flush(monotonic_s())
 
     def _flush(self, now_s: float) -> None:
         """Sends what was emitted, and right behind it the acks that depend on it."""

@@ -12,7 +12,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from heron.instance.output_limit import OutputLimit
+from heron.instance.queue_capacity import PERIOD_S, QueueCapacity
 from heron.ipc.control_pb2 import Envelope
+from heron.ipc.tracking import Outcome
 from heron.ipc.wakeup import Wakeup
 from heron.planner.physical_plan import PhysicalPlan
 
@@ -42,9 +45,9 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class RootsSettled:
-    """What became of roots of this task: a frame of SETTLED segments."""
+    """What became of roots of this task, and their counters, in the order of completion."""
 
-    frame: bytes
+    news: tuple[tuple[Outcome, range | list[int]], ...]
 
 
 Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled
@@ -86,14 +89,34 @@ class Sleeper:
 
 
 class DataIn:
-    """Frames and commands on their way to the task thread; bounded by the credit that the gateway grants."""
+    """Frames and commands on their way to the task thread; bounded by the credit that the gateway grants.
 
-    __slots__ = ("_items", "_wakeup", "_window_bytes", "consumed_bytes", "received_bytes", "reported_bytes", "sleeper")
+    The most that its capacity can be is the window of the link; where it is less, so much of what was consumed is not
+    released yet. When nothing waits here all of it is, so that a batch of any size can come.
+    """
 
-    def __init__(self, wakeup: Wakeup, window_bytes: int) -> None:
+    __slots__ = (
+        "_adapted_s",
+        "_consumed_then",
+        "_items",
+        "_largest_bytes",
+        "_ran_dry",
+        "_wakeup",
+        "capacity",
+        "consumed_bytes",
+        "received_bytes",
+        "reported_bytes",
+        "sleeper",
+    )
+
+    def __init__(self, wakeup: Wakeup, capacity: QueueCapacity) -> None:
         self._items: deque[bytes | Command] = deque()
         self._wakeup = wakeup
-        self._window_bytes = window_bytes
+        self.capacity = capacity
+        self._adapted_s: float | None = None
+        self._consumed_then = 0
+        self._largest_bytes = 0
+        self._ran_dry = False
         self.sleeper = Sleeper()
         self.received_bytes = 0
         self.consumed_bytes = 0
@@ -120,13 +143,39 @@ class DataIn:
         if self._items:
             self.sleeper.cancel()
         else:
+            self._ran_dry = True
             self.sleeper.sleep(timeout_s)
 
-    def consume(self, size_bytes: int) -> None:
-        """Task thread: is done with so many bytes; tells the gateway when that is worth a credit message."""
-        self.consumed_bytes += size_bytes
-        if not self._items or self.consumed_bytes - self.reported_bytes >= self._window_bytes // 4:
+    def consume(self, size_bytes: int, largest_bytes: int = 0) -> None:
+        """Task thread: is done with so many bytes; tells the gateway when that is worth a credit message.
+
+        `largest_bytes` is the largest batch among them: what the stream manager cannot divide.
+        """
+        self._largest_bytes = max(self._largest_bytes, largest_bytes)
+        consumed_bytes = self.consumed_bytes = self.consumed_bytes + size_bytes
+        unreported_bytes = consumed_bytes - self.reported_bytes
+        if consumed_bytes == self.received_bytes or unreported_bytes >= self.capacity.current_bytes // 4:
             self._wakeup.wake()
+
+    def adapt(self, now_s: float) -> None:
+        """Gateway: sets the capacity, when a period is over."""
+        elapsed_s = 0.0 if self._adapted_s is None else now_s - self._adapted_s
+        if 0 < elapsed_s < PERIOD_S:
+            return
+        consumed_bytes = self.consumed_bytes
+        if elapsed_s:
+            ran_dry = self._ran_dry or consumed_bytes == self.received_bytes
+            left_bytes, largest_bytes = consumed_bytes - self._consumed_then, self._largest_bytes
+            self.capacity.adapt(left_bytes, elapsed_s, ran_dry=ran_dry, largest_bytes=largest_bytes)
+        self._adapted_s, self._consumed_then = now_s, consumed_bytes
+        self._largest_bytes, self._ran_dry = 0, False
+
+    def released_bytes(self) -> int:
+        """Gateway: how much of all that was received it may release now, in all; may be less than before."""
+        consumed_bytes = self.reported_bytes = self.consumed_bytes
+        if consumed_bytes == self.received_bytes:
+            return consumed_bytes
+        return consumed_bytes - (self.capacity.most_bytes - self.capacity.current_bytes)
 
     def queued_bytes(self) -> int:
         """What waits now, the batch in work included."""
@@ -137,20 +186,32 @@ class DataOut:
     """Segments and control messages on their way to the stream manager, in order."""
 
     __slots__ = (
+        "_adapted_s",
         "_flush",
+        "_largest_bytes",
         "_limit_bytes",
         "_limits",
         "_put_bytes",
         "_sent_bytes",
+        "_sent_then",
         "_wakeup",
         "acks",
+        "capacity",
+        "held",
         "items",
+        "limit",
         "sleeper",
     )
 
-    def __init__(self, wakeup: Wakeup, sleeper: Sleeper, limit_bytes: int) -> None:
+    def __init__(self, wakeup: Wakeup, sleeper: Sleeper, capacity: QueueCapacity) -> None:
         self._wakeup = wakeup
-        self._limit_bytes = limit_bytes
+        self.capacity = capacity
+        self.limit: OutputLimit | None = None
+        self.held = False  # gateway: whether data had to wait since the capacity was set
+        self._limit_bytes = capacity.current_bytes
+        self._adapted_s: float | None = None
+        self._largest_bytes = 0
+        self._sent_then = 0
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
         self.acks: deque[Sequence[bytes]] = deque()
@@ -167,6 +228,7 @@ class DataOut:
     def put(self, segments: Sequence[bytes]) -> None:
         """Task thread: appends the segments of one flush."""
         size_bytes = sum(map(len, segments))
+        self._largest_bytes = max(self._largest_bytes, size_bytes)
         self._put_bytes += size_bytes
         self.items.append((segments, size_bytes))
         self._wakeup.wake()
@@ -213,4 +275,23 @@ class DataOut:
         before = self._sent_bytes
         self._sent_bytes = before + size_bytes
         if self._put_bytes - before >= self._limit_bytes:  # looked at after the change: no waiter is missed
+            self.sleeper.wake()
+
+    def throttle(self, limit: OutputLimit) -> None:
+        """Task thread, before it emits: no more than this leaves; and so no more than two batches need wait."""
+        self.capacity.least_bytes = min(self.capacity.least_bytes, 2 * limit.batch_bytes)
+        self.limit = limit
+
+    def adapt(self, now_s: float) -> None:
+        """Gateway: sets the capacity, when a period is over."""
+        elapsed_s = 0.0 if self._adapted_s is None else now_s - self._adapted_s
+        if 0 < elapsed_s < PERIOD_S:
+            return
+        if elapsed_s:
+            left_bytes, largest_bytes = self._sent_bytes - self._sent_then, self._largest_bytes
+            self.capacity.adapt(left_bytes, elapsed_s, ran_dry=not self.held, largest_bytes=largest_bytes)
+        self._adapted_s, self._sent_then = now_s, self._sent_bytes
+        self._largest_bytes, self.held = 0, False
+        before_bytes, self._limit_bytes = self._limit_bytes, self.capacity.current_bytes
+        if self._limit_bytes > before_bytes:
             self.sleeper.wake()

@@ -9,6 +9,7 @@ from heron.api.bolt import Bolt
 from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
+from heron.instance.data_queue import RootsSettled
 from heron.instance.emitter import BoltEmitter
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
@@ -46,9 +47,9 @@ class FinishRoots:
 
         return make
 
-    def take(self, frame: bytes) -> None:
+    def take(self, settled: RootsSettled) -> None:
         """Takes what became of roots."""
-        self._settler.take(frame)
+        self._settler.take(settled)
         self._emitter.flush()
 
     def lose_all(self) -> None:

@@ -13,8 +13,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.held_back import HeldBack
+from heron.instance.queue_capacity import QueueCapacity
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
@@ -44,14 +47,18 @@ class Gateway:
         self._spec = spec
         self._settings = settings
         self._wakeup = Wakeup()
-        self.data_in = DataIn(self._wakeup, settings.link_window_bytes)
-        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, settings.out_queue_bytes)
+        least_bytes, target_s = settings.queue_least_bytes, settings.queue_target_s
+        self.data_in = DataIn(self._wakeup, QueueCapacity(least_bytes, settings.link_window_bytes, target_s))
+        out_capacity = QueueCapacity(least_bytes, settings.out_queue_bytes, target_s)
+        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity)
+        self.held_back = HeldBack(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
         self._session: Session | None = None
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Event | None = None
         self._linger: Timer | None = None
+        self._held: Timer | None = None
         self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
 
     def start(self) -> None:
@@ -105,6 +112,7 @@ class Gateway:
             Path(spec.run_dir), spec.container_id, spec.task_id, spec.incarnation, next(self._attempts)
         )
         self._session = None
+        self.held_back.begin()
         channel = self._channel = self._sockets.channel_bound(self._endpoint)
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
@@ -152,11 +160,13 @@ class Gateway:
             raise RemoteProtocolError(msg)
         welcome = envelope.instance_welcome
         self._session = Session(welcome.session, welcome.window_bytes, self.data_in)
+        self.held_back.begin(welcome.culprits)
         self.data_in.put(SessionOpened(welcome.ended))
 
     def _handle(self, envelope: Envelope) -> None:
         handlers: dict[str, Callable[[Envelope], None]] = {
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
+            "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
         }
         handler = handlers.get(body_of(envelope))
@@ -168,17 +178,35 @@ class Gateway:
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
 
+    def _pressure_changed(self, envelope: Envelope) -> None:
+        self.held_back.change(envelope.pressure.task_id, on=envelope.pressure.on)
+        self.data_in.sleeper.wake()
+
     def _end_linger(self) -> None:
         self._linger = None
         self.data_out.end_linger()
+
+    def _look_again_when_allowed(self) -> None:
+        """The limit of the output is no event: a round at the right time is."""
+        limit = self.data_out.limit
+        wait_s = limit.wait_s() if limit is not None else None
+        if wait_s is not None and self._held is None:
+            self._held = self._reactor.after(wait_s, self._end_hold)
+
+    def _end_hold(self) -> None:
+        self._held = None
 
     def _end_round(self) -> None:
         """Sends what may be sent; asks to be woken from here on, and looks once more."""
         self._wakeup.asleep = True
         if self._session is not None and self._channel is not None:
+            now_s = monotonic_s()
+            self.data_in.adapt(now_s)
             self._session.send_credit(self._channel, self.data_in)
             if self._session.pump(self._channel, self.data_out) and self._linger is None:
                 self._linger = self._reactor.after(self._settings.linger_s, self._end_linger)
+            self._look_again_when_allowed()
+            self.data_out.adapt(now_s)
         while self.metrics_out:
             record = self.metrics_out.pop(0)
             self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))

@@ -10,6 +10,7 @@ import struct
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import OptionTag, SegmentHead
+from heron.ipc.tracking import MAX_DERIVED_ROWS
 
 __all__ = ["UNTRACKED", "InBatch", "tracked_batch"]
 
@@ -54,7 +55,8 @@ class InBatch:
 
     def is_range(self) -> bool:
         """Whether it is one range of roots with nothing emitted under it, so that an ack of all is one record."""
-        return self.root_base is not None and self.numbers is None and self.arrays is None
+        few = self.rows <= MAX_DERIVED_ROWS
+        return few and self.root_base is not None and self.numbers is None and self.arrays is None
 
     def untouched(self) -> bool:
         """Whether none of its tuples is settled."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 
 from heron.api.definition import ComponentKind
 from heron.clock import monotonic_s
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.data_queue import PlanReceived, ReportSeen, SessionOpened
+from heron.instance.garbage import collect_less, freeze_start_up
 from heron.instance.gateway import Gateway
 from heron.instance.runner import ComponentStartError, ComponentStoppedError, Runner
 from heron.instance.spout_runner import SpoutRunner
@@ -34,6 +35,7 @@ _WAIT_S = 0.1
 def main(signals: Signals) -> int:
     """Runs one task until SIGTERM."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    collect_less()
     spec = read_spec(Path(sys.argv[1]), InstanceSpec)
     configure(
         Path(spec.log_dir) / f"{spec.component}-{spec.task_id}.log",
@@ -60,15 +62,18 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     runner: Runner | None = None
     try:
         runner = _runner(task, signals)
-        gc.collect()
-        gc.freeze()  # what start-up made stays; collections need not look at it again
-        runner.run(ended)
+        runner.run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)
         task.report_failure(str(error))
         _wait_until_seen(gateway, signals)
         return EXIT_USER_INIT
     return 0
+
+
+def _begin(task: Task) -> None:
+    freeze_start_up()
+    task.pauses.watch()
 
 
 def _runner(task: Task, signals: Signals) -> Runner:

@@ -21,21 +21,24 @@ _SETTLED = object()
 class _Page:
     """The roots of one flush."""
 
-    __slots__ = ("base", "ids", "left", "since_s")
+    __slots__ = ("base", "end", "ids", "left", "since_s")
 
     def __init__(self, base: int, ids: list[object], since_s: float) -> None:
         self.base = base
-        self.ids = ids
+        self.end = base + len(ids)
+        self.ids = ids  # let go of when all are settled: the page itself may wait for its neighbours
         self.left = len(ids)
         self.since_s = since_s
 
     def take(self, counters: range | list[int]) -> list[object]:
         """The ids of these roots of the page that are not settled yet; they are now."""
+        if not self.left:
+            return []
         if isinstance(counters, range):
             start, end = counters[0] - self.base, counters[-1] - self.base + 1
             taken = self.ids[start:end]
             if self.left == len(self.ids) == len(taken):
-                self.left = 0
+                self.left, self.ids = 0, []
                 return taken
             self.ids[start:end] = [_SETTLED] * (end - start)
         else:
@@ -45,6 +48,8 @@ class _Page:
                 self.ids[counter - self.base] = _SETTLED
         fresh = [tup_id for tup_id in taken if tup_id is not _SETTLED]
         self.left -= len(fresh)
+        if not self.left:
+            self.ids = []
         return fresh
 
 
@@ -56,6 +61,7 @@ class RootBook:
         self._next = secrets.randbits(COUNTER_BITS - 2)
         self._pages: list[_Page] = []
         self._bases: list[int] = []
+        self._settled_pages = 0
         self.in_flight = 0
 
     def open(self, ids: list[object]) -> int:
@@ -74,18 +80,19 @@ class RootBook:
         while at < len(counters):
             page = self._page_of(counters[at])
             if page is None:
-                at += 1
+                at = self._end_of_unknown(counters, at)
                 continue
             start = at
-            end_of_page = page.base + len(page.ids)
             if isinstance(counters, range):
-                at = min(len(counters), at + end_of_page - counters[at])
+                at = min(len(counters), at + page.end - counters[at])
             else:
-                while at < len(counters) and page.base <= counters[at] < end_of_page:
+                while at < len(counters) and page.base <= counters[at] < page.end:
                     at += 1
             ids = page.take(counters[start:at])
-            self.in_flight -= len(ids)
-            found.append((ids, page.since_s))
+            if ids:
+                self.in_flight -= len(ids)
+                self._settled_pages += not page.left
+                found.append((ids, page.since_s))
         self._forget_settled()
         return found
 
@@ -94,15 +101,26 @@ class RootBook:
         ids = [tup_id for page in self._pages for tup_id in page.ids if tup_id is not _SETTLED]
         self._pages.clear()
         self._bases.clear()
+        self._settled_pages = 0
         self.in_flight = 0
         return ids
 
     def _page_of(self, counter: int) -> _Page | None:
         position = bisect_right(self._bases, counter) - 1
         page = self._pages[position] if position >= 0 else None
-        return page if page is not None and counter < page.base + len(page.ids) else None
+        return page if page is not None and counter < page.end else None
+
+    def _end_of_unknown(self, counters: range | list[int], at: int) -> int:
+        """Behind the unknown counter at `at`; of a range, all up to the next page: it may be of any length."""
+        if not isinstance(counters, range):
+            return at + 1
+        following = bisect_right(self._bases, counters[at])
+        until = self._bases[following] if following < len(self._bases) else counters.stop
+        return min(len(counters), at + until - counters[at])
 
     def _forget_settled(self) -> None:
-        if any(page.left <= 0 for page in self._pages):
-            self._pages = [page for page in self._pages if page.left > 0]
+        """Only once half of the pages are settled, so that a page costs no more than a few steps in all."""
+        if 2 * self._settled_pages >= len(self._pages) and self._settled_pages:
+            self._pages = [page for page in self._pages if page.left]
             self._bases = [page.base for page in self._pages]
+            self._settled_pages = 0

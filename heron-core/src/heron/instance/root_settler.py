@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heron.clock import monotonic_s
+from heron.instance.data_queue import RootsSettled
 from heron.instance.root_book import RootBook
 from heron.instance.task_metrics import TaskMetrics
-from heron.ipc.frame import parse_segment, segment_routes
-from heron.ipc.tracking import Outcome, parse_settled
+from heron.ipc.tracking import Outcome
 
 __all__ = ["RootSettler"]
 
@@ -27,14 +27,9 @@ class RootSettler:
         self.on_ack: Told | None = None
         self.on_fail: Told | None = None
 
-    def take(self, frame: bytes) -> None:
-        """Takes a frame of SETTLED segments.
-
-        Raises:
-            RemoteProtocolError: when it is garbled.
-        """
-        for start, _, _ in segment_routes(frame):
-            outcome, counters = parse_settled(frame, parse_segment(frame, start))
+    def take(self, settled: RootsSettled) -> None:
+        """Takes what became of roots."""
+        for outcome, counters in settled.news:
             now_s = monotonic_s()
             for ids, since_s in self._book.settle(counters):
                 if outcome is Outcome.COMPLETE:

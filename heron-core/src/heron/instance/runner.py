@@ -57,8 +57,10 @@ class Runner(ABC):
     def component(self) -> Spout | Bolt:
         """The author's object."""
 
-    def run(self, ended: bool) -> None:
+    def run(self, ended: bool, started: Callable[[], object] = lambda: None) -> None:
         """Runs until the process is asked to stop. A task that `ended` in an earlier life only says so again.
+
+        `started` is called once the component is initialised.
 
         Raises:
             ComponentStartError: when the component cannot be constructed or initialised.
@@ -68,6 +70,7 @@ class Runner(ABC):
             self._rest()
         else:
             self._start()
+        started()
         data_in = self.task.gateway.data_in
         while not self._signals.stop_requested:
             self.work()

@@ -6,11 +6,36 @@ from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled
 from heron.ipc.credit import CreditWindow
 from heron.ipc.envelope import Envelope, control_frame
-from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, credit_body, frame_header, parse_credit, parse_frame_header
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    FrameKind,
+    SegmentKind,
+    credit_body,
+    frame_header,
+    parse_credit,
+    parse_frame_header,
+    parse_segment,
+    segment_routes,
+)
 from heron.ipc.lane import ReceiveLane, SendLane
 from heron.ipc.socket import Channel
+from heron.ipc.tracking import parse_settled
 
-__all__ = ["Session"]
+__all__ = ["Session", "settled_of"]
+
+
+def settled_of(frame: bytes) -> RootsSettled:
+    """What an ACK frame says. Read here, as whatever is wrong with it is an error of the session.
+
+    Raises:
+        RemoteProtocolError: when it is garbled.
+    """
+    heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
+    for head in heads:
+        if head.kind != SegmentKind.SETTLED:
+            msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
+            raise RemoteProtocolError(msg)
+    return RootsSettled(tuple(parse_settled(frame, head) for head in heads))
 
 
 class Session:
@@ -49,16 +74,14 @@ class Session:
             raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         if kind == FrameKind.ACK:
-            data_in.put(RootsSettled(frame))  # stands outside the credit of data
+            data_in.put(settled_of(frame))  # stands outside the credit of data
         else:
             data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None
 
     def send_credit(self, channel: Channel, data_in: DataIn) -> None:
-        """Releases what the task thread has consumed of this session's frames, if it is news."""
-        consumed = data_in.consumed_bytes
-        data_in.reported_bytes = consumed
-        released = max(0, consumed - self._received_before)
+        """Releases what the task thread has consumed of this session's frames, as far as there is room for more."""
+        released = data_in.released_bytes() - self._received_before
         if released > self._reported:
             self._reported = released
             channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
@@ -69,7 +92,7 @@ class Session:
         while data_out.acks:
             acks = data_out.acks.popleft()
             channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *acks)))
-        items = data_out.items
+        items, limit = data_out.items, data_out.limit
         while items:
             item = items[0]
             if isinstance(item, Envelope):
@@ -77,10 +100,13 @@ class Session:
                 channel.send(control_frame(item, self._session))
                 continue
             segments, size_bytes = item
-            if not self._window.allows(size_bytes):
+            if not self._window.allows(size_bytes) or (limit is not None and not limit.allows()):
+                data_out.held = True
                 break
             items.popleft()
             self._window.spend(size_bytes)
+            if limit is not None:
+                limit.spend(size_bytes)
             channel.send(b"".join((self._outgoing.header(FrameKind.DATA), *segments)))
             data_out.sent(size_bytes)
             sent = True

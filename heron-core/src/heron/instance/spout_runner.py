@@ -57,7 +57,7 @@ class SpoutRunner(Runner):
     def work(self) -> None:
         """`Runner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
-        if self.ended or self.task.paused:
+        if self.ended or self.task.paused or self.task.gateway.held_back.culprits:
             self.emitter.flush()
             data_in.wait(_RESTING_WAIT_S)
         elif not data_out.has_room():
@@ -73,7 +73,7 @@ class SpoutRunner(Runner):
     def handle(self, command: Command) -> None:
         """`Runner.handle`."""
         if isinstance(command, RootsSettled):
-            self._settler.take(command.frame)
+            self._settler.take(command)
         elif isinstance(command, SessionOpened):
             self._settler.lose_all()
         super().handle(command)

@@ -9,14 +9,16 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.api.config import merged_config, setting
 from heron.api.custom_grouping import ICustomGrouping
-from heron.api.definition import ComponentDefinition, InputDefinition, StreamDefinition
+from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
+from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
+from heron.instance.output_limit import OutputLimit
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -25,7 +27,14 @@ from heron.instance.user_component import UserPackage
 from heron.instance.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES
+from heron.ipc.metric_names import (
+    HELD_BACK,
+    IN_QUEUE_BYTES,
+    IN_QUEUE_CAPACITY,
+    OUT_QUEUE_BYTES,
+    OUT_QUEUE_CAPACITY,
+    OUTPUT_HELD,
+)
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
@@ -51,6 +60,7 @@ class Task:
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.metrics = TaskMetrics()
+        self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = lambda what, error: self.errors.report(what, error, "its last value stands")
         self.queued_target = QueuedTarget()
@@ -62,6 +72,7 @@ class Task:
         self._final_events: list[Event] = []  # a short run may end before the metrics path has carried them
         self._next_publish_s = monotonic_s() + settings.metrics_export_s
         self._last_report: pb.TaskReport | None = None
+        self._limit_output()
 
     @property
     def paused(self) -> bool:
@@ -70,12 +81,13 @@ class Task:
 
     def origin(self) -> StreamOrigin:
         """What the task's segments say of themselves."""
+        limit, batch_bytes = self.gateway.data_out.limit, self.settings.batch_bytes
         return StreamOrigin(
             self.spec.task_id,
             self.spec.incarnation,
             self.index.plan.version,
             self.settings.batch_rows,
-            self.settings.batch_bytes,
+            batch_bytes if limit is None else min(batch_bytes, limit.batch_bytes),
             self.settings.tuple_max_bytes,
             self._reject,
         )
@@ -97,6 +109,7 @@ class Task:
         """Takes a newer plan; whether its tasks are others, so that the routes must be made anew."""
         before = self.index.plan.tasks
         self.index = self.context.index = PlanIndex(plan)
+        self._limit_output()
         return plan.tasks != before
 
     def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
@@ -140,8 +153,18 @@ class Task:
         spec, gauge = self.spec, MetricKind.GAUGE
         emitted = [(name, emitter.emitted(name)) for name in emitter.streams]
         metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
-        metrics.append(Metric(IN_QUEUE_BYTES, gauge, "bytes", self.gateway.data_in.queued_bytes()))
-        metrics.append(Metric(OUT_QUEUE_BYTES, gauge, "bytes", self.gateway.data_out.queued_bytes))
+        data_in, data_out = self.gateway.data_in, self.gateway.data_out
+        metrics += [
+            Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),
+            Metric(IN_QUEUE_CAPACITY, gauge, "bytes", data_in.capacity.current_bytes),
+            Metric(OUT_QUEUE_BYTES, gauge, "bytes", data_out.queued_bytes),
+            Metric(OUT_QUEUE_CAPACITY, gauge, "bytes", data_out.capacity.current_bytes),
+        ]
+        if data_out.limit is not None:
+            metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.held_s()))
+        metrics.extend(self.pauses.metrics())
+        if self.definition.kind is ComponentKind.SPOUT:
+            metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.held_back.total_s()))
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]
@@ -151,6 +174,18 @@ class Task:
         process = f"{spec.component}-{spec.task_id}"
         source = Source(spec.topology, spec.container_id, process, spec.incarnation, spec.component, spec.task_id)
         return MetricsRecord(source, wall_s(), tuple(metrics), events)
+
+    def _limit_output(self) -> None:
+        """A component's limit is divided among its tasks, as in Heron."""
+        bytes_per_s = setting(self.config, TOPOLOGY_COMPONENT_OUTPUT_BPS)
+        if not isinstance(bytes_per_s, int) or bytes_per_s < 0:
+            return
+        share = bytes_per_s / max(1, len(self.index.tasks_of(self.spec.component)))
+        limit = self.gateway.data_out.limit
+        if limit is None:
+            self.gateway.data_out.throttle(OutputLimit(share))
+        else:
+            limit.set_pace(share)
 
     def _custom(self, stream: str) -> Callable[[str, InputDefinition], ICustomGrouping]:
         def custom(consumer: str, subscription: InputDefinition) -> ICustomGrouping:

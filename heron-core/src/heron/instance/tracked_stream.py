@@ -18,7 +18,7 @@ from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.ipc.frame import OptionTag, option
-from heron.ipc.tracking import COUNTER_BITS, new_roots_derived
+from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 
 __all__ = ["AnchorHost", "AnchoredStream", "RootStream", "TrackedStream"]
 
@@ -113,7 +113,7 @@ class RootStream(TrackedStream):
             tuple_max_bytes=self.origin.tuple_max_bytes,
             rejected=lambda _row, _error: None,  # seen again by `encoded`
         ):
-            if len(part) != len(rows):
+            if len(part) != len(rows) or len(rows) > MAX_DERIVED_ROWS:
                 return None
             payloads.append(payload)
         if not payloads:

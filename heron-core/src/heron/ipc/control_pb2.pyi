@@ -98,16 +98,18 @@ class InstanceHello(_message.Message):
     def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., pid: _Optional[int] = ..., wire_version: _Optional[int] = ...) -> None: ...
 
 class InstanceWelcome(_message.Message):
-    __slots__ = ("session", "window_bytes", "grant_bytes", "ended")
+    __slots__ = ("session", "window_bytes", "grant_bytes", "ended", "culprits")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     WINDOW_BYTES_FIELD_NUMBER: _ClassVar[int]
     GRANT_BYTES_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
+    CULPRITS_FIELD_NUMBER: _ClassVar[int]
     session: int
     window_bytes: int
     grant_bytes: int
     ended: bool
-    def __init__(self, session: _Optional[int] = ..., window_bytes: _Optional[int] = ..., grant_bytes: _Optional[int] = ..., ended: bool = ...) -> None: ...
+    culprits: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, session: _Optional[int] = ..., window_bytes: _Optional[int] = ..., grant_bytes: _Optional[int] = ..., ended: bool = ..., culprits: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Plan(_message.Message):
     __slots__ = ("version", "document")
@@ -146,16 +148,18 @@ class Stop(_message.Message):
     def __init__(self, reason: _Optional[str] = ...) -> None: ...
 
 class Pressure(_message.Message):
-    __slots__ = ("task_id", "container_id", "on", "buffered_bytes")
+    __slots__ = ("task_id", "container_id", "on", "buffered_bytes", "cause")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     ON_FIELD_NUMBER: _ClassVar[int]
     BUFFERED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
     task_id: int
     container_id: int
     on: bool
     buffered_bytes: int
-    def __init__(self, task_id: _Optional[int] = ..., container_id: _Optional[int] = ..., on: bool = ..., buffered_bytes: _Optional[int] = ...) -> None: ...
+    cause: str
+    def __init__(self, task_id: _Optional[int] = ..., container_id: _Optional[int] = ..., on: bool = ..., buffered_bytes: _Optional[int] = ..., cause: _Optional[str] = ...) -> None: ...
 
 class PeerHello(_message.Message):
     __slots__ = ("container_id", "incarnation", "session", "wire_version", "frames_before")

@@ -8,16 +8,23 @@ __all__ = [
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
     "CPU_SECONDS",
+    "DROPPED_TUPLES",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
     "EXECUTE_COUNT",
     "EXECUTE_LATENCY",
     "FAILED_BY",
     "FAIL_COUNT",
+    "GC_COLLECTION_COUNT",
+    "GC_COLLECTION_TIME",
+    "HELD_BACK",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
+    "IN_QUEUE_CAPACITY",
     "OUTLET_BYTES",
+    "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
+    "OUT_QUEUE_CAPACITY",
     "RESIDENT_BYTES",
 ]
 
@@ -29,11 +36,18 @@ IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: doubled, of ti
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
+IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; how much may wait, see heron.instance.queue_capacity
+OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
+OUTPUT_HELD = "output-held-s"  # counter, s; how long data has waited for topology.component.output.bps
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
+DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
+HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
+GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
+GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

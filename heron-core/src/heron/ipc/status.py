@@ -74,12 +74,13 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """A task whose full buffer holds back its spouts, and since when."""
+    """A task whose full buffer holds back its spouts, since when, and why it is full."""
 
     task_id: int
     component: str
     container_id: int
     since_s: float
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,12 @@ __all__ = [
     "COUNTER_BITS",
     "DERIVED",
     "LISTED",
+    "MAX_DERIVED_ROWS",
     "MAX_ROOT_TASK",
     "RANGE",
     "Outcome",
     "ack_range",
+    "expect_counters",
     "expect_length",
     "new_roots_derived",
     "parse_settled",
@@ -30,6 +32,7 @@ __all__ = [
 
 COUNTER_BITS = 48
 MAX_ROOT_TASK = 0xFFFF
+MAX_DERIVED_ROWS = 1 << 20  # of what a few bytes stand for; more are listed: its receiver makes arrays of so many
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
 DERIVED, LISTED = 0, 1
@@ -77,6 +80,7 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[Outcome, range | list
     if head.encoding == DERIVED:
         expect_length(len(payload) == _SIZE, head)
         first = int.from_bytes(payload, "little")
+        expect_counters(first, head)
         return outcome, range(first, first + head.rows)
     expect_length(len(payload) == _SIZE * head.rows, head)
     return outcome, list(struct.unpack(f"<{head.rows}q", payload))
@@ -95,6 +99,17 @@ def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload:
         incarnation=0,
         rows=rows,
     )
+
+
+def expect_counters(first: int, head: SegmentHead) -> None:
+    """Refuses counters from `first` on that do not fit into a root.
+
+    Raises:
+        RemoteProtocolError: when they do not.
+    """
+    if first + head.rows > 1 << COUNTER_BITS:
+        msg = f"segment of kind {head.kind} for {head.rows} roots from {first} on exceeds {COUNTER_BITS} bits"
+        raise RemoteProtocolError(msg)
 
 
 def expect_length(holds: bool, head: SegmentHead) -> None:

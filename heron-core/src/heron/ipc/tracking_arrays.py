@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from heron.errors import RemoteProtocolError
 from heron.ipc.edge_key import U64, edge_keys_of_range
 from heron.ipc.frame import SegmentHead, SegmentKind
-from heron.ipc.tracking import COUNTER_BITS, DERIVED, LISTED, RANGE, Outcome, expect_length, tracking_segment
+from heron.ipc.tracking import (
+    COUNTER_BITS,
+    DERIVED,
+    LISTED,
+    MAX_DERIVED_ROWS,
+    RANGE,
+    Outcome,
+    expect_counters,
+    expect_length,
+    tracking_segment,
+)
 
 __all__ = [
     "AckBatch",
@@ -69,6 +79,7 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     expect_length(len(payload) >= RANGE.size, head)
     base, batch_key, count, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows and len(payload) == RANGE.size + 4 * count, head)
+    _expect_few(head)
     xors = np.zeros(rows, dtype=np.uint64)
     for task_id in struct.unpack_from(f"<{count}I", payload, RANGE.size):
         xors ^= edge_keys_of_range(batch_key, rows, task_id)
@@ -93,6 +104,7 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
     expect_length(len(payload) == RANGE.size, head)
     base, batch_key, task_id, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows, head)
+    _expect_few(head)
     return AckBatch(_counter(base, head), None, edge_keys_of_range(batch_key, rows, task_id))
 
 
@@ -122,10 +134,14 @@ def settled(task_id: int, outcome: Outcome, roots: Counters) -> bytes:
 
 
 def _counter(base: int, head: SegmentHead) -> int:
-    if base + head.rows > 1 << COUNTER_BITS:
-        msg = f"segment of kind {head.kind} for {head.rows} roots from {base} on exceeds {COUNTER_BITS} bits"
-        raise RemoteProtocolError(msg)
+    expect_counters(base, head)
     return base
+
+
+def _expect_few(head: SegmentHead) -> None:
+    if head.rows > MAX_DERIVED_ROWS:
+        msg = f"segment of kind {head.kind} derives {head.rows} roots; more than {MAX_DERIVED_ROWS} must be listed"
+        raise RemoteProtocolError(msg)
 
 
 def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:

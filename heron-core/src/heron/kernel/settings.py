@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
@@ -27,7 +28,7 @@ def _float(key: str, default: float, unit: str, low: float, meaning: str) -> flo
 class EngineSettings:
     """The engine's settings, the same for every process of a topology; a profile's section ``engine``."""
 
-    batch_rows: int = _int("heron.instance.batch.rows", 1000, "tuples", 1, "an instance flushes at so many")
+    batch_rows: int = _int("heron.instance.batch.rows", 2500, "tuples", 1, "an instance flushes at so many")
     batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "batch size an instance aims at")
     linger_s: float = _float("heron.instance.linger.s", 0.01, "s", 0.0, "an emitted tuple waits no longer for company")
     tuple_max_bytes: int = _int(
@@ -42,8 +43,26 @@ class EngineSettings:
     low_watermark_bytes: int = _int(
         "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "back pressure is lifted below, per destination"
     )
+    hard_limit_bytes: int = _int(
+        "heron.stmgr.hard.limit.bytes", 16 * _MIB, "bytes", 4096, "above it bolts are held back too, per destination"
+    )
+    backpressure_spouts: str = field(
+        default="feeders",
+        metadata={
+            "key": "heron.stmgr.backpressure.spouts",
+            "unit": "",
+            "low": None,
+            "meaning": "feeders or all: which spouts are held back on account of a slow task",
+        },
+    )
     out_queue_bytes: int = _int(
         "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
+    )
+    queue_target_s: float = _float(
+        "heron.instance.queue.target.s", 0.1, "s", 0.001, "a queue of an instance holds what leaves it in so long"
+    )
+    queue_least_bytes: int = _int(
+        "heron.instance.queue.least.bytes", 64 * _KIB, "bytes", 1024, "but at least so much, and two batches"
     )
     network_host: str = field(
         default="127.0.0.1",
@@ -110,9 +129,14 @@ class EngineSettings:
                 f"heron.stmgr.high.watermark.bytes, {settings.high_watermark_bytes} bytes; lower it"
             )
             raise ConfigError(msg)
-        if settings.on_failure not in ("restart", "stop"):
-            msg = f"engine.topology.on.failure: {settings.on_failure!r} is neither 'restart' nor 'stop'"
+        if settings.hard_limit_bytes < settings.high_watermark_bytes:
+            msg = (
+                f"engine.heron.stmgr.hard.limit.bytes: {settings.hard_limit_bytes} bytes is below "
+                f"heron.stmgr.high.watermark.bytes, {settings.high_watermark_bytes} bytes; raise it"
+            )
             raise ConfigError(msg)
+        _one_of("topology.on.failure", settings.on_failure, "restart", "stop")
+        _one_of("heron.stmgr.backpressure.spouts", settings.backpressure_spouts, "feeders", "all")
         return settings
 
     def to_keys(self) -> dict[str, object]:
@@ -128,11 +152,20 @@ def setting_docs() -> tuple[tuple[str, str, str, str], ...]:
     )
 
 
+def _one_of(key: str, value: str, *choices: str) -> None:
+    if value not in choices:
+        msg = f"engine.{key}: {value!r} is neither {' nor '.join(map(repr, choices))}"
+        raise ConfigError(msg)
+
+
 def _checked(key: str, value: object, kind: type, low: object, unit: str) -> object:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:
         msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give a {kind.__name__} in {unit}"
+        raise ConfigError(msg)
+    if isinstance(value, float) and not math.isfinite(value):
+        msg = f"engine.{key}: {value} {unit} is no finite number; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(low, int | float) and isinstance(value, int | float) and value < low:
         msg = f"engine.{key}: {value} {unit} is below the least value, {low} {unit}"

@@ -63,7 +63,7 @@ class PhysicalPlan:
 class PlanIndex:
     """Look-ups over one physical plan; build one per plan and drop it with the plan."""
 
-    __slots__ = ("_by_component", "_downstream", "_upstream", "containers", "plan", "tasks")
+    __slots__ = ("_by_component", "_downstream", "_sources", "_upstream", "containers", "plan", "tasks")
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
@@ -78,9 +78,10 @@ class PlanIndex:
             component: tuple(task.task_id for task in tasks) for component, tasks in by_component.items()
         }
         self._upstream: dict[str, frozenset[int]] = {}
+        self._sources: dict[str, frozenset[str]] = {}
         downstream: dict[str, set[int]] = {component.name: set() for component in plan.topology.components}
         for component in plan.topology.components:
-            sources = {subscription.component for subscription in component.inputs}
+            sources = self._sources[component.name] = frozenset(each.component for each in component.inputs)
             self._upstream[component.name] = frozenset(task for source in sources for task in self.tasks_of(source))
             for source in sources:
                 downstream[source].update(self.tasks_of(component.name))
@@ -93,6 +94,17 @@ class PlanIndex:
     def upstream_tasks(self, component: str) -> frozenset[int]:
         """Every task that may send to a task of this component; KeyError when there is no such component."""
         return self._upstream[component]
+
+    def ancestors(self, component: str) -> frozenset[int]:
+        """Every task from which data comes to this component, over however many others; KeyError as above."""
+        found: set[str] = set()
+        waiting = list(self._sources[component])
+        while waiting:
+            source = waiting.pop()
+            if source not in found:
+                found.add(source)
+                waiting.extend(self._sources[source])
+        return frozenset(task_id for source in found for task_id in self.tasks_of(source))
 
     def downstream_tasks(self, component: str) -> tuple[int, ...]:
         """Every task that a task of this component may send to, ascending; KeyError as above."""

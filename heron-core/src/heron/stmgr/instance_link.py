@@ -26,6 +26,8 @@ class InstanceLink:
         self.endpoint = hello.endpoint
         self.channel = channel
         self._grant = CreditGrant()
+        self.held_back = False
+        """While true, nothing that this instance sends gives it credit: it is a spout under back pressure."""
         self._outgoing = SendLane(session)
         self._incoming = ReceiveLane(session)
 
@@ -95,7 +97,7 @@ class InstanceLink:
 
     def send_credit(self) -> None:
         """Tells the instance what was released since the last time, if anything."""
-        released = self._grant.due()
+        released = None if self.held_back else self._grant.due()
         if released is not None:
             header = frame_header(FrameKind.CREDIT, self._outgoing.session, 0)
             self.channel.send(header + credit_body(0, released))

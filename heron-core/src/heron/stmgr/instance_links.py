@@ -16,6 +16,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION
+from heron.stmgr.back_pressure import SpoutChange
 from heron.stmgr.instance_link import InstanceLink
 from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
 from heron.stmgr.task_reports import TaskReports
@@ -56,6 +57,14 @@ class InstanceLinks:
         link = self._links.get(task_id)
         if link is not None:
             link.send_control(envelope)
+
+    def hold_back(self, change: SpoutChange) -> None:
+        """Holds a spout back on account of a culprit, or no longer, and tells it."""
+        link = self._links.get(change.task_id)
+        if link is not None:
+            link.held_back = bool(self._host.pressure.culprits_of(change.task_id))
+            pressure = pb.Pressure(task_id=change.culprit, container_id=self._host.spec.container_id, on=change.on)
+            link.send_control(Envelope(pressure=pressure))
 
     def pump(self, task_id: int) -> bool:
         """Sends what waits for a local task; False when the task is not one."""
@@ -120,6 +129,8 @@ class InstanceLinks:
         host.reactor.on_readable(channel, lambda: self._read(link))
         host.reactor.on_disconnect(channel, lambda: self._drop(link))
         window_bytes = host.settings.link_window_bytes
+        culprits = host.pressure.culprits_of(hello.task_id)
+        link.held_back = bool(culprits)
         link.send_control(
             Envelope(
                 instance_welcome=pb.InstanceWelcome(
@@ -127,6 +138,7 @@ class InstanceLinks:
                     window_bytes=window_bytes,
                     grant_bytes=window_bytes,
                     ended=self._reports.ended(hello.task_id),
+                    culprits=culprits,
                 )
             )
         )

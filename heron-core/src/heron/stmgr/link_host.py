@@ -10,6 +10,7 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.back_pressure import BackPressure
 from heron.stmgr.counters import Counters
 from heron.stmgr.router import Router
 
@@ -33,6 +34,7 @@ class LinkHost:
     router: Router
     counters: Counters
     acks: AckRoutes
+    pressure: BackPressure
 
     @property
     def run_dir(self) -> Path:

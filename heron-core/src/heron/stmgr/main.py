@@ -14,8 +14,10 @@ from heron.kernel.role_spec import StmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.signals import Signals
 from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
+from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 
@@ -33,8 +35,11 @@ def main(signals: Signals) -> int:
     reactor = Reactor()
     sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
     acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
-    router = Router(acks, high_bytes=settings.high_watermark_bytes, low_bytes=settings.low_watermark_bytes)
-    StreamManager(LinkHost(spec, settings, reactor, sockets, router, Counters(), acks))
+    marks = Watermarks(settings.low_watermark_bytes, settings.high_watermark_bytes, settings.hard_limit_bytes)
+    pressure = BackPressure(
+        Reporter(spec.container_id, spec.incarnation), all_spouts=settings.backpressure_spouts == "all"
+    )
+    StreamManager(LinkHost(spec, settings, reactor, sockets, Router(acks, marks), Counters(), acks, pressure))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

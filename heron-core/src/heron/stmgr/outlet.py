@@ -1,10 +1,11 @@
 """What waits for one task, and whose credit waits with it.
 
 Every destination has an outlet: the segments that its session's credit does not let through yet. Above the high
-watermark the task is a culprit: who sends to it gets no credit back for what it sends (the outlet holds the release)
-until the outlet is below the low watermark. So an outlet holds at most the high watermark plus one window of each
-producer, and nothing is dropped. Nobody waits in a circle, because a topology has no cycle and the credit between two
-stream managers is counted per destination task (design D6).
+watermark the task is a culprit, until the outlet is below the low one: the spouts that feed it are held back. Bolts go
+on, as what they have in work must leave; only above the hard limit does nobody get credit back for what he sends here
+(the outlet holds the release). So an outlet holds at most the hard limit plus one window of each producer, and nothing
+is dropped. Nobody waits in a circle, because a topology has no cycle and the credit between two stream managers is
+counted per destination task (design D6).
 """
 
 from __future__ import annotations
@@ -15,9 +16,18 @@ from typing import Protocol
 
 from heron.ipc.credit import CreditWindow
 
-__all__ = ["HeldRelease", "Outlet", "Releasable", "Segment"]
+__all__ = ["HeldRelease", "Outlet", "Releasable", "Segment", "Watermarks"]
 
 Segment = bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """When a task is a culprit, when it no longer is, and when no more is wanted for it; ascending, bytes."""
+
+    low_bytes: int
+    high_bytes: int
+    hard_bytes: int
 
 
 class Releasable(Protocol):
@@ -30,7 +40,7 @@ class Releasable(Protocol):
 
 @dataclass(slots=True)
 class HeldRelease:
-    """Credit that is kept back from a producer, and the other congested outlets that its frame went to."""
+    """Credit that is kept back from a producer, and the other full outlets that its frame went to."""
 
     producer: Releasable
     size_bytes: int
@@ -40,24 +50,25 @@ class HeldRelease:
 class Outlet:
     """The segments for one task, in order."""
 
-    __slots__ = ("_held", "_high_bytes", "_low_bytes", "congested", "queue", "queued_bytes", "task_id", "window")
+    __slots__ = ("_held", "_marks", "congested", "full", "queue", "queued_bytes", "task_id", "window")
 
-    def __init__(self, task_id: int, *, high_bytes: int, low_bytes: int) -> None:
+    def __init__(self, task_id: int, marks: Watermarks) -> None:
         self.task_id = task_id
         self.queue: deque[Segment] = deque()
         self.queued_bytes = 0
         self.window: CreditWindow | None = None  # None: no session, so everything waits
-        self.congested = False
-        self._high_bytes = high_bytes
-        self._low_bytes = low_bytes
+        self.congested = False  # from the high watermark to the low one
+        self.full = False  # from the hard limit to the high watermark
+        self._marks = marks
         self._held: list[HeldRelease] = []
 
     def put(self, segment: Segment) -> None:
         """Appends a segment."""
         self.queue.append(segment)
         self.queued_bytes += len(segment)
-        if self.queued_bytes > self._high_bytes:
+        if self.queued_bytes > self._marks.high_bytes:
             self.congested = True
+            self.full = self.full or self.queued_bytes > self._marks.hard_bytes
 
     def ready(self) -> Segment | None:
         """The first segment, when credit lets it through now; it stays."""
@@ -75,17 +86,18 @@ class Outlet:
         segment = self.queue.popleft()
         self.queued_bytes -= len(segment)
         self.window.spend(sent_bytes)
-        if self.congested and self.queued_bytes <= self._low_bytes:
-            self.congested = False
+        if self.congested and self.queued_bytes <= self._marks.high_bytes:
+            self.full = False
+            self.congested = self.queued_bytes > self._marks.low_bytes
         return segment
 
     def hold(self, release: HeldRelease) -> None:
-        """Keeps back a producer's credit until this outlet is no longer congested."""
+        """Keeps back a producer's credit until this outlet is no longer full."""
         self._held.append(release)
 
     def unheld(self) -> list[HeldRelease]:
-        """What was kept back, once the congestion is over; empty before."""
-        if self.congested or not self._held:
+        """What was kept back, once there is room; empty before."""
+        if self.full or not self._held:
             return []
         held, self._held = self._held, []
         return held

@@ -19,6 +19,7 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION, FrameKind, parse_frame_header
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
+from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
 from heron.stmgr.peer_inbound import PeerInbound
 from heron.stmgr.peer_outbound import PeerOutbound
@@ -103,6 +104,11 @@ class PeerLinks:
             else:
                 self._owed.add(container_id)
 
+    def tell_pressure(self, pressure: pb.Pressure) -> None:
+        """Tells every peer of a culprit; who is not connected hears it with the next hello."""
+        for peer in self._outbound.values():
+            peer.tell_pressure(pressure)
+
     def send_credits(self) -> None:
         """Tells every peer what was released in this round."""
         for inbound in self._inbound.values():
@@ -127,6 +133,8 @@ class PeerLinks:
         if container_id in self._owed:
             self._owed.discard(container_id)
             peer.tell_loss(pb.Loss())
+        for task_id in self._host.pressure.own_culprits():
+            peer.tell_pressure(pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True))
 
     def _leave(self, container_id: int) -> None:
         """That incarnation is not in the plan any more: what it has not confirmed is lost."""
@@ -198,15 +206,25 @@ class PeerLinks:
                 return
             inbound.handle(frame, self._host.router, self._host.counters)
         elif kind == FrameKind.CONTROL:
-            envelope = parse_control(frame)
-            if body_of(envelope) == "loss":
-                task_id = envelope.loss.task_id
-                self._host.acks.lost(f"task {task_id}" if task_id else "something on its way")
-            else:
-                self._greet(identity, envelope)
+            self._handle_control(identity, parse_control(frame))
         else:
             msg = f"frame of kind {kind} from a peer"
             raise RemoteProtocolError(msg)
+
+    def _handle_control(self, identity: bytes, envelope: Envelope) -> None:
+        body = body_of(envelope)
+        if body == "loss":
+            task_id = envelope.loss.task_id
+            self._host.acks.lost(f"task {task_id}" if task_id else "something on its way")
+        elif body == "pressure":
+            inbound = self._inbound.get(identity)
+            if inbound is None:
+                self._host.counters.refused_frames += 1  # of a session that is over: the next one says it again
+                return
+            reporter = Reporter(inbound.container_id, inbound.incarnation)
+            self._host.pressure.report(envelope.pressure.task_id, reporter, on=envelope.pressure.on)
+        else:
+            self._greet(identity, envelope)
 
     def _greet(self, identity: bytes, envelope: Envelope) -> None:
         hello = envelope.peer_hello
@@ -238,5 +256,6 @@ class PeerLinks:
         inbound = self._inbound.pop(identity, None)
         if inbound is not None:
             self._heard[inbound.container_id] = (inbound.incarnation, inbound.frames)
+            self._host.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
         for producer in inbound.producers() if inbound else ():
             self._host.router.forget(producer)

@@ -48,6 +48,10 @@ class PeerOutbound:
         )
         self.channel.send(control_frame(Envelope(peer_hello=hello)))
 
+    def tell_pressure(self, pressure: pb.Pressure) -> None:
+        """Tells the peer of a culprit, or that it is none any more."""
+        self.channel.send(control_frame(Envelope(pressure=pressure)))
+
     def set_tasks(self, task_ids: tuple[int, ...], router: Router) -> None:
         """Takes the peer's tasks from a new plan; new ones are opened."""
         self.task_ids = task_ids

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, SegmentKind, segment_routes
+from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, SegmentKind, parse_segment, segment_routes
 from heron.stmgr.end_markers import EndMarkers
-from heron.stmgr.outlet import HeldRelease, Outlet, Releasable, Segment
+from heron.stmgr.outlet import HeldRelease, Outlet, Releasable, Segment, Watermarks
 
 __all__ = ["AckSink", "PeerProducers", "Router"]
 
@@ -34,16 +34,18 @@ class AckSink(Protocol):
 class Router:
     """Puts segments into outlets and decides when the room they take is released to their producers."""
 
-    def __init__(self, acks: AckSink, *, high_bytes: int, low_bytes: int) -> None:
+    def __init__(self, acks: AckSink, marks: Watermarks) -> None:
         self._acks = acks
-        self._high_bytes = high_bytes
-        self._low_bytes = low_bytes
+        self._marks = marks
         self._holding: set[int] = set()
         self._planned = False
         self.outlets: dict[int, Outlet] = {}
         self.touched: set[int] = set()
         self.end_markers = EndMarkers()
         self.unroutable_segments = 0
+        self.drops = False
+        """Whether tuples for a congested task are dropped and counted, instead of held (``topology.droptuples…``)."""
+        self.dropped_tuples: dict[int, int] = {}
 
     def set_tasks(self, task_ids: Iterable[int]) -> tuple[Outlet, ...]:
         """Makes outlets for the tasks of a plan; returns those of tasks that are gone, with what waited in them."""
@@ -54,7 +56,7 @@ class Router:
         gone = tuple(self.outlets.pop(task_id) for task_id in self.outlets.keys() - wanted)
         for outlet in gone:
             self.unroutable_segments += len(outlet.queue)
-            outlet.congested = False
+            outlet.congested = outlet.full = False
             self._pass_on(outlet)
         return gone
 
@@ -72,7 +74,7 @@ class Router:
             segment = _cut(data, start, end)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
-                if outlet is not None and outlet.congested:
+                if outlet is not None and outlet.full:
                     full.append(outlet)
             self.end_markers.notice(data, start, segment, destinations)
         self._settle(HeldRelease(producer, len(data) - FRAME_HEADER_BYTES, full))
@@ -87,7 +89,7 @@ class Router:
             segment = _cut(data, start, end)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
-                full = [outlet] if outlet is not None and outlet.congested else []
+                full = [outlet] if outlet is not None and outlet.full else []
                 self._settle(HeldRelease(producers.receive(task_id, end - start), end - start, full))
             self.end_markers.notice(data, start, segment, destinations)
 
@@ -109,10 +111,10 @@ class Router:
             self._put(task_id, marker)
 
     def release_held(self) -> None:
-        """Passes on what outlets held back, where their congestion is over."""
+        """Passes on what outlets held back, where there is room again."""
         for task_id in tuple(self._holding):
             outlet = self.outlets.get(task_id)
-            if outlet is None or not outlet.congested:
+            if outlet is None or not outlet.full:
                 self._holding.discard(task_id)
                 if outlet is not None:
                     self._pass_on(outlet)
@@ -134,22 +136,25 @@ class Router:
                 return None
             # A restarted stream manager hears from instances and peers before it has a plan: that waits.
             outlet = self.outlets[task_id] = self._outlet(task_id)
+        if outlet.congested and self.drops and segment[SEGMENT_KIND_AT] == SegmentKind.TUPLES:
+            self.dropped_tuples[task_id] = self.dropped_tuples.get(task_id, 0) + parse_segment(bytes(segment), 0).rows
+            return None
         outlet.put(segment)
         self.touched.add(task_id)
         return outlet
 
     def _outlet(self, task_id: int) -> Outlet:
-        return Outlet(task_id, high_bytes=self._high_bytes, low_bytes=self._low_bytes)
+        return Outlet(task_id, self._marks)
 
     def _pass_on(self, outlet: Outlet) -> None:
         for release in outlet.unheld():
             self._settle(release)
 
     def _settle(self, release: HeldRelease) -> None:
-        """Releases the room, or hands the release to an outlet that is congested."""
+        """Releases the room, or hands the release to an outlet that is full."""
         while release.others:
             outlet = release.others.pop()
-            if outlet.congested:
+            if outlet.full:
                 outlet.hold(release)
                 self._holding.add(outlet.task_id)
                 return

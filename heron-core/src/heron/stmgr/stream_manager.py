@@ -7,6 +7,8 @@ import logging
 import os
 import socket
 
+from heron.api.api_constants import TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE
+from heron.api.config import setting
 from heron.clock import monotonic_s, wall_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -18,6 +20,7 @@ from heron.ipc.process_metrics import process_metrics
 from heron.planner.codec import decode_physical_plan
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.metricsink import Event, MetricsRecord, Source
+from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.culprits import Culprits
 from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_host import LinkHost
@@ -70,12 +73,14 @@ class StreamManager:
             touched, router.touched = router.touched, set()
             self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
         router.release_held()
-        self._instances.send_credits()
-        self._peers.send_credits()
-        self._send_acks()
         congested = router.culprits()
         if congested != self._culprits.present():
             self._report_pressure(congested)
+        for each in self._host.pressure.take_changes():
+            self._instances.hold_back(each)
+        self._instances.send_credits()
+        self._peers.send_credits()
+        self._send_acks()
 
     def _tell_losses(self) -> None:
         """Whatever was lost on its way had a part of any tree: its roots fail now, not one timeout later."""
@@ -101,8 +106,11 @@ class StreamManager:
                 container_id=self._host.spec.container_id,
                 on=change.on,
                 buffered_bytes=outlet.queued_bytes if outlet else 0,
+                cause="the task is not running" if outlet and outlet.window is None else "the task is slow",
             )
             self._tmanager.send(Envelope(pressure=pressure))
+            self._peers.tell_pressure(pressure)
+            self._host.pressure.report_own(change.task_id, on=change.on)
             number = next(self._event_numbers)
             self._events.append(pressure_event(self._host.spec.container_id, number, change, wall_s()))
 
@@ -143,6 +151,8 @@ class StreamManager:
         self._lose_what_left(index)
         self._host.acks.set_plan(index.plan)
         self._host.router.set_tasks(index.tasks)
+        self._host.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
+        self._host.pressure.set_plan(index, holds=not self._host.router.drops)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", self._plan_version, len(index.tasks))
@@ -150,10 +160,11 @@ class StreamManager:
     def _lose_what_left(self, index: PlanIndex) -> None:
         """Stream managers that were in the plan before and are not now took parts of trees with them."""
         stmgrs = {container_id: each.incarnation for container_id, each in index.containers.items()}
-        left = [cid for cid, incarnation in self._stmgrs.items() if stmgrs.get(cid) != incarnation]
+        left = [Reporter(*each) for each in self._stmgrs.items() if stmgrs.get(each[0]) != each[1]]
         self._stmgrs = stmgrs
-        for container_id in left:
-            self._host.acks.lost(f"stream manager {container_id}")
+        for each in left:
+            self._host.acks.lost(f"stream manager {each.container_id}")
+            self._host.pressure.forget(each)
 
     def _task_lost(self, task_id: int) -> None:
         self._host.acks.local_task_lost(task_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from heron.ipc.metric_names import BACKPRESSURE, OUTLET_BYTES
+from heron.ipc.metric_names import BACKPRESSURE, DROPPED_TUPLES, OUTLET_BYTES
 from heron.spi.metricsink import Event, Metric, MetricKind
 from heron.stmgr.counters import Counters
 from heron.stmgr.culprits import Culprits, PressureChanged
@@ -27,6 +27,10 @@ def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: fl
     metrics.extend(
         Metric(BACKPRESSURE, MetricKind.COUNTER, "s", total_s, {"task": str(task_id)})
         for task_id, total_s in culprits.totals_s(now_s).items()
+    )
+    metrics.extend(
+        Metric(DROPPED_TUPLES, MetricKind.COUNTER, "tuples", count, {"task": str(task_id), "reason": "back-pressure"})
+        for task_id, count in router.dropped_tuples.items()
     )
     return metrics
 

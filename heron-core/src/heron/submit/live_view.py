@@ -12,7 +12,7 @@ from rich.text import Text
 
 from heron.clock import Clock, SystemClock
 from heron.ipc.status import ComponentStatus, TopologyStatus
-from heron.submit.view import spoken_bytes, spoken_count
+from heron.submit.view import spoken_bytes, spoken_count, spoken_pressure
 
 __all__ = ["LiveView", "status_table"]
 
@@ -68,11 +68,7 @@ def status_table(status: TopologyStatus, wall_s: float) -> Group:
     for each in status.components:
         table.add_row(*_row(each))
     culprits = [
-        Text(
-            f"back pressure by {each.component}/{each.task_id} in container {each.container_id} "
-            f"for {max(0.0, wall_s - each.since_s):.1f} s",
-            style="yellow",
-        )
+        Text(f"{spoken_pressure(each, wall_s)} (container {each.container_id})", style="yellow")
         for each in status.backpressure
     ]
     return Group(table, *culprits)

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from heron.clock import monotonic_s
-from heron.ipc.status import ComponentStatus, TopologyStatus
+from heron.clock import monotonic_s, wall_s
+from heron.ipc.status import ComponentStatus, Culprit, TopologyStatus
 
-__all__ = ["PlainView", "View", "spoken_bytes", "spoken_count", "status_line"]
+__all__ = ["PlainView", "View", "spoken_bytes", "spoken_count", "spoken_pressure", "status_line"]
 
 _PERIOD_S = 2.0
 
@@ -43,7 +43,7 @@ class PlainView:
 
     def show(self, status: TopologyStatus) -> None:
         """A line, when the last one is old enough and says something else."""
-        text = status_line(status)
+        text = status_line(status, wall_s())
         if monotonic_s() - self._shown_at_s >= _PERIOD_S and text != self._shown:
             self._shown_at_s = monotonic_s()
             self._shown = text
@@ -76,10 +76,17 @@ def spoken_bytes(count: int) -> str:
     return f"{amount:.1f} GiB"
 
 
-def status_line(status: TopologyStatus) -> str:
-    """The whole status in one line."""
+def spoken_pressure(culprit: Culprit, wall_s: float) -> str:
+    """``back pressure by count/5 for 12.3 s: the task is slow``; at a moment of the wall clock."""
+    for_s = max(0.0, wall_s - culprit.since_s)
+    why = f": {culprit.cause}" if culprit.cause else ""
+    return f"back pressure by {culprit.component}/{culprit.task_id} for {for_s:.1f} s{why}"
+
+
+def status_line(status: TopologyStatus, wall_s: float) -> str:
+    """The whole status in one line, at a moment of the wall clock."""
     parts = [_component(each) for each in status.components]
-    parts += [f"back pressure by {each.component}/{each.task_id}" for each in status.backpressure]
+    parts += [spoken_pressure(each, wall_s) for each in status.backpressure]
     return f"{status.topology} {status.state}: {'; '.join(parts)}"
 
 

@@ -147,15 +147,15 @@ class Leader:
                 self._errors.add(message)
                 self._tasks.note_error(record.source.task_id, message)
 
-    def pressure_reported(self, task_id: int, container_id: int, *, on: bool) -> list[Instruction]:
+    def pressure_reported(self, task_id: int, container_id: int, *, on: bool, cause: str = "") -> list[Instruction]:
         """A stream manager names a culprit, or says that it is none any more."""
-        changed = self._pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s())
+        changed = self._pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s(), cause=cause)
         if changed is None:
             return []
         if not on:
             return self._lift(((task_id, changed),))
         return [
-            NoteEvent("backpressure-started", f"task-{task_id}", {"reporter": str(container_id)}),
+            NoteEvent("backpressure-started", f"task-{task_id}", {"reporter": str(container_id), "cause": cause}),
             NotifyHook("heron_backpressure_started", {"topology": self._given.definition.name, "task_id": task_id}),
         ]
 

@@ -11,12 +11,17 @@ class PressureBoard:
     def __init__(self) -> None:
         self._reporters: dict[int, set[int]] = {}
         self._since: dict[int, float] = {}
+        self._cause: dict[int, str] = {}
 
-    def report(self, task_id: int, container_id: int, *, on: bool, now_s: float) -> float | None:
-        """Takes a report; 0.0 when the task became a culprit, how long it was one (s) when it stopped, else None."""
+    def report(self, task_id: int, container_id: int, *, on: bool, now_s: float, cause: str = "") -> float | None:
+        """Takes a report; 0.0 when the task became a culprit, how long it was one (s) when it stopped, else None.
+
+        The cause of the newest report stands.
+        """
         reporters = self._reporters.setdefault(task_id, set())
         if on:
             reporters.add(container_id)
+            self._cause[task_id] = cause
             if task_id not in self._since:
                 self._since[task_id] = now_s
                 return 0.0
@@ -25,6 +30,7 @@ class PressureBoard:
         if reporters:
             return None
         del self._reporters[task_id]
+        self._cause.pop(task_id, None)
         since = self._since.pop(task_id, None)
         return None if since is None else max(0.0, now_s - since)
 
@@ -37,6 +43,6 @@ class PressureBoard:
                 ended.append((task_id, duration_s))
         return tuple(ended)
 
-    def culprits(self) -> dict[int, float]:
-        """Since when each culprit is one, by task."""
-        return dict(self._since)
+    def culprits(self) -> dict[int, tuple[float, str]]:
+        """Since when each culprit is one, and why, by task."""
+        return {task_id: (since_s, self._cause[task_id]) for task_id, since_s in self._since.items()}

@@ -164,7 +164,9 @@ class Service:
 
     def _pressure(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
         pressure = envelope.pressure
-        return self._leader.pressure_reported(pressure.task_id, pressure.container_id, on=pressure.on)
+        return self._leader.pressure_reported(
+            pressure.task_id, pressure.container_id, on=pressure.on, cause=pressure.cause
+        )
 
     def _status_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         reply = pb.StatusReply(

@@ -43,5 +43,6 @@ def component_statuses(
 def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
     """Every culprit of back pressure, by task."""
     return tuple(
-        Culprit(task_id, *tasks.place(task_id), since_s) for task_id, since_s in sorted(pressure.culprits().items())
+        Culprit(task_id, *tasks.place(task_id), since_s, cause)
+        for task_id, (since_s, cause) in sorted(pressure.culprits().items())
     )

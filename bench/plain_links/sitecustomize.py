@@ -1,0 +1,39 @@
+"""Links between stream managers without encryption, to measure what it costs; the engine has no such setting.
+
+Interpreters import a module of this name at their start, before anything else. Only the runs that encryption is
+compared with have this folder on their path.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if "heron.stmgr.main" in sys.orig_argv:
+    import zmq
+
+    from heron.ipc import socket as sockets
+    from heron.ipc.keys import ClientKeys, KeyPair
+    from heron.ipc.socket import Channel, SocketContext
+
+    _encrypted = SocketContext.client_of
+
+    def _server(self: SocketContext, kind: int, keys: KeyPair, domain: bytes) -> zmq.Socket[bytes]:
+        return self._open(kind)
+
+    def _client_of(
+        self: SocketContext,
+        endpoint: str,
+        identity: bytes = b"",
+        *,
+        eager: bool = True,
+        keys: ClientKeys | None = None,
+    ) -> Channel:
+        if not identity or keys is None:  # only a peer's link has both
+            return _encrypted(self, endpoint, identity, eager=eager, keys=keys)
+        socket = self._open(zmq.DEALER)
+        socket.setsockopt(zmq.IDENTITY, identity)
+        sockets._attempt(socket.connect, endpoint, "connect to")
+        return Channel(socket)
+
+    SocketContext.server = _server  # type: ignore[method-assign]
+    SocketContext.client_of = _client_of  # type: ignore[method-assign]

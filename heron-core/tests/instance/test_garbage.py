@@ -1,0 +1,118 @@
+"""Python's cycle collector: it has nothing to do for tuples, and what it does is counted."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+import pytest
+
+from heron.api.definition import StreamDefinition
+from heron.instance.emitter import SpoutEmitter
+from heron.instance.garbage import THRESHOLDS, GarbagePauses
+from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
+from heron.instance.root_book import RootBook
+from heron.instance.splitters import ShuffleSplitter
+from heron.instance.tracked_stream import RootStream
+from heron.spi.metricsink import Histogram
+
+Collected = Callable[..., AbstractContextManager[list[int]]]
+
+TUPLES = 100_000
+ROWS = 1000
+
+
+class Nowhere:
+    """Takes every segment and keeps none."""
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """`heron.instance.emitter.SegmentSink`."""
+
+    def has_room(self) -> bool:
+        """Always."""
+        return True
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Never."""
+
+    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
+        """Nobody does."""
+
+
+def emits_of(tracked: bool, routes: StreamRoutes) -> SpoutEmitter:
+    """A spout's emits; tracked ones are settled as they go."""
+    origin, book = StreamOrigin(1, 5, 1, ROWS, 500_000, 1_000_000), RootBook(lambda: 0.0)
+    make = partial(RootStream, book=book) if tracked else OutStream
+    emitter = SpoutEmitter(origin, Nowhere())
+    emitter.set_streams([make(0, StreamDefinition("default", ("word", "number")), routes, origin)])
+    emit = emitter.specialised()
+    assert emit is not None
+    for number in range(TUPLES):
+        emit([f"word {number % 500}", number], (number,))
+        if number % (10 * ROWS) == 0:
+            book.settle_all()
+    emitter.flush()
+    return emitter
+
+
+WHOLE = StreamRoutes(whole=(2,))
+WORK = {
+    "emits": partial(emits_of, False, WHOLE),
+    "emits to eight tasks": partial(emits_of, False, StreamRoutes(splitters=(ShuffleSplitter(list(range(2, 10)), 0),))),
+    "emits of roots": partial(emits_of, True, WHOLE),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_100_000_emits_cause_no_collection_and_leave_no_cycle(collected: Collected, work: Callable[[], object]) -> None:
+    """What is made for a batch is gone with it: with the default thresholds there are a hundred collections."""
+    work()  # loads what is loaded at the first use
+    with collected() as generations:
+        emitter = work()
+        assert generations == []
+        assert gc.collect() < TUPLES // ROWS
+        assert emitter is not None  # alive until here: its own cycles are not counted
+
+
+def test_cycles_of_the_author_are_collected_and_the_pauses_counted(collected: Collected) -> None:
+    """Collections are rare, not switched off."""
+    pauses = GarbagePauses()
+    with collected() as generations:
+        pauses.watch()
+        for number in range(TUPLES):
+            circle: list[object] = [number]
+            circle.append(circle)
+        pauses.close()
+    assert TUPLES // THRESHOLDS[0] - 1 <= len(generations) <= TUPLES // THRESHOLDS[0] + 1
+    counts, pause = counted(pauses)
+    assert sum(counts.values()) == len(generations) == sum(pause.counts)
+    assert pause.total > 0
+
+
+def counted(pauses: GarbagePauses) -> tuple[dict[str, int], Histogram]:
+    """Collections by generation, and the histogram of their time."""
+    *counts, times = pauses.metrics()
+    assert isinstance(times.value, Histogram)
+    found = {each.labels["generation"]: each.value for each in counts if isinstance(each.value, int)}
+    return found, times.value
+
+
+def test_a_pause_lasts_from_start_to_stop() -> None:
+    """With a clock that the test holds: 3 s, then 0.25 s."""
+    readings = iter([10.0, 13.0, 20.0, 20.25])
+    pauses = GarbagePauses(lambda: next(readings))
+    for generation in (2, 0):
+        for phase in ("start", "stop"):
+            pauses._note(phase, {"generation": generation, "collected": 0, "uncollectable": 0})
+    counts, pause = counted(pauses)
+    assert counts == {"0": 1, "1": 0, "2": 1}
+    assert pause.total == pytest.approx(3.25)
+    assert [bound for bound, count in zip(pause.bounds, pause.counts, strict=False) if count] == [0.5, 5.0]
+
+
+def test_the_metrics_have_the_names_that_the_wire_gives_them() -> None:
+    """WIRE.md is what other tools read."""
+    found = {(each.name, each.unit) for each in GarbagePauses().metrics()}
+    assert found == {("gc-collection-count", "collections"), ("gc-collection-time", "s")}

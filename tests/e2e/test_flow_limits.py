@@ -1,0 +1,64 @@
+"""What an instance lets through and holds: the limit of a component's output, and queues that fit the pace (D4)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+BYTES_PER_S = 200_000
+TUPLES, TUPLE_BYTES = 300, 1000  # of each of the two spouts
+KIB = 1024
+
+
+def metrics_of(sandbox: Sandbox, component: str) -> list[dict[str, float]]:
+    """What the tasks of a component have reported so far, by name, in order; metrics with labels are left out."""
+    records = []
+    for line in sandbox.log_text("metrics-*.jsonl").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:  # the line is being written
+            continue
+        if record["source"]["component"] == component:
+            records.append({each["name"]: each["value"] for each in record["metrics"] if not each["labels"]})
+    return records
+
+
+def test_a_component_sends_so_many_bytes_a_second_as_it_is_allowed(sandbox: Sandbox) -> None:
+    """All its tasks together; what waits for it is little, so that nothing times out, and acks pass meanwhile."""
+    run = sandbox.start("limited.py", args=("--bps", str(BYTES_PER_S)))
+    report = run.finished()
+    ((rows),) = run.results("times").values()
+    times = [float(str(row[0])) for row in rows]
+    assert sorted(number for _, _, number, _ in rows) == sorted(2 * list(range(TUPLES)))  # type: ignore[type-var]
+    assert (report.components["limited"].acked, report.components["limited"].failed) == (2 * TUPLES, 0)
+
+    after_the_first = sum(TUPLE_BYTES for time_s in times if time_s > times[0] + 0.05)
+    assert after_the_first / (times[-1] - times[0]) == pytest.approx(BYTES_PER_S, rel=0.2)
+    held = [record["output-held-s"] for record in metrics_of(sandbox, "limited")]
+    assert max(held) > 1.5, "of 3 s"
+
+
+def test_the_queue_of_a_slow_task_shrinks_and_grows_again(sandbox: Sandbox) -> None:
+    """200 KB a second is 20 KB in the target time: it holds the least, not the window; later it is quick at once."""
+    run = sandbox.start(
+        "recovering.py", "--set", "heron.metrics.export.s=0.1", "--set", "heron.instance.batch.bytes=8192"
+    )
+
+    def shrunk() -> bool:
+        return any(record["in-queue-bytes"] > 0 for record in metrics_of(sandbox, "slow")) and all(
+            record["in-queue-capacity-bytes"] == 64 * KIB and record["in-queue-bytes"] <= 96 * KIB
+            for record in metrics_of(sandbox, "slow")[-5:]
+        )
+
+    run.until(shrunk, "the queue of the slow task holds little")
+    assert any(record["out-queue-capacity-bytes"] < 2048 * KIB for record in metrics_of(sandbox, "quick")[-3:])
+    (run.out / "recovered").touch()
+    report = run.finished()
+    received: object = list(run.results("slow").values())
+    assert received == [[report.components["quick"].emitted]]
+    assert report.components["slow"].executed == report.components["quick"].emitted

@@ -1,0 +1,66 @@
+"""Two spouts whose output together is limited to so many bytes a second, and a bolt that notes when what came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from recording import arguments, write_result
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+SPOUTS = 2
+TUPLES = 300  # of each
+TUPLE_BYTES = 1000
+
+
+class LimitedSpout(Spout):
+    """Would emit all at once."""
+
+    outputs = ("number", "text")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at zero."""
+        self.numbers = iter(range(TUPLES))
+
+    def next_tuple(self) -> None:
+        """Emits one."""
+        for number in self.numbers:
+            self.emit([number, f"{number:08d}" * (TUPLE_BYTES // 8)], tup_id=number)
+            return
+        self.end()
+
+
+class TimesBolt(Bolt):
+    """Notes when each tuple came, and acks it."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins with nothing."""
+        self.out, self.context = config["out"], context
+        self.rows: list[list[float]] = []
+
+    def process(self, tup: Tuple) -> None:
+        """Notes one."""
+        self.rows.append([time.monotonic(), tup.task, tup.values[0], len(tup.values[1])])
+        self.ack(tup)
+
+    def finish(self) -> None:
+        """Writes them."""
+        write_result(self.out, self.context, self.rows)
+
+
+if __name__ == "__main__":
+    options = arguments(bps=0)
+    builder = TopologyBuilder("limited")
+    builder.set_config(
+        {
+            api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
+            api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS: 3,
+            "out": options.out,
+        }
+    )
+    limit = {api_constants.TOPOLOGY_COMPONENT_OUTPUT_BPS: options.bps}
+    limited = builder.add_spout("limited", LimitedSpout, par=SPOUTS, config=limit)
+    builder.add_bolt("times", TimesBolt, par=1, inputs={limited: Grouping.SHUFFLE})
+    builder.build_and_submit()
