@@ -100,7 +100,7 @@ def test_one_whose_processes_vanished_has_failed(environment: Environment, sched
     scheduler.state, scheduler.reason = SchedulerState.FAILED, "its supervisor was killed"
     found = roll(environment)
     assert found.entries[0].state == "failed"
-    assert found.entries[0].errors == ("container 1: its supervisor was killed",)
+    assert found.entries[0].errors == ("its supervisor was killed",)
 
 
 @pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"profile": "other"}])

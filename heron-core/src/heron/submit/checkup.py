@@ -154,11 +154,11 @@ def _clock(folder: Path) -> Finding:
 
 def _statemgr(statemgr: StateManager) -> Finding:
     try:
-        found = len(topologies(statemgr))
+        found = topologies(statemgr)
         statemgr.hold(NodeKind.LOCK, _PROBE, b"").release()
     except HeronError as error:
         return Finding("state manager", "error", str(error), "start it, or correct the profile's statemgr section")
-    return Finding("state manager", "ok", f"answers, {found} topologies")
+    return Finding("state manager", "ok", f"answers, knows {len(found)} topology names")
 
 
 def _leftovers(environment: Environment) -> Iterator[Finding]:

@@ -115,8 +115,7 @@ def last_report(facts: Facts, run: ExecutionState, killed: str = "") -> LastRepo
     elif facts.plan is None and not facts.troubles:
         return None  # not one of its containers has been started
     else:
-        reasons = [f"container {each.container_id}: {each.last_error}" for each in facts.troubles]
-        status = _made_up(run, TopologyState.FAILED, "; ".join(reasons) or "its processes ended without a report")
+        status = _made_up(run, TopologyState.FAILED, _why(facts))
     return LastReport(status, run, facts.containers, facts.tasks)
 
 
@@ -165,6 +164,14 @@ def elsewhere(run: ExecutionState) -> str:
         f"topology {run.topology!r} was submitted with profile {run.profile!r} on host {run.host!r}, where alone can "
         f"be told whether it runs; give the command there, or remove it with `heron kill {run.topology} --force`"
     )
+
+
+def _why(facts: Facts) -> str:
+    """What its containers say: once where all say the same."""
+    if len({each.last_error for each in facts.troubles}) == 1:
+        return facts.troubles[0].last_error
+    reasons = [f"container {each.container_id}: {each.last_error}" for each in facts.troubles]
+    return "; ".join(reasons) or "its processes ended without a report"
 
 
 def _made_up(run: ExecutionState, state: TopologyState, why: str) -> TopologyStatus:
