@@ -39,8 +39,8 @@ STATUS = TopologyStatus(
 )
 
 
-def shown(view: RenderableType) -> str:
-    console = Console(file=io.StringIO(), width=200)
+def shown(view: RenderableType, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
     console.print(view)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -110,6 +110,8 @@ def test_metrics_are_shown_with_their_units() -> None:
     assert ["execute-latency", "12,345", "entries", "2,000", "2.5", "µs", "12.3", "ms"] in lines
     assert ["user/ratio", "0.25"] in lines
     assert ["resident-bytes", "3.0", "MiB"] in lines
+    narrow = shown(metrics_text(rows), 64)
+    assert all(figure in narrow for figure in ("12,345", "per second", "99.5", "2.5 µs", "12.3 ms", "3.0 MiB"))
     assert "nothing has been reported yet" in shown(metrics_text(()))
 
 

@@ -48,7 +48,7 @@ def _who(row: MetricsRow) -> str:
 
 def _table(who: str, rows: list[MetricsRow]) -> Table:
     table = Table(title=who, title_justify="left", title_style="bold", show_edge=False, pad_edge=False, box=None)
-    table.add_column("metric", no_wrap=True)
+    table.add_column("metric", overflow="fold")  # what gives way where the terminal is narrow
     for heading in ("value", "unit", "per second", "p50", "p99"):
         table.add_column(heading, no_wrap=True, justify="left" if heading == "unit" else "right")
     for row in rows:
