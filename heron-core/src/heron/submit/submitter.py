@@ -12,6 +12,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.network import check_listening
 from heron.kernel.core_version import core_version
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
@@ -88,6 +89,8 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
         KeyboardInterrupt: when `progress` says so between two steps; everything is undone.
     """
     name = submission.loaded.definition.name
+    if "shared" not in environment.scheduler.capabilities:  # it runs here, so a wrong address shows here
+        check_listening(submission.settings.network_host)
     lock = lock_soon(environment.statemgr, name, _LOCK_WAIT_S)
     try:
         if left := make_room(environment, name):
