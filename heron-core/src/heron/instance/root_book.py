@@ -49,9 +49,11 @@ class _Page:
             self._ids[start:end] = [_SETTLED] * (end - start)
         else:
             taken = []
+            ids, base = self._ids, self.base
             for counter in counters:
-                taken.append(self._ids[counter - self.base])
-                self._ids[counter - self.base] = _SETTLED
+                place = counter - base
+                taken.append(ids[place])
+                ids[place] = _SETTLED
         fresh = [tup_id for tup_id in taken if tup_id is not _SETTLED]
         self.left -= len(fresh)
         if not self.left:
@@ -109,6 +111,8 @@ class RootBook:
             start = at
             if isinstance(counters, range):
                 at = min(len(counters), at + page.end - counters[at])
+            elif not at and page.base <= min(counters) and max(counters) < page.end:
+                at = len(counters)  # the usual case
             else:
                 while at < len(counters) and page.base <= counters[at] < page.end:
                     at += 1

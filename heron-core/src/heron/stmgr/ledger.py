@@ -147,12 +147,17 @@ class Ledger:
         return parts
 
     def _by_segment(self, roots: Counters) -> list[tuple[int, RootSegment, NDArray[np.bool_] | slice]]:
+        if not len(roots):
+            return []
         numbers = roots >> _SHIFT
+        first, last = int(numbers.min()), int(numbers.max())
+        if first == last:
+            segment = self._segments.get(first)
+            return [(first, segment, slice(None))] if segment is not None else []
+        # the usual few are looked for without sorting
+        among = range(first, last + 1) if last - first <= _YOUNG else np.unique(numbers).tolist()
         found: list[tuple[int, RootSegment, NDArray[np.bool_] | slice]] = []
-        if len(numbers) and numbers[0] == numbers[-1] and (numbers == numbers[0]).all():
-            segment = self._segments.get(int(numbers[0]))
-            return [(int(numbers[0]), segment, slice(None))] if segment is not None else []
-        for number in np.unique(numbers).tolist():
+        for number in among:
             segment = self._segments.get(number)
             if segment is not None:
                 found.append((number, segment, numbers == number))
