@@ -45,9 +45,11 @@ class ArrayTracking:
             roots = row_numbers(len(at)) + np.uint64(root_base)
             flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
         xors = flush.totals[at]
-        bad = np.flatnonzero(np.isin(at, np.array(sorted(flush.bad), dtype=np.int64)))
-        xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, right behind, is read
-        failed = fails(bad.astype(np.uint64) + np.uint64(root_base))
+        failed: list[bytes] = []
+        if flush.bad:
+            bad = np.flatnonzero(np.isin(at, _rows(sorted(flush.bad))))
+            xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, right behind, is read
+            failed += fails(bad.astype(np.uint64) + np.uint64(root_base))
         return [new_roots_listed(task_id, base, xors), *flush.segments, *failed]
 
     def anchored_segments(
@@ -61,9 +63,12 @@ class ArrayTracking:
         hung = [_hung(rooted) for rooted in regular]
         roots, at = _roots_of(hung, irregular)
         flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
-        bad = np.array(sorted(flush.bad), dtype=np.int64)
-        # Keys that nobody will ever ack: the acks of what they hang on overtake data, and so the fails below.
-        flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
+        failed: list[bytes] = []
+        if flush.bad:
+            bad = _rows(sorted(flush.bad))
+            # Keys that nobody will ever ack: the acks of what they hang on overtake data, and so the fails.
+            flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
+            failed += fails(roots[np.isin(at, bad)])
         for batch_arrays, of_rows, places in hung:
             batch_arrays.add_children(places, flush.totals[of_rows])
         for row, parents in irregular.items():
@@ -71,7 +76,7 @@ class ArrayTracking:
                 _arrays_of(batch).add_children(np.array([place]), flush.totals[row : row + 1])
             even = _even_roots(parents)
             stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
-        return [*flush.segments, *fails(roots[np.isin(at, bad)])]
+        return [*flush.segments, *failed]
 
     def ack_segments(self, acked: list[tuple[InBatch, list[int] | None]]) -> list[bytes]:
         """`Arrays.ack_segments`."""

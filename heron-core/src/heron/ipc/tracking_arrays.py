@@ -148,8 +148,9 @@ def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:
     if len(roots) == 0:
         return
     tasks = roots >> _TASK_SHIFT
-    if bool((tasks == tasks[0]).all()):
+    changes = np.flatnonzero(tasks[1:] != tasks[:-1])
+    if len(changes) == 0:
         yield int(tasks[0]), slice(None)
         return
-    for task_id in np.unique(tasks).tolist():
+    for task_id in sorted({int(tasks[0]), *tasks[changes + 1].tolist()}):  # they come in long runs
         yield task_id, tasks == np.uint64(task_id)
