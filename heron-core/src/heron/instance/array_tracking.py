@@ -20,7 +20,7 @@ from heron.instance.tracked_stream import AnchoredStream, TrackedStream
 from heron.ipc.edge_key import U64, edge_keys, edge_keys_of_range, row_numbers
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
-from heron.ipc.tracking_arrays import acks, fails, new_roots_listed
+from heron.ipc.tracking_arrays import acks, fails, new_roots_listed, words_of
 
 __all__ = ["ArrayTracking"]
 
@@ -96,7 +96,7 @@ class _BatchArrays:
     __slots__ = ("_children", "_edges", "root_rows", "roots")
 
     def __init__(self, batch: InBatch) -> None:
-        numbers = None if batch.numbers is None else np.frombuffer(batch.numbers, "<u8")
+        numbers = None if batch.numbers is None else words_of(batch.numbers)
         if numbers is None:
             self._edges = edge_keys_of_range(batch.batch_key, batch.rows, batch.task_id)
         else:
@@ -106,9 +106,9 @@ class _BatchArrays:
         if batch.root_base is not None:
             self.roots: U64 = (row_numbers(batch.rows) if numbers is None else numbers) + np.uint64(batch.root_base)
             return
-        self.roots = np.frombuffer(batch.roots or b"", "<u8")
+        self.roots = words_of(batch.roots or b"")
         if batch.root_rows is not None:
-            self.root_rows = np.frombuffer(batch.root_rows, "<i8")
+            self.root_rows = words_of(batch.root_rows).view(np.int64)
 
     def add_children(self, places: Rows, keys: U64) -> None:
         """Copies with these keys were emitted under these tuples."""
