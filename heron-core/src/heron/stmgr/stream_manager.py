@@ -26,7 +26,7 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import metrics_of, pressure_event
+from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
 
 __all__ = ["StreamManager"]
 
@@ -180,6 +180,7 @@ class StreamManager:
         spec = host.spec
         metrics = [
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
+            *ack_metrics(host.acks),
             *connection_metrics(self._peers.refused()),
         ]
         record = MetricsRecord(
