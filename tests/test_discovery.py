@@ -17,8 +17,13 @@ HERON = Path(sys.executable).with_name("heron")
 
 UPLOADER = """
 import socket
+import msgspec
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
+
+class Options(msgspec.Struct, frozen=True):
+    address: str = ""
+
 
 class It(Uploader):
     '''Packages on a server.
@@ -28,6 +33,7 @@ class It(Uploader):
 
     spi_version = 1
     capabilities = frozenset({"shared"})
+    options_type = Options
 
     def __init__(self, address):
         self.address = address

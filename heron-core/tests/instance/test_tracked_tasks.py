@@ -392,6 +392,9 @@ def test_an_exception_fails_its_tuple_and_the_others_are_acked(capsys: pytest.Ca
         (tracked(20, "x", "y", "z")[:-3] + b"\xff\xff\xff", [20, 21, 22]),  # does not unpickle: its roots are known
         (tracked(20, "x", options=option(OptionTag.BATCH_KEY, b"short")), []),  # its roots are not
         (tracked(20), []),
+        (tracked(20, "x", source_task=99), [20]),  # the plan does not have its source
+        (tracked(20, "x", stream=7), [20]),
+        (tracked(20, "x", encoding=Encoding.ARROW), [20]),
     ],
 )
 def test_a_batch_that_cannot_be_read_fails_as_far_as_it_is_known(

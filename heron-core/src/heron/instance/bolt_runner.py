@@ -143,12 +143,12 @@ class BoltRunner(Runner):
             self.task.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "they are lost")
 
     def _process_segment(self, frame: memoryview, head: SegmentHead) -> None:
-        serializer = self.task.serializers.reading(head.encoding, head.source_task)
-        source = self._sources.of(head.source_task, head.stream)
         batch = tracked_batch(head, self.task.spec.task_id) if self._tracker is not None else None
         try:
+            serializer = self.task.serializers.reading(head.encoding, head.source_task)
+            source = self._sources.of(head.source_task, head.stream)
             columns = decode_columns(frame[head.payload_start : head.end], head.rows, serializer)
-        except SerializationError:
+        except (RemoteProtocolError, SerializationError):
             if batch is not None and self._tracker is not None:
                 self._tracker.fail_whole(batch)
             raise

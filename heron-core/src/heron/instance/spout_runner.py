@@ -44,6 +44,8 @@ class SpoutRunner(Runner):
         self._book = RootBook(monotonic_s)
         self._settler = RootSettler(self._book, task.metrics, self._told_in_vain)
         self._most_pending = _most_pending(task) if task.tracks_acks else math.inf
+        self._fair_room = min(task.settings.batch_rows, self._most_pending / 4)
+        self._scarce_since_s = math.inf
         self._quiet = False
         self._wait_s = _SHORTEST_WAIT_S
         self._backoff_s = _FIRST_BACKOFF_S
@@ -62,9 +64,9 @@ class SpoutRunner(Runner):
             data_in.wait(_RESTING_WAIT_S)
         elif not data_out.has_room():
             data_out.wait_for_room(_RESTING_WAIT_S)
-        elif self._room() <= 0:
+        elif self._scarce(room := self._room()):
             self.emitter.flush()
-            data_in.wait(_RESTING_WAIT_S)
+            data_in.wait(_RESTING_WAIT_S if room <= 0 else self.task.settings.linger_s)
         else:
             self._emit_for_a_while()
             if self._spout_emitter.ending and self._done():
@@ -103,6 +105,24 @@ class SpoutRunner(Runner):
         self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
     ) -> RootStream:
         return RootStream(number, definition, routes, origin, self._book)
+
+    def _scarce(self, room: float) -> bool:
+        """Whether acks must come first: there is no room, or so little that a batch would be small.
+
+        Little room is given the linger to become more. Without that a spout at its limit sends a batch for each few
+        acks, and every process behind it pays for small batches.
+        """
+        if room <= 0:
+            return True
+        if room >= self._fair_room:
+            self._scarce_since_s = math.inf
+            return False
+        now_s = monotonic_s()
+        self._scarce_since_s = min(self._scarce_since_s, now_s)
+        if now_s - self._scarce_since_s < self.task.settings.linger_s:
+            return True
+        self._scarce_since_s = math.inf
+        return False
 
     def _room(self) -> float:
         """How many roots may be added: less than one means that acks must come first."""
