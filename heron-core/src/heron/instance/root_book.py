@@ -96,14 +96,14 @@ class RootBook:
         self._forget_settled()
         return found
 
-    def settle_all(self) -> list[object]:
-        """The ids of all roots in flight: what knew more of them is gone."""
-        ids = [tup_id for page in self._pages for tup_id in page.ids if tup_id is not _SETTLED]
+    def settle_all(self) -> list[tuple[list[object], float]]:
+        """As `settle`, of all roots in flight: what knew more of them is gone."""
+        found = [([each for each in page.ids if each is not _SETTLED], page.since_s) for page in self._pages]
         self._pages.clear()
         self._bases.clear()
         self._settled_pages = 0
         self.in_flight = 0
-        return ids
+        return [pair for pair in found if pair[0]]
 
     def _page_of(self, counter: int) -> _Page | None:
         position = bisect_right(self._bases, counter) - 1
