@@ -96,7 +96,7 @@ class SimulatedBolt(SimulatedTask):
             tup.values, tup.id = values, delivery.edge
             self._execute(tup)
         self._settle()
-        source.pool.recycle(head.rows)
+        source.pool.recycle(head.rows, delivery.edge)  # a tuple that the bolt holds is acked later
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + head.rows
 
     def _execute(self, tup: Tuple) -> None:
