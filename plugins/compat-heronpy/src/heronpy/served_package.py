@@ -10,5 +10,4 @@ __all__ = ["ServedPackage"]
 class ServedPackage:
     """`heronpy`, whose import name is that of the programs and not of the distribution."""
 
-    spi_version: ClassVar[int] = 1
     package: ClassVar[str] = "heronpy"

@@ -15,9 +15,18 @@ __all__ = ["Tuple", "TupleHelper"]
 
 
 class _AnyTuple(type):
-    """Makes the engine's tuples, and takes all of them for instances."""
+    """Takes the engine's tuples for instances too."""
 
-    def __call__(
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, engine.Tuple)
+
+
+class Tuple(engine.Tuple, metaclass=_AnyTuple):
+    """One tuple as a bolt sees it; unpacks in the order of its constructor's parameters."""
+
+    __slots__ = ()
+
+    def __new__(  # type: ignore[misc]  # an instance by the metaclass
         cls,
         id: object,  # noqa: A002  # heronpy's name
         component: str,
@@ -25,11 +34,5 @@ class _AnyTuple(type):
         task: int,
         values: Iterable[object],
     ) -> engine.Tuple:
+        """A tuple of that source."""
         return engine.Tuple.source(component, stream, task)(id, tuple(values))
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, engine.Tuple)
-
-
-class Tuple(engine.Tuple, metaclass=_AnyTuple):
-    """One tuple as a bolt sees it: ``Tuple(id, component, stream, task, values)``, which also unpacks in this order."""
