@@ -164,12 +164,27 @@ def test_show_tells_all_of_one(heron: Heron, plugin: Plugin) -> None:
     assert {"attached", "restart", "update"} <= set(shown["known_capabilities"])
 
 
+def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
+    """Whoever has an old program looks here whether its package is served."""
+    plugin("heron-compat-nothing", "compat", "nothing", "class It: ...")
+    plugin("heron-compat-broken", "compat", "broken", "import no_such_module")
+    found = listed(heron("plugins", "list", "compat", "--json"))
+    served = found["heron-compat-heronpy", "heronpy"]
+    assert (served["capabilities"], served["error"], len(found)) == (["heronpy"], "", 3)
+    assert "its class names no package" in str(found["heron-compat-nothing", "nothing"]["error"])
+    assert "No module named 'no_such_module'" in str(found["heron-compat-broken", "broken"]["error"])
+    assert heron("plugins", "check", "compat").returncode == 2
+    lines = heron("plugins", "show", "compat", "heronpy").stdout.splitlines()
+    assert [line.split() for line in lines if line.startswith("serves")] == [["serves", "heronpy"]]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: 'localfs'"),
         (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
         (("show", "hooks", "x"), "no observer 'x' is installed; installed: none"),
+        (("show", "compat", "heronpie"), "no compat plugin 'heronpie' is installed (nearest: 'heronpy')"),
         (("list", "shceduler"), "no family 'shceduler' of plugins (nearest: 'scheduler')"),
         (("check", "uploader", "s4"), "no uploader driver 's4' is installed"),
         (("check", "--profile", "lokal"), "no profile 'lokal' (nearest: 'local')"),

@@ -1,7 +1,8 @@
 """One rule gives a plugin its five names: folder, distribution, import package, entry-point group and name.
 
 ``plugins/scheduler-local/`` is ``heron-scheduler-local`` is ``heron_scheduler_local``, group
-``heron.scheduler``, name ``local``. A bundle has no code and so no import package and no entry point.
+``heron.scheduler``, name ``local``. A bundle has no code and so no import package and no entry point. A compat plugin
+serves a foreign package, so its import package has that one's name.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def project(folder: Path) -> dict[str, object]:
 
 
 def import_name(folder: Path) -> str:
+    if folder.name.startswith("compat-"):
+        return folder.name.removeprefix("compat-").replace("-", "_")
     return "heron_" + folder.name.replace("-", "_")
 
 

@@ -63,7 +63,7 @@ def test_all_that_is_left_may_be_given_up_at_once() -> None:
     unhashable: list[object] = [["a"], {}, ["a"]]
     book, (base,) = book_of(list(unhashable))
     book.settle([base + 1])
-    assert book.settle_all() == [["a"], ["a"]]
+    assert [ids for ids, _ in book.settle_all()] == [[["a"], ["a"]]]
     assert book.in_flight == 0
     assert book.settle(range(base, base + 3)) == []
     assert book.settle_all() == []
@@ -164,4 +164,4 @@ def test_a_thin_page_gives_up_what_is_left_of_it() -> None:
     book.open(["next"])
     book.settle(range(base + 2, base + 99))
     assert book.settle(range(base + 1, base + 50)) == [([1], 0.0)]
-    assert book.settle_all() == [0, 99, "next"]
+    assert book.settle_all() == [([0, 99], 0.0), (["next"], 0.0)]

@@ -123,7 +123,7 @@ def test_ids_of_a_spout_may_be_anything() -> None:
         emit(["v"], tup_id)
     emitter.flush()
     assert stream.book.in_flight == 3
-    assert stream.book.settle_all() == [["a list"], {"a": "dict"}, 0]
+    assert [ids for ids, _ in stream.book.settle_all()] == [[["a list"], {"a": "dict"}, 0]]
     emit(["v"])
     emitter.flush()
     assert stream.book.in_flight == 0
@@ -139,7 +139,7 @@ def test_a_spouts_refused_emit_leaves_no_id() -> None:
             emitter.emit(values, "refused")
     emitter.emit(["v"], "good")
     emitter.flush()
-    assert stream.book.settle_all() == ["good"]
+    assert [ids for ids, _ in stream.book.settle_all()] == [["good"]]
 
 
 def test_a_root_that_cannot_travel_fails_behind_its_insertion() -> None:

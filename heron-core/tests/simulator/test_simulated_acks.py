@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+import pytest
+
+from heron.api import (
+    Bolt,
+    BoltAckInfo,
+    BoltFailInfo,
+    Grouping,
+    ITaskHook,
+    Spout,
+    SpoutAckInfo,
+    SpoutFailInfo,
+    TopologyBuilder,
+    TopologyContext,
+    Tuple,
+    api_constants,
+)
 from heron.simulator import Simulation
 from heron.testing.fake_clock import FakeClock
 
@@ -192,3 +207,77 @@ def test_spout_pending_bounds_the_open_roots() -> None:
         assert isinstance(source, PendingSpout)
         assert sorted(source.acked) == list(range(NUMBERS))
         assert max(source.open) == 1
+
+
+class TreeHook(ITaskHook):
+    """Keeps what it is told of trees, with the latency in seconds of the simulation."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, object, float]] = []
+
+    def spout_ack(self, spout_ack_info: SpoutAckInfo) -> None:
+        self.told.append(("ack", spout_ack_info.message_id, spout_ack_info.complete_latency_ms / 1000))
+
+    def spout_fail(self, spout_fail_info: SpoutFailInfo) -> None:
+        self.told.append(("fail", spout_fail_info.message_id, spout_fail_info.fail_latency_ms / 1000))
+
+    def bolt_ack(self, bolt_ack_info: BoltAckInfo) -> None:
+        self.told.append(("ack", bolt_ack_info.heron_tuple.values[0], bolt_ack_info.process_latency_ms / 1000))
+
+    def bolt_fail(self, bolt_fail_info: BoltFailInfo) -> None:
+        self.told.append(("fail", bolt_fail_info.heron_tuple.values[0], bolt_fail_info.fail_latency_ms / 1000))
+
+
+class HookedSpout(ReplayingSpout):
+    """Has a hook."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        super().initialize(config, context)
+        self.hook = TreeHook()
+        context.add_task_hook(self.hook)
+
+
+class HookedBolt(Bolt):
+    """Holds a tuple until the next has come; fails what it held of number 3, once."""
+
+    held: Tuple | None = None
+    failed = False
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.hook = TreeHook()
+        context.add_task_hook(self.hook)
+
+    def process(self, tup: Tuple) -> None:
+        self.held, held = tup, self.held
+        if held is not None:
+            self._settle(held)
+
+    def process_tick(self, tup: Tuple) -> None:
+        if self.held is not None:
+            self._settle(self.held)
+        self.held = None
+
+    def _settle(self, tup: Tuple) -> None:
+        if tup.values[0] == 3 and not self.failed:
+            self.failed = True
+            self.fail(tup)
+        else:
+            self.ack(tup)
+
+
+def test_hooks_hear_of_acks_and_fails_with_their_latency() -> None:
+    """Of spout and bolt; a tuple that is held is late by as long as it was held."""
+    builder = TopologyBuilder("hooked")
+    builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE"})
+    spout = builder.add_spout("numbers", HookedSpout, par=1)
+    builder.add_bolt("last", HookedBolt, 1, [spout], config={api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 2})
+    with Simulation(builder, clock=FakeClock()) as simulation:
+        simulation.run_until_finished(max_steps=100_000)
+        source, last = simulation.component("numbers"), simulation.component("last")
+        assert isinstance(source, HookedSpout)
+        assert isinstance(last, HookedBolt)
+    told = [("ack", 0), ("ack", 1), ("ack", 2), ("fail", 3), ("ack", 4), ("ack", 5), ("ack", 3)]
+    for hook in (source.hook, last.hook):
+        assert [each[:2] for each in hook.told] == told
+        assert hook.told[-1][2] == pytest.approx(2.0)
+        assert all(latency_s <= 2.0 for _, _, latency_s in hook.told)

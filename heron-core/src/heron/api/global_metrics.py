@@ -50,7 +50,10 @@ def safe_incr(key: str, to_add: int = 1) -> None:
 
 
 def init(metrics_collector: MetricsCollector, metrics_bucket: float) -> None:
-    """Has the counters reported under `root_name` every `metrics_bucket` seconds; the first call counts."""
+    """Has the counters reported under `root_name` every `metrics_bucket` seconds; the first call counts.
+
+    An instance calls it after the component's `initialize`, so that a component need not.
+    """
     with _REGISTRY.lock:
         if not _REGISTRY.registered:
             metrics_collector.register_metric(root_name, _REGISTRY.counts, metrics_bucket)

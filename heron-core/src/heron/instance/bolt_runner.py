@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 
 from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
-from heron.api.task_hook import BoltExecuteInfo
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError, SerializationError
@@ -18,6 +18,7 @@ from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
 from heron.instance.finish_roots import FinishRoots
+from heron.instance.hook_calls import BoltHookCalls
 from heron.instance.in_batch import UNTRACKED, InBatch, tracked_batch
 from heron.instance.marker_aligner import EndAligner
 from heron.instance.out_stream import OutStream
@@ -105,7 +106,10 @@ class BoltRunner(Runner):
             return  # its emits are roots now
         emitter = self._bolt_emitter
         fast = None if self.debug else emitter.specialised()
-        specialise(self._component, {"emit": fast, "ack": emitter.acked.append, "fail": emitter.failed.append})
+        if not emitter.hooks:
+            specialise(self._component, {"emit": fast, "ack": emitter.acked.append, "fail": emitter.failed.append})
+        elif emitter.hook_calls is None:
+            emitter.hook_calls = BoltHookCalls(emitter.hooks, self.task.spec.task_id, monotonic_s)
 
     def apply_routes(self) -> None:
         """`Runner.apply_routes`."""
@@ -199,10 +203,9 @@ class BoltRunner(Runner):
         source.pool.recycle(rows, batch or UNTRACKED)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
-        process = self._component.process
-        hooks = self.emitter.hooks
-        if hooks:
-            process = self._observed
+        process: Callable[[Tuple], object] = self._component.process
+        if (calls := self._bolt_emitter.hook_calls) is not None:
+            process = partial(calls.execute, process)
         while True:
             tup: Tuple = _NO_TUPLE
             try:
@@ -291,10 +294,3 @@ class BoltRunner(Runner):
             metrics.ignored_acks = self._tracker.ignored
         emitter.acked.clear()
         emitter.failed.clear()
-
-    def _observed(self, tup: Tuple) -> None:
-        start_s = monotonic_s()
-        self._component.process(tup)
-        latency_ms = (monotonic_s() - start_s) * 1000
-        for hook in self.emitter.hooks:
-            hook.bolt_execute(BoltExecuteInfo(tup, self.task.spec.task_id, latency_ms))

@@ -15,6 +15,7 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError, known, nearest
 from heron.instance.baton import Baton
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.hook_calls import BoltHookCalls
 from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.tracked_stream import AnchoredStream
@@ -229,6 +230,7 @@ class BoltEmitter(Emitter):
         super().__init__(origin, out)
         self.acked: list[Tuple] = []
         self.failed: list[Tuple] = []
+        self.hook_calls: BoltHookCalls | None = None
 
     def emit(
         self,
@@ -254,7 +256,11 @@ class BoltEmitter(Emitter):
     def ack(self, tup: Tuple) -> None:
         """This tuple is done with."""
         self.acked.append(tup)
+        if self.hook_calls is not None:
+            self.hook_calls.acked(tup)
 
     def fail(self, tup: Tuple) -> None:
         """This tuple failed."""
         self.failed.append(tup)
+        if self.hook_calls is not None:
+            self.hook_calls.failed(tup)

@@ -126,14 +126,14 @@ class RootBook:
         self._forget_settled()
         return found
 
-    def settle_all(self) -> list[object]:
-        """The ids of all roots in flight: what knew more of them is gone."""
-        ids = [tup_id for page in self._pages for tup_id in page.unsettled()]
+    def settle_all(self) -> list[tuple[list[object], float]]:
+        """As `settle`, of all roots in flight: what knew more of them is gone."""
+        found = [(list(page.unsettled()), page.since_s) for page in self._pages]
         self._pages.clear()
         self._bases.clear()
         self._settled_pages = self._old_pages = 0
         self.in_flight = 0
-        return ids
+        return [pair for pair in found if pair[0]]
 
     def _is_old(self, page: _Page) -> bool:
         return page.end + self._young_roots <= self._next

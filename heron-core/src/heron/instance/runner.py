@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
@@ -127,6 +128,7 @@ class Runner(ABC):
         task, context = self.task, self.task.context
         self.apply_routes()
         initialise(self.component, task.config, context)
+        global_metrics.init(context, task.settings.metrics_export_s)  # after the author's own call, which counts
         self.emitter.hooks = tuple(context.hooks)
         self.specialise()
 

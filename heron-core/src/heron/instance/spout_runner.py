@@ -12,6 +12,7 @@ from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import SpoutEmitter
+from heron.instance.hook_calls import SpoutHookCalls
 from heron.instance.out_stream import StreamOrigin, StreamRoutes
 from heron.instance.root_book import RootBook
 from heron.instance.root_settler import RootSettler
@@ -92,6 +93,8 @@ class SpoutRunner(Runner):
         """`Runner.specialise`."""
         fast = None if self.debug else self.emitter.specialised()
         specialise(self._component, {"emit": fast})
+        if self.emitter.hooks:
+            self._settler.hook_calls = SpoutHookCalls(self.emitter.hooks, self.task.spec.task_id)
 
     def paused_changed(self, paused: bool) -> None:
         """`Runner.paused_changed`."""
@@ -206,6 +209,8 @@ class SpoutRunner(Runner):
         for tup_id in ids:
             try:
                 self._component.ack(tup_id)
+                if self._settler.hook_calls is not None:
+                    self._settler.hook_calls.acked(tup_id, 0.0)
             except Exception as error:
                 self.user_failed("ack", error, "the task goes on", tup_id)
         self.task.metrics.acked += len(ids)

@@ -42,10 +42,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a spout is to be told of a root."""
+    """What a spout is to be told of a root, which was in flight for so long."""
 
     tup_id: object
     complete: bool
+    latency_s: float
 
 
 class AckLedger:
@@ -130,7 +131,8 @@ class AckLedger:
     def _end(self, root: Root, *, complete: bool) -> None:
         if root.live:
             self._close(root)
-            self._outcomes[root.task_id].append(Outcome(root.tup_id, complete))
+            latency_s = self._clock.monotonic_s() - root.since_s
+            self._outcomes[root.task_id].append(Outcome(root.tup_id, complete, latency_s))
 
     def _close(self, root: Root) -> None:
         root.live = False

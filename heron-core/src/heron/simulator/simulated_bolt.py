@@ -7,11 +7,11 @@ from itertools import repeat
 
 from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
-from heron.api.task_hook import BoltExecuteInfo
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.batch_codec import decode_columns
 from heron.instance.emitter import BoltEmitter
+from heron.instance.hook_calls import BoltHookCalls
 from heron.instance.marker_aligner import EndAligner
 from heron.instance.threadsafe import QueuedTarget
 from heron.instance.tuple_source import TupleSources
@@ -96,17 +96,18 @@ class SimulatedBolt(SimulatedTask):
             tup.values, tup.id = values, delivery.edge
             self._execute(tup)
         self._settle()
-        source.pool.recycle(head.rows)
+        source.pool.recycle(head.rows, delivery.edge)  # a tuple that the bolt holds is acked later
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + head.rows
 
     def _execute(self, tup: Tuple) -> None:
-        clock = self.world.clock
-        start_s = clock.monotonic_s()
+        emitter = self._emitter
+        if emitter.hooks and emitter.hook_calls is None:
+            emitter.hook_calls = BoltHookCalls(emitter.hooks, self.plan.task_id, self.world.clock.monotonic_s)
         try:
-            self._component.process(tup)
-            for hook in self.emitter.hooks:
-                latency_ms = (clock.monotonic_s() - start_s) * 1000
-                hook.bolt_execute(BoltExecuteInfo(tup, self.plan.task_id, latency_ms))
+            if emitter.hook_calls is None:
+                self._component.process(tup)
+            else:
+                emitter.hook_calls.execute(self._component.process, tup)
         except Exception as error:
             self.metrics.failed += 1
             self._fail(tup.id)

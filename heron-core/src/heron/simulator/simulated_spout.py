@@ -8,6 +8,7 @@ from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
 from heron.api.spout import Spout
 from heron.instance.emitter import SpoutEmitter
+from heron.instance.hook_calls import SpoutHookCalls
 from heron.instance.threadsafe import QueuedTarget
 from heron.planner.physical_plan import TaskPlan
 from heron.simulator.simulated_task import SimulatedTask, World
@@ -111,13 +112,18 @@ class SimulatedSpout(SimulatedTask):
         outcomes = ledger.take_outcomes(self.plan.task_id) if ledger is not None else []
         for each in outcomes:
             doing, action = ("ack", self._component.ack) if each.complete else ("fail", self._component.fail)
+            hooks = self._hook_calls()
             try:
                 action(each.tup_id)
+                (hooks.acked if each.complete else hooks.failed)(each.tup_id, each.latency_s)
             except Exception as error:
                 self.user_failed(doing, error, "the task goes on", each.tup_id)
             self.metrics.acked += each.complete
             self.metrics.failed += not each.complete
         return bool(outcomes)
+
+    def _hook_calls(self) -> SpoutHookCalls:
+        return SpoutHookCalls(self.emitter.hooks, self.plan.task_id)
 
     def _tell_ids(self) -> None:
         if not self._ids:
@@ -126,6 +132,7 @@ class SimulatedSpout(SimulatedTask):
         for tup_id in ids:
             try:
                 self._component.ack(tup_id)
+                self._hook_calls().acked(tup_id, 0.0)
             except Exception as error:
                 self.user_failed("ack", error, "the task goes on", tup_id)
         self.metrics.acked += len(ids)

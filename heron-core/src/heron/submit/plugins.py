@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heron.errors import PluginError, UsageError, known, nearest
+from heron.kernel.compat_catalog import COMPAT_FAMILY, compat_catalog
 from heron.kernel.drivers import FAMILIES, DriverInfo, Drivers
 from heron.kernel.loading import contract_version
 from heron.kernel.observer_catalog import OBSERVER_FAMILY, observer_catalog
@@ -24,7 +25,7 @@ from heron.submit.prepare import find_profile
 
 __all__ = ["plugins"]
 
-_KINDS = (*FAMILIES, OBSERVER_FAMILY)
+_KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
 _CORE = "heron-core"
 _EXIT_BROKEN = 2
 _LONGEST_S = 60.0  # as the contract of Driver.check has it
@@ -42,7 +43,7 @@ plugins.add_command(new)
 @click.argument("family", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
 def list_plugins(family: str | None, as_json: bool) -> None:
-    """Lists the installed drivers by family, and the observers; those that do not work with the reason."""
+    """Lists the installed drivers by family, served packages and observers; those that do not work with the reason."""
     found = _catalog(family)
     if as_json:
         _print_json([_fields(each) for each in found])
@@ -113,8 +114,9 @@ def _catalog(family: str | None) -> tuple[DriverInfo, ...]:
     if family is not None and family not in _KINDS:
         msg = f"no family {family!r} of plugins{nearest(family, _KINDS)}; known: {known(_KINDS)}"
         raise PluginError(msg)
-    drivers = () if family == OBSERVER_FAMILY else Drivers().catalog(family)
-    return (*drivers, *(observer_catalog() if family in (None, OBSERVER_FAMILY) else ()))
+    drivers = Drivers().catalog(family) if family is None or family in FAMILIES else ()
+    served = compat_catalog() if family in (None, COMPAT_FAMILY) else ()
+    return (*drivers, *served, *(observer_catalog() if family in (None, OBSERVER_FAMILY) else ()))
 
 
 def _named(family: str, name: str) -> tuple[DriverInfo, ...]:
@@ -123,7 +125,7 @@ def _named(family: str, name: str) -> tuple[DriverInfo, ...]:
     found = tuple(each for each in catalog if each.name == name)
     if not found:
         names = {each.name for each in catalog}
-        what = "observer" if family == OBSERVER_FAMILY else f"{family} driver"
+        what = {OBSERVER_FAMILY: "observer", COMPAT_FAMILY: "compat plugin"}.get(family, f"{family} driver")
         msg = (
             f"no {what} {name!r} is installed{nearest(name, names)}; installed: {known(names)}; "
             f"to add it: `pip install heron-{'observer' if family == OBSERVER_FAMILY else family}-{name}`"
@@ -146,7 +148,8 @@ def _facts(info: DriverInfo, wanted: int | None, flags: frozenset[str]) -> list[
     if info.error:
         return [*facts, ("does not work", info.error)]
     if wanted is None:
-        return [*facts, ("follows", ", ".join(info.capabilities) or "nothing")]
+        doing = "serves" if info.family == COMPAT_FAMILY else "follows"
+        return [*facts, (doing, ", ".join(info.capabilities) or "nothing")]
     lacks = ", ".join(sorted(flags - set(info.capabilities)))
     spoken = ", ".join(info.capabilities) or "none"
     text = inspect.getdoc(Drivers().driver(info.family, info.name)) or ""

@@ -1,0 +1,1 @@
+"""Spouts, bolts and what topologies are made of."""

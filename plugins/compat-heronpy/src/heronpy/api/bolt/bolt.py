@@ -1,0 +1,7 @@
+"""The class that bolts derive from."""
+
+from __future__ import annotations
+
+from heron.api.bolt import Bolt
+
+__all__ = ["Bolt"]

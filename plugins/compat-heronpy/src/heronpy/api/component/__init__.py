@@ -1,0 +1,1 @@
+"""What spouts and bolts have in common, and their specs."""

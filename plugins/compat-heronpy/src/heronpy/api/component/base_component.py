@@ -1,0 +1,7 @@
+"""The root of spouts and bolts."""
+
+from __future__ import annotations
+
+from heron.api.component import BaseComponent
+
+__all__ = ["BaseComponent"]

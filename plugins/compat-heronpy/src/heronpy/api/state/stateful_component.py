@@ -1,0 +1,7 @@
+"""Components whose state the engine keeps."""
+
+from __future__ import annotations
+
+from heron.api.stateful_component import StatefulComponent
+
+__all__ = ["StatefulComponent"]

@@ -1,0 +1,15 @@
+"""Observers of one task."""
+
+from __future__ import annotations
+
+from heron.api.task_hook import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    ITaskHook,
+    SpoutAckInfo,
+    SpoutFailInfo,
+)
+
+__all__ = ["BoltAckInfo", "BoltExecuteInfo", "BoltFailInfo", "EmitInfo", "ITaskHook", "SpoutAckInfo", "SpoutFailInfo"]

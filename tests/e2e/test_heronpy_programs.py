@@ -1,0 +1,173 @@
+"""Programs for heronpy, unmodified, on real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+TOPOLOGIES = Path(__file__).parent / "topologies"
+NUMBERS = set(range(100))
+ODD = {number for number in NUMBERS if number % 2}
+EMITS = len(NUMBERS) + len(ODD) + 2  # 7 fails once, and comes again on both streams
+
+Facts: TypeAlias = "dict[int, dict[str, object]]"
+
+
+def facts(run: HeronRun, component: str) -> Facts:
+    """What the tasks of a component have told, by task id."""
+    found = run.out.glob(f"{component}-*.json")
+    return {int(path.stem.rpartition("-")[2]): json.loads(path.read_bytes()) for path in sorted(found)}
+
+
+def listed(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+def numbers(run: HeronRun, component: str, source: str) -> dict[int, set[object]]:
+    """Which numbers its tasks have seen of a stream."""
+    seen = {}
+    for task, told in facts(run, component).items():
+        rows = told["seen"]
+        assert isinstance(rows, dict)
+        seen[task] = {row[0] for row in rows.get(source, ())}
+    return seen
+
+
+def together(seen: dict[int, set[object]]) -> set[object]:
+    return set().union(*seen.values())
+
+
+def in_windows(run: HeronRun, component: str) -> set[object]:
+    ((_, told),) = facts(run, component).items() or [(0, {"windows": []})]
+    return {number for window in listed(told["windows"]) for number in listed(listed(window)[1])}
+
+
+def all_is_seen(run: HeronRun) -> bool:
+    """Whether every tree is complete, and every bolt has told of every number."""
+    ((_, spout),) = facts(run, "numbers").items() or [(0, {"acked": []})]
+    acked = listed(spout["acked"])
+    expected = dict.fromkeys(("shuffled", "all", "lowest", "global", "none", "near"), "count:extra")
+    expected |= {"fields": "count:default", "grouped": "count:default", "named": "count:default"}
+    expected |= {"count": "numbers:default", "stateful": "numbers:default"}
+    return (
+        {each for each in acked if isinstance(each, int)} == NUMBERS
+        and len(acked) == EMITS - 1
+        and all(together(numbers(run, name, source)) == NUMBERS for name, source in expected.items())
+        and together(numbers(run, "odd", "numbers:odd")) == ODD
+        and all(in_windows(run, name) == NUMBERS for name in ("sliding", "tumbling"))
+    )
+
+
+@pytest.fixture
+def ran(sandbox: Sandbox) -> HeronRun:
+    """The program of every call, until all is seen; then paused, resumed and stopped."""
+    program = TOPOLOGIES / "heronpy_calls.py"
+    run = sandbox.start(program, args=("old-calls", str(sandbox.root / "out0")))
+    run.until(lambda: all_is_seen(run), "every number everywhere")
+    for command in ("deactivate", "activate"):
+        sandbox.say(command, "old-calls")
+        run.until(lambda: command in listed(told(run)["calls"]), command)  # noqa: B023  # waited for here
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.spoken
+    return run
+
+
+def told(run: HeronRun) -> dict[str, object]:
+    """What the spout has told."""
+    (only,) = facts(run, "numbers").values()
+    return only
+
+
+def test_a_program_of_every_call_runs_as_it_is(ran: HeronRun, sandbox: Sandbox) -> None:
+    """Whoever has such programs must not have to read them again before they run."""
+    spout = told(ran)
+    assert (spout["failed"], spout["mine"]) == ([7], [1, {"a": None}])
+    assert listed(spout["calls"])[-3:] == ["deactivate", "activate", "close"]
+    (odd_task,) = facts(ran, "odd")
+    assert spout["odd_tasks"] == [[odd_task]] * (len(ODD) + 1), "7 is emitted again"
+    assert spout["hooked"] == EMITS
+    _groupings_hold(ran)
+    _context_answers(ran)
+    _hooks_were_told(ran)
+    _metrics_and_logs_are_there(sandbox)
+
+
+def _groupings_hold(run: HeronRun) -> None:
+    first, second = numbers(run, "count", "numbers:default").values()
+    assert not first & second
+    assert [each == NUMBERS for each in numbers(run, "all", "count:extra").values()] == [True, True]
+    for name in ("lowest", "global"):
+        assert [len(each) for _, each in sorted(numbers(run, name, "count:extra").items())] == [len(NUMBERS), 0]
+    even, odd = (each for _, each in sorted(numbers(run, "grouped", "count:default").items()))
+    assert (even, odd) == (NUMBERS - ODD, ODD)
+    assert [len(each) for _, each in sorted(numbers(run, "named", "count:default").items())] == [0, len(NUMBERS)]
+    spans = {name: listed(facts(run, name).popitem()[1]["windows"]) for name in ("sliding", "tumbling")}
+    assert listed(spans["sliding"][0])[0] == pytest.approx(0.4)
+    assert listed(spans["tumbling"][0])[0] == pytest.approx(0.3)
+    ((_, stateful),) = facts(run, "stateful").items()
+    assert stateful["state"] == {"begun": True}
+
+
+def _context_answers(run: HeronRun) -> None:
+    for count in facts(run, "count").values():
+        assert (count["name"], count["component"], count["cluster"]) == ("old-calls", "count", str(run.out))
+        assert count["tasks"] == sorted(facts(run, "count"))
+        assert count["sources"] == [["numbers", "default"]]
+        assert count["grouped"] == [["count", "default"], ["numbers", "default"]]
+
+
+def _hooks_were_told(run: HeronRun) -> None:
+    ((_, spout),) = facts(run, "hook-numbers").items()
+    assert (spout["spout_ack"], spout["spout_fail"]) == (EMITS - 1, 1)
+    bolts = facts(run, "hook-count").values()
+    assert sum(int(str(each.get("bolt_fail", 0))) for each in bolts) == 1
+    assert sum(int(str(each["bolt_ack"])) for each in bolts) >= len(NUMBERS)
+    assert sum(int(str(each["bolt_execute"])) for each in bolts) >= len(NUMBERS) + 1
+
+
+def _metrics_and_logs_are_there(sandbox: Sandbox) -> None:
+    metrics = sandbox.log_text("metrics-1.jsonl")
+    plain = ["count", "mean", "largest", "last", "answer"]
+    keyed = ["by_parity/odd", "by_parity/never", "mean_by_parity/even", "largest_by_parity/odd", "last_by_parity/odd"]
+    for name in (*plain, *keyed, "__auto__/processed", "__auto__/doubled"):
+        assert f'"user/{name}"' in metrics
+    logs = sandbox.log_text("count-*.log")
+    for said in ("said at None", "said at info", "said at warn", "said at error", "said by the logger"):
+        assert said in logs
+
+
+def test_a_derived_topology_runs_as_it_is(sandbox: Sandbox) -> None:
+    """The other way to write one, at most once, over two containers, with components from another file."""
+    run = sandbox.start(TOPOLOGIES / "heronpy_class.py", args=(str(sandbox.root / "out0"),))
+
+    def seen() -> bool:
+        found = facts(run, "seen")
+        return len(found) == 2 and (
+            together(numbers(run, "seen", "numbers:default")) == NUMBERS
+            and all(each == ODD for each in numbers(run, "seen", "numbers:odd").values())
+        )
+
+    run.until(seen, "every number")
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.spoken
+    assert told(run)["failed"] == []
+
+
+def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
+    """One line that names what is not served, before any process is started."""
+    program = sandbox.root / "old_streamlet.py"
+    program.write_text("from heronpy.streamlet.builder import Builder\n\nBuilder()\n", encoding="utf-8")
+    run = sandbox.run(program)
+    assert run.process.returncode == 2, run.spoken
+    assert run.stderr == (
+        "heron: error: import heronpy.streamlet: EFFECTIVELY_ONCE and Streamlets are not supported yet; "
+        "use ATLEAST_ONCE, and spouts and bolts\n"
+    )
