@@ -34,7 +34,7 @@ class TestZookeeperStateManager(StateManagerContract):
     def options(self, relay: Relay, tmp_path: Path) -> dict[str, object]:
         host, port = relay.address
         return {
-            "servers": f"{host}:{port}",
+            "hosts": f"{host}:{port}",
             "root": f"/heron-{secrets.token_hex(8)}",
             "username": "heron",
             "password": "open sesame",

@@ -75,12 +75,12 @@ class Connection:
         self, options: ZookeeperOptions, on_connected: Callable[[], None], on_lost: Callable[[], None]
     ) -> None:
         """`on_connected` is called after each connection, `on_lost` after a loss of the session; neither may wait."""
-        self.place = f"ZooKeeper at {options.servers}"
+        self.place = f"ZooKeeper at {options.hosts}"
         self._user = f"user {options.username!r}" if options.username else "users without a name"
         self._on = {KazooState.CONNECTED: on_connected, KazooState.LOST: on_lost}
         digest = (options.username, options.password)
         self._client = KazooClient(
-            hosts=",".join(each.strip() for each in options.servers.split(",")),
+            hosts=",".join(each.strip() for each in options.hosts.split(",")),
             timeout=options.session_timeout_s,
             connection_retry=_RECONNECT,
             auth_data=[("digest", ":".join(digest))] if options.username else None,
@@ -177,7 +177,7 @@ class Connection:
                 self._connected = self._client.start_async()
             connected = self._connected
         if not connected.wait(max(0.0, deadline_s - clock.monotonic_s())):
-            message = f"{self.place} does not answer; is it running, has it a quorum, and are the 'servers' right?"
+            message = f"{self.place} does not answer; is it running, has it a quorum, and are the 'hosts' right?"
             raise StateUnavailableError(message)
 
     def session(self) -> int | None:

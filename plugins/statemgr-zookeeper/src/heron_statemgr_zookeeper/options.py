@@ -18,13 +18,13 @@ _STEP = re.compile(r"[A-Za-z0-9._-]+")
 class ZookeeperOptions(msgspec.Struct, frozen=True):
     """Where the ensemble is, what is ours in it, who we are, and how long we wait.
 
-    `servers` is ``HOST:PORT`` of some or all servers, separated by commas; `root` the znode below which everything is
+    `hosts` is ``HOST:PORT`` of some or all servers, separated by commas; `root` the znode below which everything is
     kept. With `username` and `password` every znode is made for that user alone. `session_timeout_s` is how long the
     ensemble keeps a holder that it does not hear; `timeout_s` how long a call waits for an answer. Below `lock_dir`
     the processes of a machine show each other that they live; ``~`` is the user's home.
     """
 
-    servers: str = "127.0.0.1:2181"
+    hosts: str = "127.0.0.1:2181"
     root: str = "/heron"
     username: str = ""
     password: Secret = ""
@@ -34,9 +34,9 @@ class ZookeeperOptions(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuses what ZooKeeper would refuse much later, or understand otherwise."""
-        wrong = [each for each in self.servers.split(",") if not _SERVER.fullmatch(each.strip())]
+        wrong = [each for each in self.hosts.split(",") if not _SERVER.fullmatch(each.strip())]
         if wrong:
-            message = f"'servers' has {wrong[0]!r} where HOST:PORT is needed, separated by commas"
+            message = f"'hosts' has {wrong[0]!r} where HOST:PORT is needed, separated by commas"
             raise ValueError(message)
         steps = self.root.split("/")
         if steps[0] or steps[1:2] == ["zookeeper"] or not all(map(_allowed, steps[1:])):

@@ -49,11 +49,16 @@ class ZookeeperStateManager(StateManager):
         self._lives = LifeLock(Path(os.path.abspath(os.path.expanduser(options.lock_dir))))
         self._connection = Connection(options, self._watcher.look_at_all, self._lose_holds)
 
+    @property
+    def root(self) -> str:
+        """The znode below which everything is."""
+        return self._options.root
+
     def check(self, timeout_s: float) -> str:
         deadline_s = clock.monotonic_s() + 0.9 * timeout_s
         self._connection.read([self._options.root], deadline_s)
         version = self._connection.version(deadline_s)
-        return f"ZooKeeper {version} at {self._options.servers}".replace("  ", " ")
+        return f"ZooKeeper {version} at {self._options.hosts}".replace("  ", " ")
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
         record = self._node(kind, topology).read()
