@@ -6,6 +6,7 @@ import json
 import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -137,6 +138,48 @@ def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, rel
     third = manager.hold(_PLACE, "t", b"third")
     assert manager.get(_PLACE, "t") == Versioned(b"third", third.epoch)
     assert not third.lost()
+
+
+def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager: Open, relay: Relay) -> None:
+    """Connections that break just after a request arrived, some fifty times: each change is answered with its version.
+
+    A driver that tried again blindly would meet its own change as a conflict, or make it twice.
+    """
+    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=9.0)
+    version = manager.set(NodeKind.TOPOLOGY, "t", b"0")
+    done = threading.Event()
+    cuts = 0
+
+    def break_connections() -> None:
+        nonlocal cuts
+        while not done.is_set():
+            swallowed, accepted = relay.swallowed_bytes, relay.accepted
+            relay.swallows_answers = True
+            while relay.swallowed_bytes == swallowed and not done.wait(0.0005):
+                pass
+            relay.refuses = True  # no connection loses bytes in its middle, and none begins silent
+            relay.cut()
+            relay.swallows_answers = relay.refuses = False
+            cuts += 1
+            while relay.accepted == accepted and not done.wait(0.0005):
+                pass
+            done.wait(0.01 * (cuts % 5))  # now the reading is met, now the writing
+
+    breaking = threading.Thread(target=break_connections)
+    breaking.start()
+    try:
+        while cuts < 50:
+            for expected in (version, None):
+                assert manager.set(NodeKind.TOPOLOGY, "t", b"x", expected=expected) == version + 1
+                version += 1
+            hold = manager.hold(_PLACE, "t", b"x")
+            assert not hold.lost()
+            manager.delete(_PLACE, "t")
+            hold.release()
+    finally:
+        done.set()
+        breaking.join()
+        relay.swallows_answers = False
 
 
 def test_a_server_that_is_killed_and_started_again_has_lost_nothing(open_manager: Open, tmp_path: Path) -> None:
