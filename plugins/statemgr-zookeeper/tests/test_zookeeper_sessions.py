@@ -16,6 +16,7 @@ import pytest
 
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.testing.contracts.driver import in_time
 from heron.testing.faults import Fault, relay_faults
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.relay import Relay
@@ -221,6 +222,21 @@ def test_a_server_that_has_forgotten_everything_is_no_empty_store(open_manager: 
             manager.get(NodeKind.TOPOLOGY, "t")
     finally:
         server.kill()
+
+
+def test_closing_is_quick_in_the_middle_of_changes_and_without_a_server(
+    open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer
+) -> None:
+    """Every process of a run closes at its end, just when the nodes go that it watches."""
+    writer = open_manager(_spoken(zookeeper.address))
+    for number in range(40):
+        manager = open_manager(_spoken(relay.address), timeout_s=9.0)
+        manager.watch(_PLACE, "t", lambda _present: None)
+        writer.set(_PLACE, "t", b"%d" % number)
+        if number > 30:
+            relay.cut()
+        with in_time(1.0):
+            manager.close()
 
 
 def test_a_closed_manager_says_so(open_manager: Open, zookeeper: ZooKeeperServer) -> None:

@@ -107,9 +107,8 @@ class ZookeeperStateManager(StateManager):
 
     def close(self) -> None:
         self._lose_holds()
-        self._watcher.close()
+        self._watcher.close()  # first: kazoo forgets requests that come while it closes
         ended = self._connection.close(self._options.timeout_s)  # the session, and with it what it holds
-        self._watcher.join()
         self._lives.close(ended=ended)
 
     def _taken(self, node: Node, value: bytes) -> ZookeeperHold:

@@ -22,6 +22,7 @@ __all__ = ["Watcher", "ZNodeWatch"]
 _log = logging.getLogger(__name__)
 
 _RETRY_S = 0.5  # after a look that failed although there is a connection
+_LOOK_S = 1.0  # an answer takes milliseconds; the thread ends by itself if there is none
 
 
 class ZNodeWatch:
@@ -115,16 +116,13 @@ class Watcher:
             self._watches = [each for each in self._watches if each is not watch]
 
     def close(self) -> None:
-        """Makes no further call; the thread ends as soon as it does not wait for an answer any longer."""
+        """Makes no further call; a look that is under way is waited for, unless nobody answers it."""
         with self._calling:
             self._stopped = True
             self._watches = []
         self._wake.set()
-
-    def join(self) -> None:
-        """Waits for the thread, if it is another one."""
         if self._thread is not None and threading.current_thread() is not self._thread:
-            self._thread.join(self._timeout_s)
+            self._thread.join(_LOOK_S)
 
     def _run(self, connection: Connection) -> None:
         while not self._stopped:
