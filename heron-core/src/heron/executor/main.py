@@ -15,7 +15,7 @@ from heron.ipc.keys import TopologyKeys, decode_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import ThreadedHooks
-from heron.kernel.loading import open_driver
+from heron.kernel.large_values import open_statemgr
 from heron.kernel.log import configure
 from heron.kernel.private_dir import make_private_dir
 from heron.kernel.process import run_role
@@ -50,7 +50,7 @@ def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_c
     workspace = Workspace(Path(spec.run_dir), spec.container_id)
     try:
         workspace.make()
-        statemgr = open_driver(spec.statemgr, StateManager)
+        statemgr = open_statemgr(spec.statemgr)
         try:
             code = _run(spec, signals, command, statemgr, workspace)
         finally:

@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under ten kinds of node per topology.
+"""Contract of the state manager family: small versioned values under eleven kinds of node.
 
 Versions are integers that grow at each change of a node and start at 1. Nothing here is on the data path: while the
 store is away, data flows on. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches added.
@@ -28,6 +28,9 @@ MUST_NOT_EXIST = 0
 class NodeKind(enum.Enum):
     """The kinds of node; each topology has at most one node of each kind.
 
+    A PART belongs to a value that is larger than `StateManager.max_value_bytes` and has a name of its own, which the
+    engine makes up, writes once, removes, and never uses again: its versions need not grow across its removal.
+
     The value of KEYS is secret: whoever can read it can do with the topology what its owner can. A driver lets the
     user who wrote a node read it, and nobody else who was not given access to the store.
     """
@@ -42,6 +45,7 @@ class NodeKind(enum.Enum):
     LOCK = "locks"
     REPORT = "reports"
     KEYS = "keys"
+    PART = "parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,10 @@ class StateManager(Driver):
     """
 
     max_value_bytes: ClassVar[int | None] = None
-    """The largest value the store takes (ZooKeeper: 1 MB), in bytes; None when only its space limits it."""
+    """The largest value the store takes (ZooKeeper: 1 MB), in bytes; None when only its space limits it.
+
+    The engine compresses larger values, and splits them over nodes of the kind PART (`heron.kernel.large_values`).
+    """
 
     @abstractmethod
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:

@@ -8,9 +8,8 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from heron.errors import HeronError
-from heron.kernel.loading import open_driver
+from heron.kernel.large_values import open_statemgr
 from heron.kernel.profiles import profile_names
-from heron.spi.statemgr import StateManager
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.survey import topologies
@@ -47,7 +46,7 @@ def complete_topology(context: click.Context, _parameter: click.Parameter, typed
     try:
         overrides = parse_overrides(context.params.get("settings") or ())
         profile = find_profile(context.params.get("profile") or "local", _config_path(context), overrides)
-        statemgr = open_driver(profile.statemgr, StateManager)
+        statemgr = open_statemgr(profile.statemgr)
         try:
             names = topologies(statemgr)
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from heron.kernel.large_values import open_statemgr
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile
 from heron.spi.packing import Packing
@@ -38,7 +39,7 @@ def open_environment(profile: Profile) -> Environment:
     return Environment(
         profile,
         open_driver(profile.packing, Packing),
-        open_driver(profile.statemgr, StateManager),
+        open_statemgr(profile.statemgr),
         open_driver(profile.uploader, Uploader),
         open_driver(profile.scheduler, Scheduler),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from heron.kernel.large_values import open_statemgr
 from heron.kernel.loading import open_driver
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
@@ -94,7 +95,7 @@ def open_remote(name: str, options: RemoteOptions) -> Iterator[Remote]:
         PluginError: when a driver does not load.
     """
     profile = find_profile(options.profile, options.config_path, parse_overrides(options.settings))
-    statemgr = open_driver(profile.statemgr, StateManager)
+    statemgr = open_statemgr(profile.statemgr)
     try:
         scheduler = open_driver(profile.scheduler, Scheduler)
         with RemoteTopology(statemgr, scheduler, name, options.timeout_s) as topology:

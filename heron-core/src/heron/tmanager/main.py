@@ -13,7 +13,7 @@ from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks, ThreadedHooks
-from heron.kernel.loading import open_driver
+from heron.kernel.large_values import open_statemgr
 from heron.kernel.log import configure
 from heron.kernel.process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
@@ -76,7 +76,7 @@ def main(signals: Signals) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
-    statemgr = open_driver(spec.statemgr, StateManager)
+    statemgr = open_statemgr(spec.statemgr)
     try:
         lease = lead(spec, statemgr, reactor, sockets, hooks)
         reactor.on_readable(signals.fileno(), reactor.stop)

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pytest
 
 from heron.testing.servers.etcd import EtcdServer
 from heron.testing.servers.install import ServerNotInstalledError
-from heron.testing.servers.server_process import ServerProcess
+from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["etcd"]
+__all__ = ["etcd", "zookeeper", "zookeeper_ensemble"]
 
-S = TypeVar("S", bound=ServerProcess)
 
-_SERVERS = frozenset({"etcd"})
+class _Server(Protocol):
+    def start(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Server)
+
+_SERVERS = frozenset({"etcd", "zookeeper", "zookeeper_ensemble"})
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -28,6 +35,20 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def zookeeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """A running ZooKeeper of one server, shared by the session: use a root of your own, and start it after a kill."""
+    yield from _serving("zookeeper", request.config, lambda: ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")))
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ZooKeeperEnsemble]:
+    """A running ZooKeeper of three servers, shared by the session: start again what you kill."""
+    yield from _serving("zookeeper", request.config, lambda: ZooKeeperEnsemble(tmp_path_factory.mktemp("zookeeper")))
 
 
 def _serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator[S]:

@@ -1,0 +1,1 @@
+"""The state manager ``zookeeper``: nodes are znodes of an ensemble, held ones are ephemeral."""

@@ -1,0 +1,44 @@
+"""The state manager contract on a real ZooKeeper, with and without passwords."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.testing.contracts.statemgr import StateManagerContract
+from heron.testing.faults import Faults, relay_faults
+from heron.testing.relay import Relay
+from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+
+
+class TestZookeeperStateManager(StateManagerContract):
+    name = "zookeeper"
+    driver_class = ZookeeperStateManager
+
+    @pytest.fixture
+    def relay(self, zookeeper: ZooKeeperServer) -> Iterator[Relay]:
+        """What stands between the driver and the server."""
+        relay = Relay(zookeeper.address)
+        yield relay
+        relay.close()
+
+    @pytest.fixture
+    def faults(self, relay: Relay) -> Faults:
+        return relay_faults(relay)
+
+    @pytest.fixture
+    def options(self, relay: Relay, tmp_path: Path) -> dict[str, object]:
+        host, port = relay.address
+        return {
+            "hosts": f"{host}:{port}",
+            "root": f"/heron-{secrets.token_hex(8)}",
+            "username": "heron",
+            "password": "open sesame",
+            "session_timeout_s": 2.0,
+            "timeout_s": 3.0,
+            "lock_dir": str(tmp_path / "locks"),
+        }

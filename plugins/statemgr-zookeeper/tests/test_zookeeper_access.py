@@ -1,0 +1,187 @@
+"""Who may do what, and what somebody does by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+from kazoo.security import make_digest_acl
+
+from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
+from heron.spi.statemgr import NodeKind, Versioned
+from heron.testing.servers.server_process import free_port
+from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+
+if TYPE_CHECKING:
+    from conftest import Open
+
+_KIND = NodeKind.PACKING_PLAN
+_WHO = {"username": "heron", "password": "open sesame"}
+
+
+@pytest.fixture
+def server(zookeeper: ZooKeeperServer) -> str:
+    host, port = zookeeper.address
+    return f"{host}:{port}"
+
+
+@pytest.fixture
+def by_hand(server: str) -> Iterator[KazooClient]:
+    """Somebody with a shell, and without our password."""
+    client = KazooClient(server)
+    client.start()
+    yield client
+    client.stop()
+    client.close()
+
+
+def test_every_znode_is_for_its_user_alone(open_manager: Open, server: str, by_hand: KazooClient) -> None:
+    """The keys of running topologies are in there; what lists or counts them tells enough too."""
+    manager = open_manager(server, **_WHO)
+    manager.set(NodeKind.KEYS, "t", b"secret")
+    manager.set(NodeKind.PART, "p", b"secret")
+    manager.hold(NodeKind.LOCK, "t", b"secret")
+    paths = [manager.root]
+    owner = KazooClient(server, auth_data=[("digest", ":".join(_WHO.values()))])
+    owner.start()
+    for path in paths:
+        paths += [f"{path}/{child}" for child in owner.get_children(path)]
+        assert owner.get_acls(path)[0] == [make_digest_acl(*_WHO.values(), all=True)], path
+        for attempt in (by_hand.get, by_hand.get_children, lambda path: by_hand.set(path, b"")):
+            with pytest.raises(NoAuthError):
+                attempt(path)
+    owner.stop()
+    owner.close()
+    assert len(paths) == 12, paths
+
+
+@pytest.mark.parametrize(
+    "who", [{}, {"username": "heron", "password": "open barley"}], ids=["nobody", "wrong password"]
+)
+def test_a_wrong_password_is_one_error_with_the_remedy(open_manager: Open, server: str, who: dict[str, str]) -> None:
+    """Nothing is changed, nothing looks empty, and the password is in no message."""
+    manager = open_manager(server, **_WHO)
+    manager.set(_KIND, "t", b"one")
+    stranger = open_manager(server, **who)
+    for attempt in (
+        lambda: stranger.get(_KIND, "t"),
+        lambda: stranger.set(_KIND, "t", b"two"),
+        lambda: stranger.set(_KIND, "u", b"two"),
+        lambda: stranger.delete(_KIND, "t"),
+        lambda: stranger.list(_KIND),
+        lambda: stranger.watch(_KIND, "t", lambda _present: None),
+        lambda: stranger.hold(NodeKind.LOCK, "t", b"two"),
+        lambda: stranger.check(5.0),
+    ):
+        with pytest.raises(StateError, match=f"{server} does not let .*; check 'username' and 'password'") as caught:
+            attempt()
+        assert not isinstance(caught.value, StateUnavailableError)
+        assert "open" not in str(caught.value)
+    assert manager.get(_KIND, "t") == Versioned(b"one", 1)
+    assert manager.list(_KIND) == ("t",)
+
+
+def test_a_znode_changed_by_hand_is_named_and_a_write_repairs_it(
+    open_manager: Open, server: str, by_hand: KazooClient
+) -> None:
+    """Reading it would be worse than failing; versions go on growing, so that nobody takes it for old."""
+    manager = open_manager(server)
+    manager.set(_KIND, "t", b"one")
+    path = f"{manager.root}/packingplans/t"
+    version = 1
+    for change in (b"", b"{}", by_hand.get(path)[0].replace(b"one", b"two"), b"heron-node 1 version=9\n"):
+        version = manager.set(_KIND, "t", b"one")
+        by_hand.set(path, change)
+        with pytest.raises(StateError, match=f"{path}: the znode is not as Heron wrote it.*remove it"):
+            manager.get(_KIND, "t")
+        with pytest.raises(StateConflictError):
+            manager.set(_KIND, "t", b"two", expected=version + 1)
+        assert manager.set(_KIND, "t", b"two") == version + 1
+    assert manager.get(_KIND, "t") == Versioned(b"two", version + 1)
+
+
+def test_counters_and_folders_removed_by_hand_are_made_again(
+    open_manager: Open, server: str, by_hand: KazooClient
+) -> None:
+    """Whoever tidies up must not make versions go back while the node is there."""
+    manager = open_manager(server)
+    for value in (b"one", b"two"):
+        manager.set(_KIND, "t", value)
+    by_hand.delete(f"{manager.root}/versions", recursive=True)
+    assert manager.set(_KIND, "t", b"three") == 3
+    by_hand.delete(f"{manager.root}/packingplans", recursive=True)
+    assert manager.get(_KIND, "t") is None
+    assert manager.list(_KIND) == ()
+    assert manager.set(_KIND, "t", b"four") == 4
+
+
+def test_versions_grow_across_removal(open_manager: Open, server: str) -> None:
+    """A plan that was removed and written anew must not pass for the one a command has read."""
+    manager = open_manager(server)
+    first = manager.set(_KIND, "t", b"one")
+    manager.delete(_KIND, "t")
+    assert manager.set(_KIND, "t", b"two") > first
+    with pytest.raises(StateConflictError, match=r"packingplans/t .* is at version 2, expected was version 1"):
+        manager.set(_KIND, "t", b"three", expected=first)
+
+
+def test_a_held_node_stays_held_when_its_value_changes(open_manager: Open, server: str) -> None:
+    """A topology manager may write its location again without giving up its place."""
+    manager = open_manager(server)
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
+    manager.set(NodeKind.TMANAGER_LOCATION, "t", b"two")
+    other = open_manager(server)
+    with pytest.raises(StateConflictError, match="is held by another"):
+        other.hold(NodeKind.TMANAGER_LOCATION, "t", b"three")
+    assert not hold.lost()
+    hold.release()
+    assert other.get(NodeKind.TMANAGER_LOCATION, "t") is None
+
+
+def test_a_value_above_the_limit_is_refused_with_it(open_manager: Open, server: str) -> None:
+    """ZooKeeper would only break the connection, again and again; the largest that is taken fits its request."""
+    manager = open_manager(server, **_WHO)
+    limit = ZookeeperStateManager.max_value_bytes
+    assert limit is not None
+    assert manager.set(_KIND, "t" * 200, b"x" * limit) == 1
+    with pytest.raises(StateError, match=f"a value of {limit + 1} bytes is above the {limit} bytes"):
+        manager.set(_KIND, "t", b"x" * (limit + 1))
+
+
+def test_servers_that_are_away_are_named(open_manager: Open) -> None:
+    """Nobody should have to guess which of his servers are down."""
+    servers = f"127.0.0.1:{free_port()}, 127.0.0.1:{free_port()}"
+    with pytest.raises(StateUnavailableError, match=f"ZooKeeper at {servers} does not answer"):
+        open_manager(servers, timeout_s=0.5).get(_KIND, "t")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hosts": ""}, "'hosts' has ''"),
+        ({"hosts": "zk1:2181,,zk2"}, "'hosts' has ''"),
+        ({"hosts": "http://zk1"}, "'hosts' has 'http://zk1'"),
+        ({"hosts": "zk1:2181/chroot"}, "'hosts' has"),
+        ({"root": "heron"}, "'root' is 'heron'"),
+        ({"root": "/"}, "'root' is '/'"),
+        ({"root": "/heron/"}, "'root' is '/heron/'"),
+        ({"root": "/a/../b"}, "'root' is"),
+        ({"root": "/zookeeper/quota"}, "'root' is"),
+        ({"username": "heron"}, "belong together"),
+        ({"password": "open sesame"}, "belong together"),
+        ({"username": "a:b", "password": "open sesame"}, "no colon"),
+        ({"session_timeout_s": 0.0}, "session_timeout_s"),
+        ({"timeout_s": 60.0}, "timeout_s"),
+    ],
+)
+def test_options_that_cannot_work_are_refused_before_anything_is_asked(
+    options: dict[str, object], message: str
+) -> None:
+    """`heron profiles check` says it, and not the first run."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        ZookeeperStateManager.open(options)
+    assert "sesame" not in str(caught.value)

@@ -1,0 +1,250 @@
+"""What becomes of holds and watches when a connection, a session, a process or the server goes."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.errors import StateConflictError, StateError, StateUnavailableError
+from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.testing.contracts.driver import in_time
+from heron.testing.faults import Fault, relay_faults
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.relay import Relay
+from heron.testing.servers.zookeeper import ZooKeeperServer
+
+if TYPE_CHECKING:
+    from conftest import Open
+
+_PLACE = NodeKind.TMANAGER_LOCATION
+_SOON_S = 5.0  # what takes no session time-out; those of these tests are longer where that matters
+
+
+@pytest.fixture
+def relay(zookeeper: ZooKeeperServer) -> Iterator[Relay]:
+    """What stands between a driver and the server."""
+    relay = Relay(zookeeper.address)
+    yield relay
+    relay.close()
+
+
+def _spoken(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def _fault(fault: Fault | None) -> AbstractContextManager[None]:
+    assert fault is not None
+    return fault()
+
+
+def _answers(manager: StateManager) -> bool:
+    try:
+        manager.list(NodeKind.TOPOLOGY)
+    except StateUnavailableError:
+        return False
+    return True
+
+
+def test_a_suspended_session_keeps_its_holds(open_manager: Open, relay: Relay) -> None:
+    """A leader whose connection breaks for a moment is still the leader: nobody else could have taken its place."""
+    manager = open_manager(_spoken(relay.address), session_timeout_s=30.0)
+    hold = manager.hold(_PLACE, "t", b"here")
+    for _ in range(3):
+        accepted = relay.accepted
+        relay.cut()
+        wait_until(lambda: relay.accepted > accepted, _SOON_S, "another connection")  # noqa: B023  # called in here
+        assert manager.get(_PLACE, "t") == Versioned(b"here", hold.epoch)
+    assert not hold.lost()
+
+
+def test_a_lost_session_loses_its_holds_for_good(open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer) -> None:
+    """The ensemble has given the place to whoever asked first; believing oneself back would make two leaders."""
+    manager = open_manager(_spoken(relay.address), session_timeout_s=1.0, timeout_s=1.0)
+    other = open_manager(_spoken(zookeeper.address))
+    hold = manager.hold(_PLACE, "t", b"here")
+    with _fault(relay_faults(relay).away):
+        wait_until(lambda: other.get(_PLACE, "t") is None, 30, "the session is over")
+        assert not hold.lost(), "nobody can know it yet"
+        epoch = other.hold(_PLACE, "t", b"there").epoch
+    wait_until(hold.lost, 30, "the holder knows")
+    wait_until(lambda: _answers(manager), 30, "there is a new session")
+    assert hold.lost()
+    assert epoch > hold.epoch
+    hold.release()
+    assert other.get(_PLACE, "t") == Versioned(b"there", epoch)
+
+
+def _holder(open_manager: Open, server: str, lock_dir: Path) -> subprocess.Popen[str]:
+    """A process that holds the place and shows it in `lock_dir`."""
+    manager = open_manager(server)
+    options = {"hosts": server, "root": manager.root, "session_timeout_s": 60.0, "lock_dir": str(lock_dir)}
+    entry = f"{type(manager).__module__}:{type(manager).__qualname__}"
+    module = "heron.testing.contracts.statemgr_actor"
+    words = [sys.executable, "-m", module, entry, json.dumps(options), "hold", _PLACE.value, "t"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    assert process.stdout.readline().startswith("epoch")
+    return process
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_a_killed_holder_takes_its_place_again_at_once_on_its_machine(
+    open_manager: Open, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    """A topology manager that is started again must not wait for the end of its own former session."""
+    server = _spoken(zookeeper.address)
+    holder = _holder(open_manager, server, tmp_path / "locks")
+    manager = open_manager(server)
+    with pytest.raises(StateConflictError, match="is held by another"):
+        manager.hold(_PLACE, "t", b"mine")  # its process lives
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    manager.watch(_PLACE, "t", seen.put)
+    former = seen.get_nowait()
+    _kill(holder)
+    elsewhere = open_manager(server, lock_dir=str(tmp_path / "of another machine"))
+    with pytest.raises(StateConflictError, match="is held by another"):
+        elsewhere.hold(_PLACE, "t", b"theirs")
+    hold = manager.hold(_PLACE, "t", b"mine")
+    assert former is not None
+    assert hold.epoch > former.version
+    assert seen.get(timeout=_SOON_S) == Versioned(b"mine", hold.epoch)
+    assert not hold.lost()
+
+
+def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, relay: Relay) -> None:
+    """The session lives on and has the node, of which nobody in this process knows."""
+    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=1.0)
+    manager.set(NodeKind.TOPOLOGY, "t", b"")
+    hold = manager.hold(_PLACE, "t", b"first")
+    hold.release()
+    with _fault(relay_faults(relay).answers_lost), pytest.raises(StateUnavailableError):
+        manager.hold(_PLACE, "t", b"second")
+    wait_until(lambda: _answers(manager), 30, "the server answers again")
+    third = manager.hold(_PLACE, "t", b"third")
+    assert manager.get(_PLACE, "t") == Versioned(b"third", third.epoch)
+    assert not third.lost()
+
+
+def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager: Open, relay: Relay) -> None:
+    """Connections that break just after a request arrived, some fifty times: each change is answered with its version.
+
+    A driver that tried again blindly would meet its own change as a conflict, or make it twice.
+    """
+    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=9.0)
+    version = manager.set(NodeKind.TOPOLOGY, "t", b"0")
+    done = threading.Event()
+    cuts = 0
+
+    def break_connections() -> None:
+        nonlocal cuts
+        while not done.is_set():
+            swallowed, accepted = relay.swallowed_bytes, relay.accepted
+            relay.swallows_answers = True
+            while relay.swallowed_bytes == swallowed and not done.wait(0.0005):
+                pass
+            relay.refuses = True  # no connection loses bytes in its middle, and none begins silent
+            relay.cut()
+            relay.swallows_answers = relay.refuses = False
+            cuts += 1
+            while relay.accepted == accepted and not done.wait(0.0005):
+                pass
+            done.wait(0.01 * (cuts % 5))  # now the reading is met, now the writing
+
+    breaking = threading.Thread(target=break_connections)
+    breaking.start()
+    try:
+        while cuts < 50:
+            for expected in (version, None):
+                assert manager.set(NodeKind.TOPOLOGY, "t", b"x", expected=expected) == version + 1
+                version += 1
+            hold = manager.hold(_PLACE, "t", b"x")
+            assert not hold.lost()
+            manager.delete(_PLACE, "t")
+            hold.release()
+    finally:
+        done.set()
+        breaking.join()
+        relay.swallows_answers = False
+
+
+def test_a_server_that_is_killed_and_started_again_has_lost_nothing(open_manager: Open, tmp_path: Path) -> None:
+    """Values, versions and watches go on; while it is away nothing is said to be gone."""
+    server = ZooKeeperServer(tmp_path / "zk")
+    server.start()
+    try:
+        manager = open_manager(_spoken(server.address), session_timeout_s=30.0, timeout_s=2.0)
+        manager.set(NodeKind.TOPOLOGY, "t", b"one")
+        hold = manager.hold(_PLACE, "t", b"here")
+        seen: queue.Queue[Versioned | None] = queue.Queue()
+        manager.watch(NodeKind.TOPOLOGY, "t", seen.put)
+        assert seen.get_nowait() == Versioned(b"one", 1)
+        server.kill()
+        with pytest.raises(StateUnavailableError, match="does not answer; is it running"):
+            manager.get(NodeKind.TOPOLOGY, "t")
+        assert not hold.lost()
+        server.start()
+        wait_until(lambda: _answers(manager), 30, "the server answers again")
+        assert open_manager(_spoken(server.address)).set(NodeKind.TOPOLOGY, "t", b"two") == 2
+        assert seen.get(timeout=_SOON_S) == Versioned(b"two", 2)
+        assert not hold.lost()
+    finally:
+        server.kill()
+
+
+def test_a_server_that_has_forgotten_everything_is_no_empty_store(open_manager: Open, tmp_path: Path) -> None:
+    """Its disk was replaced: who saw what it knew before is told so, and does not submit all topologies again."""
+    server = ZooKeeperServer(tmp_path / "zk")
+    server.start()
+    try:
+        manager = open_manager(_spoken(server.address), session_timeout_s=30.0, timeout_s=2.0)
+        for number in range(20):
+            manager.set(NodeKind.TOPOLOGY, "t", b"%d" % number)
+        server.kill()
+        server.data.rename(tmp_path / "replaced")
+        server.start()
+        with pytest.raises(StateUnavailableError, match="does not answer"):
+            manager.get(NodeKind.TOPOLOGY, "t")
+    finally:
+        server.kill()
+
+
+def test_closing_is_quick_in_the_middle_of_changes_and_without_a_server(
+    open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer
+) -> None:
+    """Every process of a run closes at its end, just when the nodes go that it watches."""
+    writer = open_manager(_spoken(zookeeper.address))
+    for number in range(40):
+        manager = open_manager(_spoken(relay.address), timeout_s=9.0)
+        manager.watch(_PLACE, "t", lambda _present: None)
+        writer.set(_PLACE, "t", b"%d" % number)
+        if number > 30:
+            relay.cut()
+        with in_time(1.0):
+            manager.close()
+
+
+def test_a_closed_manager_says_so(open_manager: Open, zookeeper: ZooKeeperServer) -> None:
+    """Use after close is a mistake of the caller that must not look like an empty store."""
+    manager = open_manager(_spoken(zookeeper.address))
+    hold = manager.hold(_PLACE, "t", b"here")
+    manager.close()
+    assert hold.lost()
+    hold.release()
+    with pytest.raises(StateError, match="is closed"):
+        manager.get(NodeKind.TOPOLOGY, "t")
