@@ -8,12 +8,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "installed"]
+__all__ = ["ServerNotInstalledError", "debian_package", "installed", "run_command"]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
@@ -54,24 +54,32 @@ def debian_package(name: str) -> Callable[[Path], None]:
 
     def install(folder: Path) -> None:
         try:
-            _run(["apt-get", "download", name], folder)
+            run_command(["apt-get", "download", name], folder)
         except ServerNotInstalledError:
             if os.geteuid() != 0:
                 raise
-            _run(["apt-get", "update", "-q"], folder)
-            _run(["apt-get", "download", name], folder)
+            run_command(["apt-get", "update", "-q"], folder)
+            run_command(["apt-get", "download", name], folder)
         for archive in folder.glob("*.deb"):
-            _run(["dpkg-deb", "-x", archive.name, "."], folder)
+            run_command(["dpkg-deb", "-x", archive.name, "."], folder)
             archive.unlink()
 
     return install
 
 
-def _run(command: list[str], folder: Path) -> None:
+def run_command(
+    command: list[str], folder: Path, environment: Mapping[str, str] | None = None, timeout_s: float = _INSTALL_S
+) -> None:
+    """Runs a step of an installation in the folder.
+
+    Raises:
+        ServerNotInstalledError: when it does not start, fails, or takes longer; has the last line that it wrote.
+    """
     try:
         ran = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_INSTALL_S, check=False
-        )
+            command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace",
+            timeout=timeout_s, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         msg = f"`{' '.join(command)}` does not run: {error}"
         raise ServerNotInstalledError(msg) from error

@@ -1,0 +1,43 @@
+"""An S3 server of one process over a folder: versitygw, which has multipart, conditional puts and real signatures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heron.testing.servers.go_program import go_program
+from heron.testing.servers.install import installed
+from heron.testing.servers.server_process import ServerProcess, answers, free_port
+
+__all__ = ["S3Server"]
+
+_VERSION = "v1.8.0"
+
+
+class S3Server(ServerProcess):
+    """Keeps its buckets in `folder`, so that what was stored is there after a kill and a start."""
+
+    region = "us-east-1"
+    access_key = "testkey"
+    secret_key = "testsecret"  # noqa: S105  # of a server on the loopback address that ends with the tests
+
+    def __init__(self, folder: Path) -> None:
+        """Builds the server into the cache when it is not there.
+
+        Raises:
+            ServerNotInstalledError: when there is no Go, or the build fails.
+        """
+        self.address = ("127.0.0.1", free_port())
+        """Where clients connect: host and port."""
+        self.url = f"http://127.0.0.1:{self.address[1]}"
+        """The same as a URL: the ``endpoint_url`` of clients."""
+        self.data = folder / "data"
+        """One folder per bucket, and in it a file per object."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        program = installed(f"versitygw-{_VERSION}", go_program("github.com/versity/versitygw/cmd/versitygw", _VERSION))
+        keys = f"ROOT_ACCESS_KEY={self.access_key}", f"ROOT_SECRET_KEY={self.secret_key}"
+        where = "--port", f"127.0.0.1:{self.address[1]}", "--region", self.region, "--health", "/health"
+        command = ["env", *keys, str(program / "bin" / "versitygw"), *where, "posix", str(self.data)]
+        super().__init__(command, folder / "s3.log", self._healthy)
+
+    def _healthy(self) -> bool:
+        return answers(f"{self.url}/health")
