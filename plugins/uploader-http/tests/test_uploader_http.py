@@ -138,7 +138,7 @@ def test_netrc_serves_where_the_profile_has_no_password(
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"),
+    ("path", "said"),
     [
         ("packages/no-such-folder", "409.*make the folder"),
         ("readonly", "403.*allow this user"),
@@ -146,12 +146,12 @@ def test_netrc_serves_where_the_profile_has_no_password(
     ],
 )
 def test_a_folder_that_takes_nothing_is_named(
-    nginx: NginxServer, options: dict[str, object], package: Path, folder: str, said: str
+    nginx: NginxServer, options: dict[str, object], package: Path, path: str, said: str
 ) -> None:
     """A path that is not there, no permission, a server that is no store: three remedies."""
     host, port = nginx.address
     with pytest.raises(PackageError, match=said):
-        HttpUploader.open({**options, "url": f"http://{host}:{port}/{folder}"}).upload(package, "words")
+        HttpUploader.open({**options, "url": f"http://{host}:{port}/{path}"}).upload(package, "words")
 
 
 def test_a_package_above_the_servers_limit_is_refused_and_leaves_nothing(

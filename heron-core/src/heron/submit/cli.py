@@ -23,6 +23,7 @@ _COMMANDS = {
     "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
     "profiles": "heron.submit.profiles:profiles",
+    "packages": "heron.submit.packages:packages",
 }
 
 _EXIT_FAILED = 1

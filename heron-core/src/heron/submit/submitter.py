@@ -6,15 +6,18 @@ import getpass
 import logging
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from heron.clock import wall_s
 from heron.errors import HeronError, StateConflictError, UsageError
 from heron.ipc.keys import encode_keys, new_keys
+from heron.kernel.loading import load_object
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
@@ -23,6 +26,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, Hold, NodeKind
+from heron.spi.uploader import Uploader
 from heron.submit.environment import Environment, without_secrets
 from heron.submit.execution_state import ExecutionState, encode_execution_state
 from heron.submit.leftovers import make_room
@@ -31,6 +35,10 @@ from heron.submit.loaded import LoadedTopology
 __all__ = ["Submission", "manifest_of", "new_topology_id", "submit"]
 
 _log = logging.getLogger(__name__)
+
+_UploadBar = Callable[[Uploader, int], AbstractContextManager[None]]
+
+_WATCHED_BYTES = 4 * 1024 * 1024  # a second on a line of 32 Mbit/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +116,18 @@ def _upload(environment: Environment, submission: Submission) -> str:
     package = submission.run_dir / f"{loaded.definition.name}.tar.gz"
     try:
         pack(loaded.root, loaded.files, manifest_of(loaded), package)
-        return environment.uploader.upload(package, loaded.definition.name)
+        with _shown(environment.uploader, package.stat().st_size):
+            return environment.uploader.upload(package, loaded.definition.name)
     finally:
         package.unlink(missing_ok=True)
+
+
+def _shown(uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+    """A bar on the terminal, if there is one and the upload may take long enough to be watched."""
+    if size_bytes < _WATCHED_BYTES or not sys.stderr.isatty():
+        return nullcontext()
+    upload_bar = cast("_UploadBar", load_object("heron.submit.upload_bar:upload_bar"))
+    return upload_bar(uploader, size_bytes)
 
 
 def _execution_state(environment: Environment, submission: Submission, uri: str) -> ExecutionState:

@@ -43,6 +43,8 @@ class Folder:
         self._client = httpx.Client(
             auth=_auth(options),
             headers={"Accept-Encoding": "identity", "User-Agent": "heron"},
+            # Uploaders are never closed, so a connection ends with its answer.
+            limits=httpx.Limits(max_keepalive_connections=0),
             timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S),
             verify=_context(options.ca_file),
         )
