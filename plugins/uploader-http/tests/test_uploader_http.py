@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import resource
 import secrets
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +16,11 @@ import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.testing.contracts.uploader import UploaderContract
+from heron.testing.contracts.uploader_listing import MOST_BYTES
+from heron.testing.contracts.uploader_weight import peak_bytes
 from heron.testing.faults import Faults, relay_faults
 from heron.testing.relay import Relay
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.nginx import NginxServer
 from heron_uploader_http import HttpUploader
 
@@ -140,7 +148,7 @@ def test_netrc_serves_where_the_profile_has_no_password(
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("packages/no-such-folder", "409.*make the folder"),
+        ("packages/no-such-folder", "there is no such folder; make it"),
         ("readonly", "403.*allow this user"),
         ("static", "405.*allow this method"),
     ],
@@ -178,6 +186,40 @@ def test_a_server_that_never_answers_is_given_up(options: dict[str, object], pac
         said = refusal({**options, "url": url}, package)
     assert "does not answer" in said
     assert url in said
+
+
+def test_a_server_that_cannot_write_is_named_and_keeps_nothing(
+    uploader: HttpUploader, nginx: NginxServer, folder: Path, package: Path
+) -> None:
+    """A full disk, as far as a test may fill one: the server's files end at a size, its log says why."""
+    before = resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE, (MIB, before[1]))
+    try:
+        with pytest.raises(PackageError, match=r"words-\w+\.tar\.gz: PUT is refused: 500"):
+            uploader.upload(package, "words")
+    finally:
+        resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE, before)
+    assert list(folder.iterdir()) == []
+    uploader.upload(package, "words")
+
+
+def test_a_clock_that_is_an_hour_off_does_not_matter(options: dict[str, object], package: Path) -> None:
+    """Ages come from the server's clock on both ends, so nothing looks old that is not."""
+    HttpUploader.open(options).upload(package, "words")
+    code = (
+        "import json, sys; from heron_uploader_http import HttpUploader;"
+        "print(*(each.age_s < 600 for each in HttpUploader.open(json.loads(sys.argv[1])).packages()))"
+    )
+    environment = {**os.environ, **shifted_clock("+1h")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(options)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "True\n", ran.stderr
+
+
+def test_half_a_gigabyte_fits_into_little_memory(options: dict[str, object], tmp_path: Path) -> None:
+    """Packages carry models and libraries; the machine that submits them may be small."""
+    assert peak_bytes(HttpUploader, options, 500 * MIB, tmp_path) < MOST_BYTES
 
 
 def test_a_server_without_listing_says_so(nginx: NginxServer, options: dict[str, object]) -> None:

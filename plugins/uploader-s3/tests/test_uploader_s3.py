@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import re
+import resource
 import secrets
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +20,11 @@ from botocore.client import BaseClient
 
 from heron.errors import ConfigError, PackageError
 from heron.testing.contracts.uploader import UploaderContract
+from heron.testing.contracts.uploader_listing import MOST_BYTES
+from heron.testing.contracts.uploader_weight import peak_bytes
 from heron.testing.faults import Faults, relay_faults
 from heron.testing.relay import Relay
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.s3 import S3Server
 from heron_uploader_s3 import S3Uploader
 from heron_uploader_s3.bucket import Condition
@@ -208,6 +217,56 @@ def test_a_bucket_that_does_not_exist_is_named(options: dict[str, object], packa
     assert "make the bucket, or see uploader.bucket" in said
     with pytest.raises(PackageError, match="make the bucket"):
         S3Uploader.open({**options, "bucket": "no-such-bucket"}).check(5.0)
+
+
+def test_a_user_who_may_nothing_there_is_told_what_to_allow(
+    options: dict[str, object], package: Path, s3: S3Server
+) -> None:
+    """The list of what is needed is what the administrator asks for."""
+    s3.add_user("guest", "guest-secret")
+    said = refusal({**options, "access_key_id": "guest", "secret_access_key": "guest-secret"}, package)
+    assert "AccessDenied" in said
+    assert "allow this user s3:ListBucket" in said
+
+
+def test_a_server_that_cannot_write_keeps_nothing(
+    uploader: S3Uploader, s3: S3Server, client: BaseClient, bucket: str, package: Path
+) -> None:
+    """A full disk, as far as a test may fill one: the server's files end at a size."""
+    before = resource.prlimit(s3.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(s3.pid, resource.RLIMIT_FSIZE, (MIB, before[1]))
+    try:
+        with pytest.raises(PackageError, match=r"storing heron/packages/words-\w+\.tar\.gz is refused"):
+            uploader.upload(package, "words")
+    finally:
+        resource.prlimit(s3.pid, resource.RLIMIT_FSIZE, before)
+    assert keys_in(client, bucket) == []
+    assert uploads_in(client, bucket) == []
+    uploader.upload(package, "words")
+
+
+def test_a_clock_that_is_an_hour_off_is_named(options: dict[str, object], package: Path) -> None:
+    """S3 refuses signatures of another time; nobody thinks of the clock first."""
+    code = (
+        "import json, sys; from pathlib import Path; from heron_uploader_s3 import S3Uploader;"
+        "S3Uploader.open(json.loads(sys.argv[1])).upload(Path(sys.argv[2]), 'words')"
+    )
+    for by, said in (("+1h", "ahead of"), ("-1h", "behind")):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, json.dumps(options), str(package)],
+            env={**os.environ, **shifted_clock(by)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        last = ran.stderr.splitlines()[-1]
+        assert re.search(rf"this machine's clock is 3[56]\d\d s {said} the server's; set the clock", last), ran.stderr
+
+
+def test_half_a_gigabyte_fits_into_little_memory(options: dict[str, object], tmp_path: Path) -> None:
+    """Packages carry models and libraries; the machine that submits them may be small."""
+    options["part_bytes"] = 8 * MIB
+    assert peak_bytes(S3Uploader, options, 500 * MIB, tmp_path) < MOST_BYTES
 
 
 def test_a_server_that_never_answers_is_given_up(options: dict[str, object], package: Path) -> None:

@@ -23,6 +23,7 @@ _CONNECT_S = 5.0
 _READ_S = 12.0  # twice, when a download goes on, stays within the contract's 30 s
 _STORED_S = 25.0  # the answer to a PUT comes when all is on the server's disk
 _MISSING = {404, 410}
+_NO_FOLDER = {404, 409, 500}  # what servers say of a PUT below a folder that is not there
 _NO_LISTING = {404, 405, 501}
 
 
@@ -72,6 +73,9 @@ class Folder:
             )
         if only_new and response.status_code == httpx.codes.PRECONDITION_FAILED:
             return False
+        if response.status_code in _NO_FOLDER and self._is_missing():
+            msg = f"{self.url}: there is no such folder; make it, or see uploader.url"
+            raise PackageError(msg)
         checked(response)
         return True
 
@@ -111,6 +115,10 @@ class Folder:
     def url_of(self, file: str) -> str:
         """The address of a file of the folder."""
         return f"{self.url}/{file}"
+
+    def _is_missing(self) -> bool:
+        with translated(self.url):
+            return self._client.head(f"{self.url}/", follow_redirects=True).status_code in _MISSING
 
     @contextmanager
     def _streamed(self, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:

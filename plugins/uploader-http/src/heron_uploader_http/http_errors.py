@@ -22,6 +22,7 @@ _REMEDIES = {
     409: "make the folder, or see uploader.url",
     413: _SPACE,
     429: "too much is asked of the server; try again later",
+    500: "see what the server's log says: its disk may be full",
     501: "the server has to allow this method there (WebDAV)",
     503: "try again later",
     507: _SPACE,

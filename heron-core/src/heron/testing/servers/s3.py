@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 from heron.testing.servers.go_program import go_program
@@ -35,9 +36,26 @@ class S3Server(ServerProcess):
         self.data.mkdir(parents=True, exist_ok=True)
         program = installed(f"versitygw-{_VERSION}", go_program("github.com/versity/versitygw/cmd/versitygw", _VERSION))
         keys = f"ROOT_ACCESS_KEY={self.access_key}", f"ROOT_SECRET_KEY={self.secret_key}"
-        where = "--port", f"127.0.0.1:{self.address[1]}", "--region", self.region, "--health", "/health"
-        command = ["env", *keys, str(program / "bin" / "versitygw"), *where, "posix", str(self.data)]
+        (folder / "users").mkdir(exist_ok=True)
+        where = (
+            "--port",
+            f"127.0.0.1:{self.address[1]}",
+            "--region",
+            self.region,
+            "--health",
+            "/health",
+            "--iam-dir",
+            str(folder / "users"),
+        )
+        self._program = str(program / "bin" / "versitygw")
+        command = ["env", *keys, self._program, *where, "posix", str(self.data)]
         super().__init__(command, folder / "s3.log", self._healthy)
+
+    def add_user(self, access_key: str, secret_key: str) -> None:
+        """Makes a user who may do nothing in the buckets of others."""
+        admin = "admin", "--access", self.access_key, "--secret", self.secret_key, "--endpoint-url", self.url
+        user = "--access", access_key, "--secret", secret_key, "--role", "user"
+        subprocess.run([self._program, *admin, "create-user", *user], check=True, capture_output=True)
 
     def _healthy(self) -> bool:
         return answers(f"{self.url}/health")
