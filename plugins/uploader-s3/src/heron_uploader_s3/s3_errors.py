@@ -39,12 +39,14 @@ _REMEDIES = {
     "InvalidToken": "get a new session token",
     "AccessDenied": "allow this user s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject there",
     "AllAccessDisabled": "have the account unlocked",
+    "InsufficientStorage": _SPACE,
     "QuotaExceeded": _SPACE,
     "ServiceQuotaExceeded": _SPACE,
     "XMinioStorageFull": _SPACE,
     "XMinioAdminBucketQuotaExceeded": _SPACE,
     "EntityTooLarge": "the server takes no package of this size; have its limit raised",
     "BadDigest": "the package changed while it was uploaded, or the network damages data; try again",
+    "InternalError": "see what the server's log says: its disk may be full",
     "SlowDown": "too much is asked of the server; try again later",
 }
 _CLOCK = "set the clock of this machine (or of the server)"

@@ -37,18 +37,10 @@ class S3Server(ServerProcess):
         program = installed(f"versitygw-{_VERSION}", go_program("github.com/versity/versitygw/cmd/versitygw", _VERSION))
         keys = f"ROOT_ACCESS_KEY={self.access_key}", f"ROOT_SECRET_KEY={self.secret_key}"
         (folder / "users").mkdir(exist_ok=True)
-        where = (
-            "--port",
-            f"127.0.0.1:{self.address[1]}",
-            "--region",
-            self.region,
-            "--health",
-            "/health",
-            "--iam-dir",
-            str(folder / "users"),
-        )
+        listen = "--port", f"127.0.0.1:{self.address[1]}", "--region", self.region, "--health", "/health"
+        users = "--iam-dir", str(folder / "users")
         self._program = str(program / "bin" / "versitygw")
-        command = ["env", *keys, self._program, *where, "posix", str(self.data)]
+        command = ["env", *keys, self._program, *listen, *users, "posix", str(self.data)]
         super().__init__(command, folder / "s3.log", self._healthy)
 
     def add_user(self, access_key: str, secret_key: str) -> None:
