@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from heron.submit.execution_state import ExecutionState, encode_execution_state
 
 DAY_S = 86400
 
+Command = Callable[..., Result]
+
 
 @pytest.fixture
-def command(profiles: Path) -> object:
+def command(profiles: Path) -> Command:
     """Calls `heron packages` with the profile of the tests."""
 
     def call(*arguments: str) -> Result:
@@ -45,9 +48,8 @@ def use(environment: Environment, topology: str, uri: str) -> None:
     environment.statemgr.set(NodeKind.EXECUTION_STATE, topology, encode_execution_state(state))
 
 
-def test_list_says_whose_and_how_large_and_in_use(command: object, environment: Environment, tmp_path: Path) -> None:
+def test_list_says_whose_and_how_large_and_in_use(command: Command, environment: Environment, tmp_path: Path) -> None:
     """What one has to see before one removes anything."""
-    assert callable(command)
     old = store(environment, tmp_path, "words", "old", 9)
     new = store(environment, tmp_path, "words", "newer", 0)
     use(environment, "words", new)
@@ -61,9 +63,8 @@ def test_list_says_whose_and_how_large_and_in_use(command: object, environment: 
     assert (listed[old]["name"], listed[old]["size_bytes"], listed[old]["whole"]) == ("words", 3, True)
 
 
-def test_prune_removes_what_is_old_and_not_used(command: object, environment: Environment, tmp_path: Path) -> None:
+def test_prune_removes_what_is_old_and_not_used(command: Command, environment: Environment, tmp_path: Path) -> None:
     """And nothing else; a look at it first changes nothing."""
-    assert callable(command)
     old, used = store(environment, tmp_path, "a", "1", 9), store(environment, tmp_path, "a", "2", 9)
     young = store(environment, tmp_path, "b", "3", 1)
     use(environment, "a", used)
@@ -78,10 +79,9 @@ def test_prune_removes_what_is_old_and_not_used(command: object, environment: En
 
 
 def test_prune_leaves_a_topology_alone_that_another_command_works_on(
-    command: object, environment: Environment, tmp_path: Path
+    command: Command, environment: Environment, tmp_path: Path
 ) -> None:
     """Between upload and state a package is in use, and nothing but the lock says so."""
-    assert callable(command)
     uri = store(environment, tmp_path, "words", "1", 9)
     hold = environment.statemgr.hold(NodeKind.LOCK, "words", b"a submission")
     try:
@@ -94,10 +94,9 @@ def test_prune_leaves_a_topology_alone_that_another_command_works_on(
 
 
 def test_prune_removes_nothing_while_a_state_cannot_be_read(
-    command: object, environment: Environment, tmp_path: Path
+    command: Command, environment: Environment, tmp_path: Path
 ) -> None:
     """What an unreadable topology uses nobody knows."""
-    assert callable(command)
     store(environment, tmp_path, "words", "1", 9)
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "odd", b"not JSON")
     result = command("prune")
@@ -106,8 +105,7 @@ def test_prune_removes_nothing_while_a_state_cannot_be_read(
     assert len(environment.uploader.packages()) == 1
 
 
-def test_what_cannot_be_is_refused(command: object) -> None:
+def test_what_cannot_be_is_refused(command: Command) -> None:
     """A negative age would remove all."""
-    assert callable(command)
     assert command("prune", "--older-than", "-1").exit_code == 2
     assert command("prune", "--keep", "-1").exit_code == 2
