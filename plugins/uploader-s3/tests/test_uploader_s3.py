@@ -26,6 +26,7 @@ from heron.testing.faults import Faults, relay_faults
 from heron.testing.relay import Relay
 from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.s3 import S3Server
+from heron.testing.servers.server_process import free_port
 from heron_uploader_s3 import S3Uploader
 from heron_uploader_s3.bucket import Condition
 
@@ -276,6 +277,14 @@ def test_a_server_that_never_answers_is_given_up(options: dict[str, object], pac
         said = refusal({**options, "endpoint_url": url}, package)
     assert "gets no answer" in said
     assert url in said
+
+
+def test_a_server_that_is_not_there_is_named(options: dict[str, object], package: Path) -> None:
+    """One line, with the address and what to look at."""
+    url = f"http://127.0.0.1:{free_port()}"
+    said = refusal({**options, "endpoint_url": url}, package)
+    assert f"bucket {options['bucket']!r} at {url}: listing gets no answer: Could not connect" in said
+    assert "max-keys" not in said
 
 
 def test_the_usual_credentials_are_found(

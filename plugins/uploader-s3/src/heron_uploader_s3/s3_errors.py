@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -9,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectionError,  # noqa: A004  # botocore's own, which is none of Python's
     HTTPClientError,
     IncompleteReadError,
     NoCredentialsError,
@@ -49,6 +51,7 @@ _REMEDIES = {
     "InternalError": "see what the server's log says: its disk may be full",
     "SlowDown": "too much is asked of the server; try again later",
 }
+_QUERY = re.compile(r'\?[^\s"]*')  # of URLs in botocore's messages: long, and says nothing to anybody
 _CLOCK = "set the clock of this machine (or of the server)"
 
 
@@ -82,9 +85,9 @@ def translated(what: str, where: str) -> Iterator[None]:
     except (NoCredentialsError, PartialCredentialsError) as error:
         msg = f"{where}: {what} needs credentials, and boto3 finds none ({error}); {_KEYS}"
         raise PackageError(msg) from error
-    except (HTTPClientError, ResponseStreamingError, IncompleteReadError) as error:
+    except (ConnectionError, HTTPClientError, ResponseStreamingError, IncompleteReadError) as error:
         msg = (
-            f"{where}: {what} gets no answer: {error}; "
+            f"{where}: {what} gets no answer: {_QUERY.sub('', str(error))}; "
             f"is the server running, and are uploader.endpoint_url and uploader.region right?"
         )
         raise InterruptedTransferError(msg) from error

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from heron.testing.servers.go_program import go_program
-from heron.testing.servers.install import installed
+from heron.testing.servers.install import go_program, installed
 from heron.testing.servers.server_process import ServerProcess, answers, free_port
 
 __all__ = ["S3Server"]
