@@ -11,6 +11,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +142,27 @@ def test_an_upload_that_breaks_off_is_gone_on_with(
     assert moved == [5 * MIB, 10 * MIB, 11 * MIB, 11 * MIB]
     assert uploads_in(client, bucket) == []
     uploader.download(uri, tmp_path / "target")
+    assert (tmp_path / "target").read_bytes() == package.read_bytes()
+
+
+def test_uploads_in_parts_at_once_agree_and_leave_no_parts(
+    options: dict[str, object], package: Path, client: BaseClient, bucket: str, tmp_path: Path
+) -> None:
+    """Some find the parts of others and go on with them, some come too late: one object, whole, and nothing else."""
+    uris: list[str] = []
+
+    def upload() -> None:
+        uris.append(S3Uploader.open(options).upload(package, "words"))
+
+    threads = [threading.Thread(target=upload) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(uris) == 4
+    (uri,) = set(uris)
+    assert uploads_in(client, bucket) == []
+    S3Uploader.open(options).download(uri, tmp_path / "target")
     assert (tmp_path / "target").read_bytes() == package.read_bytes()
 
 

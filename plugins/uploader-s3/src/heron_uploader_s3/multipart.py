@@ -33,10 +33,13 @@ def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Con
     upload_id = next((each.upload_id for each in bucket.pending(key) if each.key == key), None) or bucket.begin(key)
     try:
         tags = _all_parts(bucket, key, upload_id, package, progress)
-        return tags is not None and bucket.complete(key, upload_id, tags, condition)
+        done = tags is not None and bucket.complete(key, upload_id, tags, condition)
     except S3RefusedError:
         _forget(bucket, key, upload_id)
         raise
+    if not done:  # somebody else's is there, and ours will never be completed
+        _forget(bucket, key, upload_id)
+    return done
 
 
 def _all_parts(

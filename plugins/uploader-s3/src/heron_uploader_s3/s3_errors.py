@@ -39,7 +39,10 @@ _REMEDIES = {
     "SignatureDoesNotMatch": f"the secret key is wrong; {_KEYS}",
     "ExpiredToken": "get a new session token",
     "InvalidToken": "get a new session token",
-    "AccessDenied": "allow this user s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject there",
+    "AccessDenied": (
+        "allow this user s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and what multipart uploads need "
+        "(s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:AbortMultipartUpload) there"
+    ),
     "AllAccessDisabled": "have the account unlocked",
     "InsufficientStorage": _SPACE,
     "QuotaExceeded": _SPACE,
