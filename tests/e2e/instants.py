@@ -13,12 +13,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.kernel.drivers import Drivers
 from heron.kernel.profiles import load_profile
 from heron.kernel.settings import EngineSettings
+from heron.spi.uploader import Uploader
 from heron.submit.ending import kill_topology
 from heron.submit.environment import Environment, open_environment
 from heron.submit.folders import name_log_dir, name_run_dir
@@ -122,6 +124,10 @@ class Silence:
 
     def note(self, text: str) -> None:
         """Forgets."""
+
+    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        """Shows nothing."""
+        return nullcontext()
 
 
 def walk(world: World, command: Callable[[], None], before: Callable[[], None]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_packing_plan, decode_topology
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
+from heron.spi.uploader import Uploader
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, decode_execution_state
 from heron.submit.leftovers import end_run
@@ -58,6 +60,10 @@ class Notes:
     def note(self, text: str) -> None:
         """Remembers."""
         self.texts.append(text)
+
+    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        """Shows nothing."""
+        return nullcontext()
 
 
 class NoNotes(Notes):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heron.testing.pytest_plugin import Eventually
-from heron.testing.servers.install import ServerNotInstalledError, debian_package, installed
+from heron.testing.servers.install import ServerNotInstalledError, debian_package, go_program, installed
 from heron.testing.servers.server_process import ServerError, ServerProcess, answers, free_port
 
 
@@ -151,3 +151,28 @@ def test_missing_server_is_said_loudly_and_fails_in_ci(tmp_path: Path, ci: str, 
     assert "1 deselected" in ran.stdout
     assert "etcd: its tests did not run: no such package" in ran.stdout
     assert (ran.returncode == 0) == (ci == "")
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program `go` on the PATH, which says its version and builds nothing but an empty file."""
+    program = tmp_path / "go" / "go"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = env ] && echo go1.24.1 || { mkdir "$GOBIN"; echo "$2" >"$GOBIN/thing"; }\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return program
+
+
+def test_a_go_program_is_built_into_its_folder(go: Path) -> None:
+    """From the version that is named, and nowhere else than into the cache."""
+    assert go.exists()
+    folder = installed("thing-1", go_program("example.org/thing", "v1.2.3"))
+    assert (folder / "bin" / "thing").read_text() == "example.org/thing@v1.2.3\n"
+
+
+def test_a_go_that_is_too_old_is_named_with_what_is_needed(go: Path) -> None:
+    """Debian's is: the build would fail much later, in words about modules."""
+    go.write_text("#!/bin/sh\necho go1.19.8\n")
+    with pytest.raises(ServerNotInstalledError, match=r"is go1\.19\.8; install Go 1\.24 or newer"):
+        installed("thing-1", go_program("example.org/thing", "v1.2.3"))

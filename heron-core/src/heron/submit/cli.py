@@ -27,6 +27,7 @@ _COMMANDS = {
     "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
     "profiles": "heron.submit.profiles:profiles",
+    "packages": "heron.submit.packages:packages",
     "completion": "heron.submit.completion:completion",
 }
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, cast
 
 from heron.kernel.loading import load_object
+from heron.spi.uploader import Uploader
 
-__all__ = ["Progress", "QuietProgress", "progress"]
+__all__ = ["WATCHED_BYTES", "Progress", "QuietProgress", "progress"]
+
+WATCHED_BYTES = 4 * 1024 * 1024
+"""An upload of so many bytes is worth a bar: they take a second on a line of 32 Mbit/s."""
+
+_UploadBar = Callable[[Uploader, int], AbstractContextManager[None]]
 
 
 class Progress(Protocol):
@@ -27,9 +33,13 @@ class Progress(Protocol):
         """Something that the user should know."""
         ...
 
+    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        """In this block `uploader` uploads so many bytes."""
+        ...
+
 
 class QuietProgress:
-    """Says the notes only, on stderr; between two steps it looks whether it is cancelled."""
+    """Says the notes only, and shows large uploads, on stderr; between two steps it looks whether it is cancelled."""
 
     def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
         self._cancelled = cancelled
@@ -40,6 +50,12 @@ class QuietProgress:
 
     def note(self, text: str) -> None:
         print(f"heron: note: {text}", file=sys.stderr)
+
+    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        if size_bytes < WATCHED_BYTES or not sys.stderr.isatty():
+            return nullcontext()
+        upload_bar = cast("_UploadBar", load_object("heron.submit.upload_bar:upload_bar"))
+        return upload_bar(uploader, size_bytes)
 
 
 @contextmanager

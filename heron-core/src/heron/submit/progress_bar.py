@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from heron.spi.uploader import Uploader
+from heron.submit.progress import WATCHED_BYTES
+from heron.submit.upload_bar import upload_bar
 
 __all__ = ["ProgressBar"]
 
@@ -29,6 +34,18 @@ class ProgressBar:
 
     def note(self, text: str) -> None:
         self._progress.console.print(f"heron: note: {text}", markup=False, highlight=False)
+
+    @contextmanager
+    def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
+        if size_bytes < WATCHED_BYTES:
+            yield
+            return
+        self._progress.stop()  # two bars at a time would write over each other
+        try:
+            with upload_bar(uploader, size_bytes, self._progress.console):
+                yield
+        finally:
+            self._progress.start()
 
     def close(self) -> None:
         self._progress.stop()

@@ -100,7 +100,8 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
         try:
             package = _pack(submission, run, progress)
             progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
-            run = replace(run, package_uri=environment.uploader.upload(package, name))
+            with progress.uploading(environment.uploader, package.stat().st_size):
+                run = replace(run, package_uri=environment.uploader.upload(package, name))
             _note(environment, run)
             package.unlink()
             _start(environment, submission, run, progress)

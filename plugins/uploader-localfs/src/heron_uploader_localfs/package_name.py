@@ -48,6 +48,14 @@ class StoredPackage:
         return f"file://{quote(str(self.path))}#sha256={self.digest}"
 
     @classmethod
+    def of_path(cls, path: Path) -> StoredPackage | None:
+        """The package that a file's name speaks of, as far as that knows its digest; None for other files."""
+        file = _FILE.fullmatch(path.name)
+        if file is None or not _NAME.fullmatch(file["name"]):
+            return None
+        return cls(path.parent, file["name"], file["short"].ljust(64, "0"))
+
+    @classmethod
     def from_uri(cls, root: Path, uri: str) -> StoredPackage:
         """The package that a URI names.
 

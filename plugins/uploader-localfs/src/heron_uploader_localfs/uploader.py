@@ -19,10 +19,11 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 
 import msgspec
 
+from heron.clock import wall_s
 from heron.errors import PackageError
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
-from heron.spi.uploader import Uploader
+from heron.spi.uploader import PackageEntry, Uploader
 from heron_uploader_localfs.package_name import StoredPackage
 
 __all__ = ["LocalfsOptions", "LocalfsUploader"]
@@ -40,7 +41,7 @@ class LocalfsUploader(Uploader):
     """Packages in the folder `root`, for containers on the same machine."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"files", "listing"})
     options_type: ClassVar[type] = LocalfsOptions
 
     def __init__(self, root: Path) -> None:
@@ -85,6 +86,25 @@ class LocalfsUploader(Uploader):
         stored = StoredPackage.from_uri(self._root, uri)
         with _explained(f"package {stored.path}: cannot be fetched to {target}", "see uploader.root"):
             _copy(stored.path, target, stored.digest)
+
+    def packages(self) -> tuple[PackageEntry, ...]:
+        """Lists the folder; every file is read, since its whole SHA-256 is in its URI."""
+        with _explained(f"folder {self._root}: cannot be listed", "choose another uploader.root"):
+            files = sorted(self._root.iterdir()) if self._root.exists() else []
+            return tuple(each for path in files if (each := self._entry(path)))
+
+    def _entry(self, path: Path) -> PackageEntry | None:
+        named = StoredPackage.of_path(path)
+        if named is None:
+            return None
+        try:
+            digest, status = self._digest(path, f"package {path}: cannot be read"), path.stat()
+        except (FileNotFoundError, PackageError):
+            return None  # it was removed meanwhile
+        # What is damaged keeps its name, by which it can be removed.
+        stored = StoredPackage(self._root, named.name, digest)
+        entry = stored if stored.path == path else named
+        return PackageEntry(entry.uri, entry.name, status.st_size, max(0.0, wall_s() - status.st_mtime))
 
     def _digest(self, package: Path, what: str) -> str:
         with _explained(what, "build it again"), package.open("rb") as source:

@@ -13,6 +13,7 @@ import pytest
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron.testing.contracts.uploader_faults import UploaderFaultCases
+from heron.testing.contracts.uploader_listing import UploaderListingCases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ __all__ = ["UploaderContract"]
 _UPLOADS_AT_ONCE = 4
 
 
-class UploaderContract(UploaderFaultCases):
+class UploaderContract(UploaderFaultCases, UploaderListingCases):
     """Subclass it with the class attributes of `DriverContract`, its fixtures `options` and `faults`, and `damage`."""
 
     @abstractmethod

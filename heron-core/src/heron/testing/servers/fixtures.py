@@ -14,9 +14,11 @@ import pytest
 
 from heron.testing.servers.etcd import EtcdServer
 from heron.testing.servers.install import ServerNotInstalledError
+from heron.testing.servers.nginx import NginxServer
+from heron.testing.servers.s3 import S3Server
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["etcd", "zookeeper", "zookeeper_ensemble"]
+__all__ = ["etcd", "nginx", "s3", "zookeeper", "zookeeper_ensemble"]
 
 
 class _Server(Protocol):
@@ -27,7 +29,7 @@ class _Server(Protocol):
 
 S = TypeVar("S", bound=_Server)
 
-_SERVERS = frozenset({"etcd", "zookeeper", "zookeeper_ensemble"})
+_SERVERS = frozenset({"etcd", "nginx", "s3", "zookeeper", "zookeeper_ensemble"})
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -35,6 +37,18 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxServer]:
+    """A running nginx with WebDAV, shared by the session: use folders of your own, and start it again after a kill."""
+    yield from _serving("nginx", request.config, lambda: NginxServer(tmp_path_factory.mktemp("nginx")))
+
+
+@pytest.fixture(scope="session")
+def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3 server, shared by the session: make a bucket of your own, and start it again after a kill."""
+    yield from _serving("s3", request.config, lambda: S3Server(tmp_path_factory.mktemp("s3")))
 
 
 @pytest.fixture(scope="session")

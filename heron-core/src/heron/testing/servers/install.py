@@ -5,18 +5,23 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "installed", "maven_jars"]
+__all__ = ["ServerNotInstalledError", "debian_package", "go_program", "installed", "maven_jars"]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
+_BUILD_S = 1800.0  # what is built takes 1 to 5 minutes on two idle cores
+
+_GO = (1, 24)
+_USUAL_GO = Path("/usr/local/go/bin/go")  # where Go's own archive goes; not on the PATH of every shell
 
 _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 _POM = (
@@ -88,10 +93,19 @@ def maven_jars(*artifacts: str) -> Callable[[Path], None]:
     return install
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(
+    command: list[str], folder: Path, environment: Mapping[str, str] | None = None, timeout_s: float = _INSTALL_S
+) -> None:
     try:
         ran = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_INSTALL_S, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         msg = f"`{' '.join(command)}` does not run: {error}"
@@ -107,3 +121,30 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def go_program(package: str, version: str) -> Callable[[Path], None]:
+    """An `install` that builds the program of a Go package into the folder ``bin``.
+
+    It needs Go 1.24 or newer, on the PATH or in ``/usr/local/go``, and takes modules from where that is told to look.
+    """
+
+    def install(folder: Path) -> None:
+        environment = {**os.environ, "GOBIN": str(folder / "bin"), "CGO_ENABLED": "0", "GOFLAGS": "-trimpath"}
+        _run([_go(), "install", f"{package}@{version}"], folder, environment, _BUILD_S)
+
+    return install
+
+
+def _go() -> str:
+    wanted = ".".join(map(str, _GO))
+    found = shutil.which("go") or (str(_USUAL_GO) if _USUAL_GO.exists() else None)
+    if found is None:
+        msg = f"it is built with Go, and there is none; install Go {wanted} or newer"
+        raise ServerNotInstalledError(msg)
+    told = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+    has = re.match(r"go(\d+)\.(\d+)", told)
+    if has is None or (int(has[1]), int(has[2])) < _GO:
+        msg = f"it is built with Go, and {found} is {told.strip() or 'unknown'}; install Go {wanted} or newer"
+        raise ServerNotInstalledError(msg)
+    return found

@@ -1,0 +1,51 @@
+"""The bar of an upload, on a terminal that is a text."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from heron.kernel.loading import open_driver
+from heron.kernel.profiles import Profile
+from heron.spi.uploader import Uploader
+from heron.submit.upload_bar import upload_bar
+
+
+class Halves(Uploader):
+    """Tells of one half and nothing more."""
+
+    spi_version = 1
+
+    @classmethod
+    def open(cls, options: object) -> Halves:
+        return cls()
+
+    def upload(self, package: Path, name: str) -> str:
+        self._moved(1_000_000, 2_000_000)
+        return ""
+
+    def undo(self, uri: str) -> None: ...
+
+    def download(self, uri: str, target: Path) -> None: ...
+
+
+def test_the_bar_shows_how_much_of_how_much() -> None:
+    """Somebody who waits for minutes has to see that it goes on."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    uploader = Halves()
+    with upload_bar(uploader, 2_000_000, console):
+        uploader.upload(Path("package"), "words")
+    said = console.file
+    assert isinstance(said, io.StringIO)
+    assert "uploading the package" in said.getvalue()
+    assert "1.0/2.0 MB" in said.getvalue()
+
+
+def test_a_driver_that_tells_nothing_may_be_watched(profile: Profile, tmp_path: Path) -> None:
+    """Progress is optional."""
+    uploader = open_driver(profile.uploader, Uploader)
+    (tmp_path / "package").write_bytes(b"x")
+    with upload_bar(uploader, 1, Console(file=io.StringIO(), force_terminal=True)):
+        uploader.upload(tmp_path / "package", "words")

@@ -1,0 +1,7 @@
+"""The uploader for any HTTP server that takes PUT."""
+
+from __future__ import annotations
+
+from heron_uploader_http.uploader import HttpUploader
+
+__all__ = ["HttpUploader"]

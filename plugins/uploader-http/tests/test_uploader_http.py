@@ -1,0 +1,248 @@
+"""The HTTP uploader: the contract on a real nginx, and what is its own: signing in, refusals, listing."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import ConfigError, PackageError
+from heron.testing.contracts.uploader import UploaderContract
+from heron.testing.contracts.uploader_listing import MOST_BYTES
+from heron.testing.contracts.uploader_weight import peak_bytes
+from heron.testing.faults import Faults, relay_faults
+from heron.testing.relay import Relay
+from heron.testing.servers.faketime import shifted_clock
+from heron.testing.servers.nginx import NginxServer
+from heron_uploader_http import HttpUploader
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def folder(nginx: NginxServer) -> Path:
+    """A folder of the server for each test."""
+    path = nginx.data / "packages" / secrets.token_hex(8)
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def relay(nginx: NginxServer) -> Iterator[Relay]:
+    """What stands between the driver and the server."""
+    relay = Relay(nginx.address)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture
+def options(relay: Relay, folder: Path) -> dict[str, object]:
+    host, port = relay.address
+    return {
+        "url": f"http://{host}:{port}/packages/{folder.name}/",
+        "username": NginxServer.user,
+        "password": NginxServer.password,
+    }
+
+
+class TestContract(UploaderContract):
+    """The HTTP uploader keeps the family's contract."""
+
+    name = "http"
+    driver_class = HttpUploader
+
+    @pytest.fixture(autouse=True)
+    def storage(self, folder: Path) -> None:
+        self.folder = folder
+
+    @pytest.fixture
+    def options(self, options: dict[str, object]) -> dict[str, object]:
+        return options
+
+    @pytest.fixture
+    def faults(self, relay: Relay) -> Faults:
+        return relay_faults(relay)
+
+    def damage(self, uri: str) -> None:
+        path = self.folder / uri.rpartition("/")[2]
+        path.write_bytes(b"X" + path.read_bytes()[1:])
+
+
+@pytest.fixture
+def uploader(options: dict[str, object]) -> HttpUploader:
+    return HttpUploader.open(options)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    path = tmp_path / "package"
+    path.write_bytes(b"0123456789abcdef" * (11 * MIB // 16))
+    return path
+
+
+def test_name_is_readable_and_content_addressed(uploader: HttpUploader, folder: Path, package: Path) -> None:
+    """A person who looks into the folder sees whose package it is."""
+    uri = uploader.upload(package, "words")
+    (file,) = folder.iterdir()
+    assert uri.endswith(f"/{file.name}")
+    assert file.name.startswith("words-")
+    assert len(file.name) == len("words-") + 64 + len(".tar.gz")
+
+
+def test_a_download_goes_on_where_the_connection_broke(
+    uploader: HttpUploader, package: Path, relay: Relay, tmp_path: Path
+) -> None:
+    """Half a gigabyte over a bad line would never arrive if it began again each time."""
+    uri = uploader.upload(package, "words")
+    cuts = [4 * MIB, 8 * MIB]
+
+    def cut(moved: int, _: int) -> None:
+        if cuts and moved > cuts[0]:
+            del cuts[0]
+            relay.cut()
+
+    uploader.follow(cut)
+    uploader.download(uri, tmp_path / "target")
+    assert cuts == []
+    assert (tmp_path / "target").read_bytes() == package.read_bytes()
+
+
+def refusal(options: dict[str, object], package: Path) -> str:
+    with pytest.raises(PackageError) as caught:
+        HttpUploader.open(options).upload(package, "words")
+    return str(caught.value)
+
+
+def test_a_wrong_password_is_named(options: dict[str, object], package: Path) -> None:
+    """Where it stands, without showing it."""
+    said = refusal({**options, "password": "wrong-secret"}, package)
+    assert "401" in said
+    assert "uploader.password" in said
+    assert "wrong-secret" not in said
+
+
+def test_netrc_serves_where_the_profile_has_no_password(
+    options: dict[str, object], package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file that curl and git read too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bare = {"url": options["url"]}
+    assert "~/.netrc" in refusal(bare, package)
+    netrc = tmp_path / ".netrc"
+    netrc.write_text(f"machine 127.0.0.1 login {NginxServer.user} password {NginxServer.password}\n")
+    netrc.chmod(0o600)
+    HttpUploader.open(bare).upload(package, "words")
+    netrc.write_text("machine")
+    with pytest.raises(ConfigError, match="netrc"):
+        HttpUploader.open(bare)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("packages/no-such-folder", "there is no such folder; make it"),
+        ("readonly", "403.*allow this user"),
+        ("static", "405.*allow this method"),
+    ],
+)
+def test_a_folder_that_takes_nothing_is_named(
+    nginx: NginxServer, options: dict[str, object], package: Path, path: str, said: str
+) -> None:
+    """A path that is not there, no permission, a server that is no store: three remedies."""
+    host, port = nginx.address
+    with pytest.raises(PackageError, match=said):
+        HttpUploader.open({**options, "url": f"http://{host}:{port}/{path}"}).upload(package, "words")
+
+
+def test_a_package_above_the_servers_limit_is_refused_and_leaves_nothing(
+    tmp_path: Path, package: Path, nginx: NginxServer
+) -> None:
+    """A quota that is full has its remedy in the message; the fixture only says that nginx is installed."""
+    del nginx
+    (tmp_path / "limited").mkdir()
+    limited = NginxServer(tmp_path / "limited", limit_bytes=MIB)
+    limited.start()
+    try:
+        said = refusal({"url": limited.url, "username": limited.user, "password": limited.password}, package)
+    finally:
+        limited.kill()
+    assert "413" in said
+    assert "heron packages prune" in said
+    assert list((limited.data / "packages").iterdir()) == []
+
+
+def test_a_server_that_never_answers_is_given_up(options: dict[str, object], package: Path) -> None:
+    """Accepts and is silent: the command has to end by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/packages"
+        said = refusal({**options, "url": url}, package)
+    assert "does not answer" in said
+    assert url in said
+
+
+def test_a_server_that_cannot_write_is_named_and_keeps_nothing(
+    uploader: HttpUploader, nginx: NginxServer, folder: Path, package: Path
+) -> None:
+    """A full disk, as far as a test may fill one: the server's files end at a size, its log says why."""
+    before = resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE, (MIB, before[1]))
+    try:
+        with pytest.raises(PackageError, match=r"words-\w+\.tar\.gz: PUT is refused: 500"):
+            uploader.upload(package, "words")
+    finally:
+        resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE, before)
+    assert list(folder.iterdir()) == []
+    uploader.upload(package, "words")
+
+
+def test_a_clock_that_is_an_hour_off_does_not_matter(options: dict[str, object], package: Path) -> None:
+    """Ages come from the server's clock on both ends, so nothing looks old that is not."""
+    HttpUploader.open(options).upload(package, "words")
+    code = (
+        "import json, sys; from heron_uploader_http import HttpUploader;"
+        "print(*(each.age_s < 600 for each in HttpUploader.open(json.loads(sys.argv[1])).packages()))"
+    )
+    environment = {**os.environ, **shifted_clock("+1h")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(options)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "True\n", ran.stderr
+
+
+def test_half_a_gigabyte_fits_into_little_memory(options: dict[str, object], tmp_path: Path) -> None:
+    """Packages carry models and libraries; the machine that submits them may be small."""
+    assert peak_bytes(HttpUploader, options, 500 * MIB, tmp_path) < MOST_BYTES
+
+
+def test_a_server_without_listing_says_so(nginx: NginxServer, options: dict[str, object]) -> None:
+    """Listing is WebDAV's, and a server that takes PUT need not have it."""
+    host, port = nginx.address
+    with pytest.raises(PackageError, match="lists no folders"):
+        HttpUploader.open({**options, "url": f"http://{host}:{port}/static"}).packages()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"url": "packages"}, "uploader.url"),
+        ({"url": "ftp://host/a"}, "uploader.url"),
+        ({"url": "http://me:word@host/a"}, "use username and password"),
+        ({"url": "http://host/a?b=c"}, "query"),
+        ({"password": ""}, "belong together"),
+        ({"token": "t"}, "give one"),
+        ({"ca_file": "/no/such/file"}, "uploader.ca_file"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(change: dict[str, object], said: str) -> None:
+    """Before anything is started, with the key."""
+    given = {"url": "http://host/packages", "username": "u", "password": "p", **change}
+    with pytest.raises(ConfigError, match=said):
+        HttpUploader.open(given)

@@ -1,0 +1,66 @@
+"""A package in parts. What an upload that was killed has stored already is not sent again.
+
+An upload is found again by its key, which the content decides, and its parts by their tags: S3 tags a part with its
+MD5. Where a server tags otherwise (some kinds of encryption) all parts are sent again, which is slower and as right.
+"""
+
+from __future__ import annotations
+
+from heron.errors import PackageError
+from heron.kernel.package_transfer import LocalPackage
+from heron.spi.uploader import Progress
+from heron_uploader_s3.bucket import Bucket, Condition
+from heron_uploader_s3.s3_errors import S3RefusedError
+
+__all__ = ["put_in_parts"]
+
+_MOST_PARTS = 10_000  # S3's limit
+
+
+def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Condition, progress: Progress) -> bool:
+    """Stores the package; False when `condition` does not hold, or somebody else ended the upload: look again.
+
+    Raises:
+        PackageError: when the server refuses; the parts are removed.
+        InterruptedTransferError: when it does not answer; the parts stay for the next attempt.
+    """
+    if len(package.part_md5) > _MOST_PARTS:
+        msg = (
+            f"package {package.path} has {package.size_bytes} bytes, above the limit of {_MOST_PARTS} parts of "
+            f"uploader.part_bytes, {package.part_bytes} bytes; raise that"
+        )
+        raise PackageError(msg)
+    upload_id = next((each.upload_id for each in bucket.pending(key) if each.key == key), None) or bucket.begin(key)
+    try:
+        tags = _all_parts(bucket, key, upload_id, package, progress)
+        done = tags is not None and bucket.complete(key, upload_id, tags, condition)
+    except S3RefusedError:
+        _forget(bucket, key, upload_id)
+        raise
+    if not done:  # somebody else's is there, and ours will never be completed
+        _forget(bucket, key, upload_id)
+    return done
+
+
+def _all_parts(
+    bucket: Bucket, key: str, upload_id: str, package: LocalPackage, progress: Progress
+) -> dict[int, str] | None:
+    present = bucket.parts(key, upload_id)
+    tags: dict[int, str] = {}
+    for index, md5 in enumerate(package.part_md5):
+        tag: str | None = present.get(index + 1)
+        if tag != md5.hex():
+            tag = bucket.put_part(key, upload_id, index + 1, package.part(index), md5)
+            if tag is None:
+                return None
+        tags[index + 1] = tag
+        progress(min((index + 1) * package.part_bytes, package.size_bytes), package.size_bytes)
+    return tags
+
+
+def _forget(bucket: Bucket, key: str, upload_id: str) -> None:
+    """Frees what the parts take; that this fails too must not hide why."""
+    try:
+        bucket.abort(key, upload_id)
+    except PackageError:
+        return  # `heron packages prune` lists it

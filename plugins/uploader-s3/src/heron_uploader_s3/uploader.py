@@ -1,0 +1,145 @@
+"""Stores packages as objects named by their content; a put happens only where nothing else is.
+
+What is there already is trusted when its tag is the one that the content has; else it is read and compared, and
+replaced when it differs. Nobody can get between: the put has the condition that it is still what was looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+from urllib.parse import quote, unquote, urlsplit
+
+from heron.errors import PackageError
+from heron.kernel.package_name import PackageName
+from heron.kernel.package_transfer import LocalPackage, receive
+from heron.spi.options import decode_options
+from heron.spi.uploader import PackageEntry, Uploader
+from heron_uploader_s3.bucket import Bucket, Condition, StoredObject
+from heron_uploader_s3.multipart import put_in_parts
+from heron_uploader_s3.options import S3Options
+
+__all__ = ["S3Uploader"]
+
+_ROUNDS = 5  # each is lost to another upload of the same content, or to an undo of it
+
+
+class S3Uploader(Uploader):
+    """Packages in a bucket, for containers on every machine that reaches it."""
+
+    spi_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[str]] = frozenset({"listing", "server", "shared"})
+    options_type: ClassVar[type] = S3Options
+
+    def __init__(self, options: S3Options) -> None:
+        self._options = options
+        self._prefix = f"{options.prefix}/" if options.prefix else ""
+        self._bucket = Bucket(options)
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """Makes the client; nothing is asked yet."""
+        return cls(decode_options(options, S3Options, "uploader"))
+
+    def check(self, timeout_s: float) -> str:
+        """The bucket can be listed."""
+        for _ in Bucket(self._options, timeout_s).objects(self._prefix, most=1):
+            break
+        return f"bucket {self._options.bucket} at {self._options.endpoint_url or 'AWS'}"
+
+    def upload(self, package: Path, name: str) -> str:
+        """Puts the object, in parts when it is larger than one."""
+        PackageName(name, "")
+        local = LocalPackage.read(package, self._options.part_bytes)
+        stored = PackageName(name, local.digest)
+        key = f"{self._prefix}{stored.file}"
+        for _ in range(_ROUNDS):
+            found = self._bucket.find(key)
+            if (found and self._is_whole(found, local)) or self._put(key, local, found):
+                self._moved(local.size_bytes, local.size_bytes)
+                return self._uri(stored)
+        msg = f"package {self._uri(stored)} is removed and stored by others all the time; try again later"
+        raise PackageError(msg)
+
+    def undo(self, uri: str) -> None:
+        """Removes the object, and parts of it that never became one."""
+        key = f"{self._prefix}{self._stored(uri).file}"
+        self._bucket.delete(key)
+        for each in list(self._bucket.pending(key)):
+            self._bucket.abort(each.key, each.upload_id)
+
+    def download(self, uri: str, target: Path) -> None:
+        """Gets the object, and goes on where a connection breaks."""
+        stored = self._stored(uri)
+        found = self._bucket.find(f"{self._prefix}{stored.file}")
+        if found is None:
+            msg = f"package {uri}: is not there; it was removed, submit the topology again"
+            raise PackageError(msg)
+        receive(
+            lambda offset: self._bucket.read(found.key, offset, found.etag),
+            target,
+            stored.digest,
+            f"package {uri}",
+            self._moved,
+            found.size_bytes,
+        )
+
+    def packages(self) -> tuple[PackageEntry, ...]:
+        """Lists the objects below the prefix, and the uploads that did not come to their end."""
+        return tuple(self._listed())
+
+    def _listed(self) -> Iterator[PackageEntry]:
+        for each in self._bucket.objects(self._prefix):
+            if stored := self._named(each.key):
+                yield PackageEntry(self._uri(stored), stored.name, each.size_bytes, each.age_s)
+        for left in list(self._bucket.pending(self._prefix)):
+            if stored := self._named(left.key):
+                yield PackageEntry(self._uri(stored), stored.name, 0, left.age_s, whole=False)
+
+    def _put(self, key: str, package: LocalPackage, instead_of: StoredObject | None) -> bool:
+        condition = Condition(instead_of.etag if instead_of else "")
+        if len(package.part_md5) > 1:
+            return put_in_parts(self._bucket, key, package, condition, self._moved)
+        return self._bucket.put(key, package.part(0), package.part_md5[0], condition)
+
+    def _is_whole(self, found: StoredObject, package: LocalPackage) -> bool:
+        if found.size_bytes != package.size_bytes:
+            return False
+        if found.etag == _expected_tag(package):
+            return True
+        digest = hashlib.sha256()
+        for chunk in self._bucket.read(found.key, 0, found.etag):
+            digest.update(chunk)
+        return digest.hexdigest() == package.digest
+
+    def _named(self, key: str) -> PackageName | None:
+        return PackageName.of_file(key.removeprefix(self._prefix))
+
+    def _uri(self, stored: PackageName) -> str:
+        return f"s3://{quote(self._options.bucket)}/{quote(self._prefix)}{stored.file}"
+
+    def _stored(self, uri: str) -> PackageName:
+        """The package that a URI names."""
+        parts = urlsplit(uri)
+        place, slash, file = unquote(parts.path).rpartition("/")
+        stored = PackageName.of_file(file)
+        if parts.scheme != "s3" or stored is None or parts.query or parts.fragment or not slash:
+            msg = f"package URI {uri!r:.300} is not of the form s3://BUCKET/PREFIX/NAME-SHA256.tar.gz"
+            raise PackageError(msg)
+        if unquote(parts.netloc) != self._options.bucket or f"{place}/" != f"/{self._prefix}":
+            msg = (
+                f"package URI {uri!r:.300} leads out of uploader.bucket {self._options.bucket!r} and uploader.prefix "
+                f"{self._options.prefix!r}; use the profile that it was uploaded with"
+            )
+            raise PackageError(msg)
+        return stored
+
+
+def _expected_tag(package: LocalPackage) -> str:
+    """What S3 tags this content with when it came as we send it."""
+    if len(package.part_md5) == 1:
+        return package.part_md5[0].hex()
+    parts = hashlib.md5(b"".join(package.part_md5), usedforsecurity=False)
+    return f"{parts.hexdigest()}-{len(package.part_md5)}"

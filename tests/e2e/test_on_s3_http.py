@@ -1,0 +1,74 @@
+"""Runs whose packages are on a real S3 server or web server, which goes and comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from heron.testing.servers.nginx import NginxServer
+from heron.testing.servers.s3 import S3Server
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+    Store = tuple[S3Server | NginxServer, str]
+
+_PASSWORDS = (S3Server.secret_key, NginxServer.password)
+
+
+@pytest.fixture(params=["s3", "http"])
+def store(request: pytest.FixtureRequest, s3: S3Server, nginx: NginxServer) -> Store:
+    """A server and the section of a profile that chooses it; both are asked for, so that the mark is set."""
+    if request.param == "http":
+        return nginx, f"driver: http, url: '{nginx.url}', username: {nginx.user}, password: '${{env:STORE_PASSWORD}}'"
+    keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
+    boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket="topologies")
+    options = f"bucket: topologies, endpoint_url: '{s3.url}', region: {s3.region}, access_key_id: {s3.access_key}"
+    return s3, f"driver: s3, {options}, secret_access_key: '${{env:STORE_PASSWORD}}'"
+
+
+def seen(run: HeronRun) -> str:
+    """Who counts, and how much."""
+    path = run.out / "progress"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def flows(run: HeronRun, what: str) -> None:
+    """Waits until more tuples arrive."""
+    before = seen(run)
+    run.until(lambda: seen(run) not in {"", before}, f"tuples {what}", 30.0)
+
+
+def test_data_flows_while_packages_are_away_and_a_lost_container_comes_back_with_them(
+    sandbox: Sandbox, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what starts needs its package; a container that starts without it tries again until it is there."""
+    server, options = store
+    monkeypatch.setenv("STORE_PASSWORD", server.secret_key if isinstance(server, S3Server) else server.password)
+    folder = sandbox.home / ".heron" / "profiles"
+    folder.mkdir(parents=True)
+    (folder / "shop.yaml").write_text(f"extends: local\nuploader: {{{options}}}\n", encoding="utf-8")
+    run = sandbox.start("steady.py", "--profile", "shop")
+    flows(run, "at the start")
+    (stored,) = json.loads(sandbox.say("packages", "list", "--profile", "shop", "--json"))
+    assert (stored["name"], stored["topology"], stored["whole"]) == ("steady", "steady", True)
+    pruned = sandbox.say("packages", "prune", "--older-than", "0", "--profile", "shop")
+    assert pruned == "0 packages removed, 0 B\n"
+    server.kill()
+    try:
+        flows(run, "while the packages are away")
+        executor = run.the("executor", "c2")
+        executor.kill()
+        run.until(lambda: "container 2: exit code 1" in run.stderr and "answer" in run.stderr, "a failed download")
+    finally:
+        server.start()
+    run.until(lambda: any(each.pid != executor.pid for each in run.processes("stmgr", "c2")), "container 2 again")
+    flows(run, "after the return")
+    (run.out / "stop").touch()
+    run.finished()
+    assert sandbox.say("packages", "list", "--profile", "shop") == "0 packages, 0 B\n"
+    said = sandbox.log_text() + run.spoken
+    assert not any(each in said for each in _PASSWORDS)
