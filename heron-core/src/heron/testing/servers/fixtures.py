@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pytest
 
 from heron.testing.servers.etcd import EtcdServer
+from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.install import ServerNotInstalledError
-from heron.testing.servers.server_process import ServerProcess
 
-__all__ = ["etcd"]
+__all__ = ["etcd", "hdfs"]
 
-S = TypeVar("S", bound=ServerProcess)
 
-_SERVERS = frozenset({"etcd"})
+class _Server(Protocol):
+    def start(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Server)
+
+_SERVERS = frozenset({"etcd", "hdfs"})
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -28,6 +35,12 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A running HDFS, shared by the session: write below a folder of your own, and start it again after a kill."""
+    yield from _serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))
 
 
 def _serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator[S]:

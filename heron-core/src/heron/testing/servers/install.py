@@ -13,10 +13,16 @@ from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "installed"]
+__all__ = ["ServerNotInstalledError", "debian_package", "installed", "maven_jars"]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
+
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_POM = (
+    "<project><modelVersion>4.0.0</modelVersion><groupId>heron</groupId><artifactId>servers</artifactId>"
+    "<version>1</version><dependencies>{}</dependencies></project>"
+)
 
 
 class ServerNotInstalledError(HeronError):
@@ -63,6 +69,21 @@ def debian_package(name: str) -> Callable[[Path], None]:
         for archive in folder.glob("*.deb"):
             _run(["dpkg-deb", "-x", archive.name, "."], folder)
             archive.unlink()
+
+    return install
+
+
+def maven_jars(*artifacts: str) -> Callable[[Path], None]:
+    """An `install` that brings Java libraries and all that they need at run time into the folder ``lib``.
+
+    An artifact is ``GROUP:NAME:VERSION``. It takes the ``mvn`` on the PATH, and where that is told to look.
+    """
+
+    def install(folder: Path) -> None:
+        wanted = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
+        (folder / "pom.xml").write_text(_POM.format(wanted), encoding="utf-8")
+        goal = "dependency:copy-dependencies"
+        _run(["mvn", "-q", "-B", goal, "-DincludeScope=runtime", "-DoutputDirectory=lib"], folder)
 
     return install
 
