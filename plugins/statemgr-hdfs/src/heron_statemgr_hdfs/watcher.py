@@ -30,13 +30,13 @@ class HdfsWatch:
         self._on_change = on_change
         self._watcher = watcher
         self._error = ""
-        self._closed = False
+        self._closed = threading.Event()
         self._version = 0
         self._tell(node.read())
 
     def look(self) -> None:
         """Compares the node with what was last told."""
-        if self._closed:
+        if self._closed.is_set():
             return
         try:
             pointer = self._node.pointer()
@@ -49,11 +49,11 @@ class HdfsWatch:
                 self._error = str(error)
                 _log.warning("a watched node cannot be read, trying again: %s", error)
             return
-        if not self._closed and (present.version if present else 0) != self._version:
+        if not self._closed.is_set() and (present.version if present else 0) != self._version:
             self._tell(present)
 
     def close(self) -> None:
-        self._closed = True
+        self._closed.set()
         self._watcher.forget(self)
 
     def _tell(self, present: Versioned | None) -> None:

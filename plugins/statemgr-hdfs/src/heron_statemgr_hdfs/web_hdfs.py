@@ -201,7 +201,7 @@ class _Session(requests.Session):
         finally:
             self._limits.deadline_s = outer_s
 
-    def request(self, *arguments: object, **named: object) -> requests.Response:  # type: ignore[override]
+    def request(self, *arguments: object, **named: object) -> requests.Response:
         return super().request(*arguments, **{**named, "timeout": self.left_s()})  # type: ignore[arg-type]
 
     def left_s(self) -> float:

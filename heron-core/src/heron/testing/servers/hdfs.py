@@ -120,7 +120,7 @@ class HdfsServer:
                 (state,) = json.load(answer)["beans"]
         except (urllib.error.URLError, OSError, ValueError):
             return False
-        return state["NumLiveDataNodes"] == 1 and state["FSState"] == "Operational"
+        return bool(state["NumLiveDataNodes"] == 1 and state["FSState"] == "Operational")
 
 
 def _configure(folder: Path, web_port: int) -> None:
@@ -146,6 +146,9 @@ def _configure(folder: Path, web_port: int) -> None:
         "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.du.reserved": "0",
+        # Whoever closes a file asks again after this long, 400 by default, where the data node was slower to report.
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+        "dfs.client.block.write.locateFollowingBlock.retries": "10",
     }
     for name, settings in (("core-site.xml", core), ("hdfs-site.xml", site)):
         (conf / name).write_text(_xml(settings), encoding="utf-8")
