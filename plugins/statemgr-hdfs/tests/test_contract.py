@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
-
 import pytest
 
 from heron.testing.contracts.statemgr import StateManagerContract
 from heron.testing.faults import Faults, relay_faults
 from heron.testing.relay import Relay
-from heron.testing.servers.hdfs import HdfsServer
 from heron_statemgr_hdfs.driver import HdfsStateManager
 
 
@@ -19,20 +15,9 @@ class TestHdfsStateManager(StateManagerContract):
     driver_class = HdfsStateManager
 
     @pytest.fixture
-    def relay(self, hdfs: HdfsServer) -> Iterator[Relay]:
-        """What stands between the driver and the name node."""
-        relay = Relay(hdfs.address)
-        yield relay
-        relay.close()
+    def options(self, options: dict[str, object]) -> dict[str, object]:
+        return options
 
     @pytest.fixture
     def faults(self, relay: Relay) -> Faults:
         return relay_faults(relay)
-
-    @pytest.fixture
-    def options(self, hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
-        """A folder for each test, of a user who has no other rights."""
-        folder = f"/{secrets.token_hex(8)}"
-        hdfs.make_folder(folder, owner="heron")
-        host, port = relay.address
-        return {"url": f"http://{host}:{port}", "root": f"{folder}/state", "user": "heron"}

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heron.errors import PackageError
-from heron.kernel.package_transfer import CHUNK_BYTES, explained
-from heron_uploader_hdfs.web_hdfs import Entry, InterruptedTransferError, WebHdfs
+from heron.kernel.package_transfer import CHUNK_BYTES, InterruptedTransferError, explained
+from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
 
 __all__ = ["PARTS", "Parts"]
 
