@@ -23,6 +23,7 @@ BACK_S = 60.0  # a name node that starts on a busy machine
 HOUR_MS = 3_600_000
 
 Opener = Callable[..., HdfsStateManager]
+Files = Callable[[str], dict[str, Entry]]
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def manager(opened: Opener) -> HdfsStateManager:
 
 
 @pytest.fixture
-def files(hdfs: HdfsServer, options: dict[str, object]) -> Callable[[str], dict[str, Entry]]:
+def files(hdfs: HdfsServer, options: dict[str, object]) -> Files:
     """What is in a folder below the root, as an operator sees it."""
     web = WebHdfs(hdfs.url, "heron", "")
 
@@ -143,14 +144,14 @@ def test_all_is_there_and_held_after_both_nodes_were_killed(opened: Opener, hdfs
 
 
 def test_without_a_data_node_nothing_is_half_done(opened: Opener, hdfs: HdfsServer) -> None:
-    """Values are unreachable then, which is not the same as absent; and holds go on, as they need the name node only."""
+    """Values are unreachable then, which is not the same as absent; holds go on, as they need no data node."""
     manager = opened()
     manager.set(KIND, "t", b"one")
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     hdfs.data_node.kill()
     try:
         for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"two", expected=1)):
-            with pytest.raises(StateUnavailableError, match="data nodes|HDFS says"):
+            with pytest.raises(StateUnavailableError, match=r"data nodes|HDFS says"):
                 attempt()
         assert manager.list(KIND) == ("t",)
         assert not hold.lost()
@@ -174,7 +175,7 @@ def test_a_user_without_the_right_is_told_so(opened: Opener) -> None:
     assert not isinstance(got.value, StateUnavailableError)
 
 
-def test_other_users_can_read_nothing(opened: Opener, files: Callable[[str], dict[str, Entry]]) -> None:
+def test_other_users_can_read_nothing(opened: Opener, files: Files) -> None:
     """The value of KEYS opens the topology."""
     manager, other = opened(), opened(user="mallory")
     manager.set(NodeKind.KEYS, "t", b"secret")
@@ -189,21 +190,17 @@ def test_other_users_can_read_nothing(opened: Opener, files: Callable[[str], dic
     assert files("keys/t")
 
 
-def test_a_token_that_is_refused_is_not_shown(opened: Opener) -> None:
+def test_a_token_is_not_shown(opened: Opener) -> None:
     """The token is in each URL, and so in the messages of the HTTP library."""
-    manager = opened(token="kept-to-itself", user="")
-    with pytest.raises(StateError) as caught:
+    manager = opened(url=f"http://127.0.0.1:{free_port()}", token="kept-to-itself", user="")
+    with pytest.raises(StateError, match="cannot be reached") as caught:
         manager.get(KIND, "t")
     assert "kept-to-itself" not in str(caught.value)
-    gone = HdfsStateManager.open({"url": f"http://127.0.0.1:{free_port()}", "token": "kept-to-itself"})
-    with pytest.raises(StateError) as caught:
-        gone.get(KIND, "t")
-    assert "kept-to-itself" not in str(caught.value)
-    gone.close()
+    assert "kept-to-itself" in str(caught.value.__cause__)  # which is why
 
 
 def test_a_full_quota_changes_nothing(
-    opened: Opener, hdfs: HdfsServer, options: dict[str, object], files: Callable[[str], dict[str, Entry]]
+    opened: Opener, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
     """The old value stays, nothing is left of the new one, and the message says what to do."""
     manager = opened()
@@ -228,28 +225,29 @@ def test_a_full_quota_changes_nothing(
 
 
 def test_a_value_that_was_removed_by_hand_is_said_and_can_be_written(
-    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Callable[[str], dict[str, Entry]]
+    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
     """One clear error with the place; and a new submission repairs it."""
     manager.set(KIND, "t", b"one")
     (value,) = (name for name in files("pplans/t") if name.startswith("value."))
     hdfs.ask("DELETE", f"{options['root']}/pplans/t/{value}", "DELETE")
-    with pytest.raises(StateError, match="pplans/t in HDFS at .*its value is not there, somebody changed it by hand"):
+    with pytest.raises(StateError, match=r"pplans/t in HDFS at .*its value is not there, somebody changed it by hand"):
         manager.get(KIND, "t")
-    assert manager.list(KIND) == ("t",)
     version = manager.set(KIND, "t", b"two")
     assert manager.get(KIND, "t") == Versioned(b"two", version)
 
 
 def test_a_pointer_that_was_removed_by_hand_is_said(
-    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Callable[[str], dict[str, Entry]]
+    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
     """Beginning again at version 1 would make old messages pass for new ones."""
     manager.set(KIND, "t", b"one")
     (pointer,) = (name for name in files("pplans/t") if name.startswith("node."))
     hdfs.ask("DELETE", f"{options['root']}/pplans/t/{pointer}", "DELETE")
     for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"two")):
-        with pytest.raises(StateError, match="it has no pointer.*remove the folder when no topology of that name runs"):
+        with pytest.raises(
+            StateError, match=r"it has no pointer.*remove the folder when no topology of that name runs"
+        ):
             attempt()
 
 
@@ -263,7 +261,7 @@ def test_files_of_others_do_not_matter(manager: HdfsStateManager, hdfs: HdfsServ
 
 
 def test_what_killed_writers_left_goes_when_it_is_old(
-    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Callable[[str], dict[str, Entry]]
+    manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
     """By the clock of HDFS alone; what is young may be of a writer that lives."""
     manager.set(KIND, "t", b"one")
@@ -316,7 +314,7 @@ def test_clocks_that_differ_by_an_hour_do_not_matter(
     opened: Opener,
     hdfs: HdfsServer,
     options: dict[str, object],
-    files: Callable[[str], dict[str, Entry]],
+    files: Files,
     shift_ms: int,
 ) -> None:
     """Times of change are marks that are compared with themselves, never with a clock."""

@@ -25,6 +25,7 @@ _CHUNK_BYTES = 1024 * 1024
 _NOT_FOUND = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _QUOTA = "the quota is used up; make room, or raise it (hdfs dfsadmin -setSpaceQuota, -setQuota)"
+_NO_FOLDER = "a part of the path is a file; move it away, or choose another 'root'"
 _REFUSALS = {
     "AccessControlException": "permission denied; give {user} the right, or choose another 'root' or 'user'",
     "QuotaExceededException": _QUOTA,
@@ -33,7 +34,7 @@ _REFUSALS = {
     "AuthenticationException": "{user} is not let in; check 'user' and 'token'",
     "InvalidToken": "the delegation token is refused or over; get a new one for 'token'",
     "SecurityException": "{user} is not let in; check 'user' and 'token'",
-    "ParentNotDirectoryException": "a part of the path is a file; move it away, or choose another 'root'",
+    "ParentNotDirectoryException": _NO_FOLDER,
 }
 
 
@@ -169,6 +170,8 @@ class WebHdfs:
         if error.exception is None:
             return StateUnavailableError(self._no_web_hdfs(action, path))
         reason = _REFUSALS.get(error.exception)
+        if reason is not None and "is not a directory" in str(error.message):
+            reason = _NO_FOLDER  # said as a lack of permission to search it
         if reason is not None:
             return StateError(f"cannot {action} {place}: {reason.format(user=self._who)}")
         said = str(error.message).strip().partition("\n")[0]

@@ -26,6 +26,7 @@ _PATIENCE_S = 25.0
 _NOT_FOUND = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _QUOTA = "the quota is used up; make room (heron packages prune), or raise it (hdfs dfsadmin -setSpaceQuota, -setQuota)"
+_NO_FOLDER = "a part of the path is a file; move it away, or choose another uploader.root"
 _REFUSALS = {
     "AccessControlException": "permission denied; give {user} the right, or choose another uploader.root or user",
     "QuotaExceededException": _QUOTA,
@@ -34,7 +35,7 @@ _REFUSALS = {
     "AuthenticationException": "{user} is not let in; check uploader.user and token",
     "InvalidToken": "the delegation token is refused or over; get a new one for uploader.token",
     "SecurityException": "{user} is not let in; check uploader.user and token",
-    "ParentNotDirectoryException": "a part of the path is a file; move it away, or choose another uploader.root",
+    "ParentNotDirectoryException": _NO_FOLDER,
 }
 
 
@@ -170,6 +171,8 @@ class WebHdfs:
         if error.exception == _NOT_FOUND:
             return PackageError(f"{what}: it is not there; submit the topology again")
         reason = _REFUSALS.get(error.exception)
+        if reason is not None and "is not a directory" in str(error.message):
+            reason = _NO_FOLDER  # said as a lack of permission to search it
         if reason is not None:
             return PackageError(f"{what}: {reason.format(user=self._who)}")
         said = str(error.message).strip().partition("\n")[0]
