@@ -73,7 +73,7 @@ class OtherServer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"<html>hello</html>")
 
-    def log_message(self, *_: object) -> None:  # type: ignore[override]
+    def log_message(self, *_: object) -> None:
         """Says nothing."""
 
 

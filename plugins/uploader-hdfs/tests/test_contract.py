@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
-
 import pytest
 from hdfs import InsecureClient
 
@@ -20,24 +17,13 @@ class TestHdfsUploader(UploaderContract):
     driver_class = HdfsUploader
 
     @pytest.fixture
-    def relay(self, hdfs: HdfsServer) -> Iterator[Relay]:
-        """What stands between the driver and the name node."""
-        relay = Relay(hdfs.address)
-        yield relay
-        relay.close()
+    def options(self, hdfs: HdfsServer, options: dict[str, object]) -> dict[str, object]:
+        self.hdfs = InsecureClient(hdfs.url, user="heron")
+        return options
 
     @pytest.fixture
     def faults(self, relay: Relay) -> Faults:
         return relay_faults(relay)
-
-    @pytest.fixture
-    def options(self, hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
-        """A folder for each test, of a user who has no other rights."""
-        self.hdfs = InsecureClient(hdfs.url, user="heron")
-        folder = f"/{secrets.token_hex(8)}"
-        hdfs.make_folder(folder, owner="heron")
-        host, port = relay.address
-        return {"url": f"http://{host}:{port}", "root": f"{folder}/packages", "user": "heron"}
 
     def damage(self, uri: str) -> None:
         path = uri.removeprefix("hdfs://")

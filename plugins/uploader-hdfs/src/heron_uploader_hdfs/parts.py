@@ -23,7 +23,7 @@ from heron.errors import PackageError
 from heron.kernel.package_transfer import CHUNK_BYTES, InterruptedTransferError, explained
 from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
 
-__all__ = ["PARTS", "Parts"]
+__all__ = ["PARTS", "Parts", "home", "is_abandoned"]
 
 PARTS = re.compile(r"\.(?P<file>.+\.tar\.gz)\.parts-(?P<home>[0-9a-f]{8})-(?P<pid>\d{1,10})-[0-9a-f]{16}")
 """The name of a folder of parts; ``file`` is the name that the package will have."""
@@ -126,16 +126,16 @@ def is_abandoned(parts: Entry, now_ms: int) -> bool:
     match = PARTS.fullmatch(parts.name)
     if match is None or not parts.is_folder:
         return False
-    if match["home"] == _home() and not Path(f"/proc/{match['pid']}").exists():
+    if match["home"] == home() and not Path(f"/proc/{match['pid']}").exists():
         return True
     return parts.modified_ms < now_ms - _ABANDONED_MS
 
 
 def _own_name(file: str) -> str:
-    return f".{file}.parts-{_home()}-{os.getpid()}-{secrets.token_hex(8)}"
+    return f".{file}.parts-{home()}-{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def _home() -> str:
+def home() -> str:
     """Where a process id says something: this start of this machine, and this namespace of processes."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
     return hashlib.sha256(f"{boot}{os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]

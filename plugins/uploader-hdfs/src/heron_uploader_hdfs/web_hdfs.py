@@ -45,12 +45,13 @@ class _Operation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What HDFS says of a file or folder. `modified_ms` is by its own clock."""
+    """What HDFS says of a file or folder. `modified_ms` is by its own clock; `file_id` stays when it is renamed."""
 
     name: str
     size_bytes: int
     modified_ms: int
     is_folder: bool
+    file_id: int
 
 
 class WebHdfs:
@@ -213,10 +214,9 @@ class _Session(requests.Session):
 
 
 def _entry(found: dict[str, object]) -> Entry:
-    name, size, modified = found["pathSuffix"], found["length"], found["modificationTime"]
-    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(modified, int):
-        raise TypeError(found)
-    return Entry(name, size, modified, found["type"] == "DIRECTORY")
+    name, kind = str(found["pathSuffix"]), found["type"]
+    size, modified, file_id = (int(str(found[key])) for key in ("length", "modificationTime", "fileId"))
+    return Entry(name, size, modified, kind == "DIRECTORY", file_id)
 
 
 def _no_web_hdfs(what: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import getpass
+import http.client
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import urllib.error
@@ -114,13 +116,32 @@ class HdfsServer:
         return answers(f"{self.url}/{_STATE}")
 
     def _serves(self) -> bool:
-        """Whether the name node takes writes and knows of the data node."""
+        """Whether a file can be written: the name node takes a data node that was killed for alive for a while."""
+        return self._is_operational() and self._writes()
+
+    def _writes(self) -> bool:
+        query = urllib.parse.urlencode({"op": "CREATE", "noredirect": "true", "user.name": getpass.getuser()})
+        try:
+            with _put(f"{self.url}/webhdfs/v1/{secrets.token_hex(8)}?{query}") as answer:
+                place = json.load(answer)["Location"]
+            with _put(place):
+                return True
+        except (urllib.error.URLError, OSError, ValueError):
+            return False
+
+    def _is_operational(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/{_STATE}", timeout=_PROBE_S) as answer:  # noqa: S310  # our own
                 (state,) = json.load(answer)["beans"]
         except (urllib.error.URLError, OSError, ValueError):
             return False
         return bool(state["NumLiveDataNodes"] == 1 and state["FSState"] == "Operational")
+
+
+def _put(url: str) -> http.client.HTTPResponse:
+    request = urllib.request.Request(url, data=b"", method="PUT")  # noqa: S310  # our own
+    answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=_PROBE_S)  # noqa: S310  # our own
+    return answer
 
 
 def _configure(folder: Path, web_port: int) -> None:
