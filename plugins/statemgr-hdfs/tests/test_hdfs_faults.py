@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from heron.clock import monotonic_s
 from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
 from heron.testing.pytest_plugin import wait_until
@@ -49,6 +50,13 @@ def reads(manager: HdfsStateManager, value: bytes) -> bool:
         return False
     assert present is not None
     return present.value == value
+
+
+def lists(manager: HdfsStateManager) -> bool:
+    try:
+        return bool(manager.list(NodeKind.TMANAGER_LOCATION))
+    except StateUnavailableError:
+        return False
 
 
 # -- servers
@@ -300,6 +308,26 @@ def test_a_holder_that_is_cut_off_loses_its_hold_to_the_next(opened: Opener, rel
     wait_until(hold.lost, 20.0, "the former holder knows")
     hold.release()
     assert other.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"there", successor)
+
+
+def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, hdfs: HdfsServer) -> None:
+    """A name node that starts may be read for minutes before it can be written (safe mode); nobody can renew then."""
+    manager, other = opened(lease_s=1.0), opened(lease_s=1.0)
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
+    hdfs.kill()
+    hdfs.name_node.start()
+    try:
+        wait_until(lambda: lists(other), BACK_S, "the name node can be read")
+        until_s = monotonic_s() + 3.0
+        while monotonic_s() < until_s:
+            assert other.list(NodeKind.TMANAGER_LOCATION) == ("t",)
+        with pytest.raises(StateUnavailableError, match="safe mode"):
+            manager.set(KIND, "t", b"one")
+    finally:
+        hdfs.data_node.start()
+    wait_until(lambda: other.get(NodeKind.TMANAGER_LOCATION, "t"), BACK_S, "values can be read")
+    assert other.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"here", hold.epoch)
+    assert not hold.lost()
 
 
 def taken(manager: HdfsStateManager) -> int:

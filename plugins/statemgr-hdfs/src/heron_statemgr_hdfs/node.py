@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import Versioned
-from heron_statemgr_hdfs.lives import Lives
+from heron_statemgr_hdfs.lives import Lives, Sign
 from heron_statemgr_hdfs.pointer import NO_NODE, Pointer, parse_pointer, parse_value_name, value_name
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
 
@@ -205,11 +205,23 @@ class Node:
             if sight is None or not sight.pointer.holder:
                 return sight
             pointer = sight.pointer
-            if not self._store.lives.is_over(self.folder, pointer.holder, sight.mark):
+            sign = self._store.lives.look(self.folder, pointer.holder, sight.mark)
+            if sign is not Sign.ALIVE and not self._takes_writes():
+                self._store.lives.forget(self.folder)
+                return sight
+            if sign is not Sign.DEAD:
                 return sight
             if self._exchange(pointer, pointer.gone()):
                 self._tidy([pointer.token])
                 return _Sight(pointer.gone())
+
+    def _takes_writes(self) -> bool:
+        """Whether HDFS is such that a holder could have renewed its hold."""
+        try:
+            self._hdfs.make_folder(self._kind_folder)  # which is there: nothing changes, but safe mode refuses
+        except StateError:
+            return False
+        return True
 
     def _await_verdict(self) -> None:
         """Returns when the present holder, if there is one, has shown that it lives or was found dead."""
