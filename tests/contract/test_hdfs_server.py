@@ -22,5 +22,5 @@ def test_what_was_written_outlives_kill_9(hdfs: HdfsServer) -> None:
 
 def test_what_an_administrator_is_refused_is_said(hdfs: HdfsServer) -> None:
     """A test that sets the stage wrongly should not look like a driver's failure."""
-    with pytest.raises(ServerError, match="SETOWNER /no-such-place.*FileNotFoundException"):
+    with pytest.raises(ServerError, match=r"SETOWNER /no-such-place.*FileNotFoundException"):
         hdfs.ask("PUT", "/no-such-place", "SETOWNER", owner="somebody")

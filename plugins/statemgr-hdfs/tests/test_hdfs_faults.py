@@ -313,6 +313,8 @@ def test_a_holder_that_is_cut_off_loses_its_hold_to_the_next(opened: Opener, rel
 def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, hdfs: HdfsServer) -> None:
     """A name node that starts may be read for minutes before it can be written (safe mode); nobody can renew then."""
     manager, other = opened(lease_s=1.0), opened(lease_s=1.0)
+    for number in range(3):  # without blocks to be found there is no safe mode
+        manager.set(KIND, f"t{number}", b"one")
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     hdfs.kill()
     hdfs.name_node.start()
