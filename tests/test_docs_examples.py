@@ -37,17 +37,26 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
     assert missing_paths(document) == []
 
 
+def run_topology(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "hello.py").write_text(code, encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("heron")), "run", "hello.py", "--timeout", "60"]
+    environment = {**os.environ, "HOME": str(folder)}
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) -> None:
+    """It ends only when every line is acked."""
+    (code,) = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
+    assert "10 words" in run_topology(code, tmp_path).stdout
+
+
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
     """It is the first thing that anybody copies."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = CODE.findall(readme)
     assert len([line for line in code.splitlines() if line]) <= 20
-    (tmp_path / "hello.py").write_text(code, encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("heron")), "run", "hello.py", "--timeout", "60"]
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    ran = run_topology(code, tmp_path)
     printed = sorted(line for line in ran.stdout.splitlines() if line)
     assert printed == [line.strip() for line in readme.splitlines() if line.startswith("    count/")]

@@ -133,6 +133,7 @@ class Sandbox:
 
     root: Path
     runs: list[HeronRun] = field(default_factory=list)
+    submits: bool = False
 
     @property
     def home(self) -> Path:
@@ -149,18 +150,24 @@ class Sandbox:
         """The environment of everything in it."""
         return {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
 
-    def say(self, *words: str, code: int = 0) -> str:
-        """Runs `heron WORDS` beside what runs already and returns what it printed, or as an error, with that code."""
-        ended = subprocess.run(
+    def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Runs `heron WORDS` to its end, which must have that exit code."""
+        done = subprocess.run(
             [str(HERON), *words],
             env=self.env,
             cwd=self.root,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=_RUN_S,
             check=False,
         )
-        assert ended.returncode == code, f"heron {' '.join(words)}\n{ended.stdout}\n{ended.stderr}"
+        assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def say(self, *words: str, code: int = 0) -> str:
+        """Runs `heron WORDS` beside what runs already and returns what it printed, or as an error, with that code."""
+        ended = self.heron(*words, code=code)
         return ended.stderr if code else ended.stdout
 
     def start(
@@ -172,18 +179,19 @@ class Sandbox:
         wrapper: tuple[str, ...] = (),
         stdin: int = subprocess.DEVNULL,
     ) -> HeronRun:
-        """Starts `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own.
+        """Starts `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own; COMMAND may be words.
 
         A target without a folder is one of the tests' own topologies; those are told where to write by ``--out``.
         """
         number = len(self.runs)
+        self.submits |= command.startswith("submit")
         folder, out = self.root / f"run{number}", self.root / f"out{number}"
         folder.mkdir()
         out.mkdir()
         path = Path(target)
         if not path.is_absolute():
             path, args = TOPOLOGIES / target, ("--out", str(out), *args)
-        words = [*wrapper, str(HERON), command, str(path), *options]
+        words = [*wrapper, str(HERON), *command.split(), str(path), *options]
         if command == "run":
             words += ["--report", str(folder / "report.json")]
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
@@ -217,8 +225,9 @@ class Sandbox:
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs"):
-            # State keeps hidden counters, so that versions go on growing.
-            found += [str(each.relative_to(heron)) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
+            # State keeps hidden counters, so that versions go on growing, and a day long reports of what was submitted.
+            files = [each.relative_to(heron) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
+            found += [str(each) for each in files if not (self.submits and each.parts[:2] == ("state", "reports"))]
         return found
 
     def close(self) -> None:

@@ -56,7 +56,6 @@ def test_the_queue_of_a_slow_task_shrinks_and_grows_again(sandbox: Sandbox) -> N
         )
 
     run.until(shrunk, "the queue of the slow task holds little")
-    assert any(record["out-queue-capacity-bytes"] < 2048 * KIB for record in metrics_of(sandbox, "quick")[-3:])
     (run.out / "recovered").touch()
     report = run.finished()
     received: object = list(run.results("slow").values())

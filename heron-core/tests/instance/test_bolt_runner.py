@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -48,6 +48,7 @@ from heron.kernel.settings import EngineSettings
 from heron.kernel.signals import Signals
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.spi.metricsink import Metric
+from heron.testing.fake_clock import FakeClock
 
 SOURCES = (1, 2)
 BOLT = 3
@@ -386,3 +387,71 @@ def test_acks_do_not_wait_for_output_that_must_wait() -> None:
     bench.runner.work()
     acks = [parse_segment(segment, 0) for segments in out.acks for segment in segments]
     assert sum(head.rows for head in acks) == 20
+
+
+class Slow(Bolt):
+    """Takes five milliseconds of the fake clock for each tuple."""
+
+    clock = FakeClock()
+    watch: ClassVar[Callable[[], object]] = lambda: None  # replaced by a test
+    closed = False
+
+    def initialize(self, config: Any, context: Any) -> None:  # noqa: ANN401  # as authors write it
+        self.seen = 0
+
+    def process(self, tup: Tuple) -> None:
+        self.clock.advance(0.005)
+        type(self).watch()
+        self.seen += 1
+        self.ack(tup)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def slow_clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """The time that the runner reads, and that `Slow` lets pass."""
+    Slow.clock = FakeClock()
+    monkeypatch.setattr("heron.instance.bolt_runner.monotonic_s", Slow.clock.monotonic_s)
+    return Slow.clock
+
+
+def test_acks_of_a_slow_bolt_leave_within_the_linger_although_the_input_never_runs_dry(
+    slow_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches shorter than the linger must not put it off for ever: roots would expire that are long done."""
+    bench = Bench(Slow, {"topology.reliability.mode": "ATLEAST_ONCE"}, EngineSettings(linger_s=0.02))
+    key = option(OptionTag.BATCH_KEY, (77).to_bytes(8, "little"))
+    for number in range(40):
+        base = option(OptionTag.ROOT_BASE, number.to_bytes(8, "little"))
+        bench.put(tuples([(0, number)], options=key + base))
+    sent: list[int] = []
+    monkeypatch.setattr(Slow, "watch", lambda: sent.append(len(bench.gateway.data_out.acks)))
+    bench.run()
+    assert len(sent) == 40
+    assert all(later > earlier for earlier, later in zip(sent, sent[5:], strict=False)), sent
+
+
+def test_a_stop_waits_for_the_call_in_work_only(slow_clock: FakeClock) -> None:
+    """A frame may hold minutes of slow calls; what it held is as lost as what waited behind it."""
+    bench = Bench(Slow)
+    bench.put(tuples([(0, number) for number in range(1000)]), tuples([(1, 0)]))
+    started_s = slow_clock.monotonic_s()
+    bench.runner = BoltRunner(bench.task, After(lambda: slow_clock.monotonic_s() > started_s + 0.5), Slow)
+    component = bench.run()
+    assert isinstance(component, Slow)
+    assert component.closed
+    assert 100 <= component.seen < 900
+    assert {metric.value for metric in bench.record() if metric.name == "execute-count"} == {component.seen}
+
+
+class After(Signals):
+    """Asks to stop when a condition holds; catches nothing."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self._condition = condition
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._condition()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
+from heron.instance.array_tracking import ArrayTracking
 from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.in_batch import UNTRACKED, InBatch
 from heron.ipc.edge_key import edge_keys
@@ -152,3 +153,16 @@ def test_batches_may_be_settled_unseen() -> None:
     work.tracker.ack_whole(ranged(3, base=400))
     assert work.tracker.waiting == 5
     assert work.sent() == [("range", (400, 3)), ("fail", [300, 301])]
+
+
+def test_neighbours_of_one_root_are_acked_as_one() -> None:
+    """The words of a line, as far as they came together: the ledger XORs them anyway, and half as much travels."""
+    batch = InBatch(TASK, 5, KEY)
+    line, other = (SPOUT << COUNTER_BITS) | 7, (SPOUT << COUNTER_BITS) | 8
+    batch.roots = memoryview(b"\0" + struct.pack("<5Q", line, line, other, line, line))[1:]
+    keys = edge_keys(KEY, np.arange(5, dtype=np.uint64), TASK)
+    (data,) = ArrayTracking().ack_segments([(batch, None)])
+    ack = parse_ack(data, parse_segment(data, 0))
+    assert ack.roots is not None
+    assert ack.roots.tolist() == [7, 8, 7]
+    assert ack.xors.tolist() == [keys[0] ^ keys[1], keys[2], keys[3] ^ keys[4]]

@@ -101,3 +101,16 @@ def test_another_pace_counts_from_now_on() -> None:
 def test_batches_are_a_tenth_of_a_second_of_output(bytes_per_s: float, batch_bytes: int) -> None:
     """Else a batch of 512 KiB would be followed by minutes of silence."""
     assert OutputLimit(bytes_per_s).batch_bytes == batch_bytes
+
+
+def test_time_without_credit_is_not_time_held_by_the_limit() -> None:
+    """Two causes, two metrics: what waits for a slow consumer is back pressure."""
+    clock = HeldClock()
+    limit = OutputLimit(100.0, clock)
+    limit.spend(200)
+    assert not limit.allows()
+    clock.now_s += 1.0
+    limit.idle()
+    clock.now_s += 60.0
+    assert limit.held_s() == 1.0
+    assert limit.wait_s() is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import tracemalloc
 import weakref
 from collections.abc import Iterator
 
@@ -68,13 +69,14 @@ def test_all_that_is_left_may_be_given_up_at_once() -> None:
     assert book.settle_all() == []
 
 
-def test_settling_in_any_order_gives_each_id_once() -> None:
-    """Against a plain dictionary."""
+@pytest.mark.parametrize("young_roots", [1, 500, 1 << 40])
+def test_settling_in_any_order_gives_each_id_once(young_roots: int) -> None:
+    """Against a plain dictionary; with pages of both shapes."""
     chance = random.Random(3)
-    book = RootBook(lambda: 0.0)
+    book = RootBook(lambda: 0.0, young_roots=young_roots)
     waiting: dict[int, int] = {}
     for number in range(300):
-        size = chance.choice([1, 2, 50])
+        size = chance.choice([1, 2, 80])
         base = book.open([number * 100 + offset for offset in range(size)])
         waiting |= {base + offset: number * 100 + offset for offset in range(size)}
         first = chance.choice(list(waiting))
@@ -134,3 +136,32 @@ def test_ids_are_let_go_of_when_their_flush_is_settled() -> None:
     del large
     book.settle([first])
     assert gone() is None
+
+
+def test_a_straggler_costs_what_it_is_and_not_a_page() -> None:
+    """One root of each flush is never settled: 60,000 of them must not hold the ids of millions."""
+    stragglers, rows = 3000, 1000
+    tracemalloc.start()
+    try:
+        book = RootBook(lambda: 0.0)
+        bases = []
+        for number in range(stragglers):
+            bases.append(book.open([number] * rows))
+            book.settle(range(bases[-1] + 1, bases[-1] + rows))
+        held_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert book.in_flight == stragglers
+    assert (held_bytes - 70_000 * 8) / stragglers < 700  # the young ones are lists
+    assert [ids for ids, _ in book.settle(bases)] == [[number] for number in range(stragglers)]
+    assert book.settle_all() == []
+
+
+def test_a_thin_page_gives_up_what_is_left_of_it() -> None:
+    """Also when all is given up at once, and for a range that covers what is settled."""
+    book = RootBook(lambda: 0.0, young_roots=1)
+    base = book.open(list(range(100)))
+    book.open(["next"])
+    book.settle(range(base + 2, base + 99))
+    assert book.settle(range(base + 1, base + 50)) == [([1], 0.0)]
+    assert book.settle_all() == [0, 99, "next"]

@@ -60,3 +60,42 @@ def test_a_call_that_fails_does_not_stop_those_behind_it() -> None:
     queued.drain(failures.append)
     assert [type(error) for error in failures] == [ValueError]
     assert [name for name, _, _ in calls.made] == ["emit"]
+
+
+def test_a_thread_that_calls_faster_than_the_task_thread_works_waits() -> None:
+    """Under back pressure what it wants to emit would fill the memory otherwise."""
+    queued, calls = collector()
+    wanted = 25_000
+
+    def other() -> None:
+        for number in range(wanted):
+            queued.emit([number])
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    most = 0
+    while len(calls.made) < wanted:
+        most = max(most, len(queued))
+        queued.drain(lambda _error: None)
+    thread.join()
+    assert most <= 10_000
+    assert [values for _, values, _ in calls.made] == [(number,) for number in range(wanted)]
+
+
+def test_a_call_from_the_task_thread_itself_never_waits() -> None:
+    """Nobody else would make room."""
+    queued, calls = collector()
+    for number in range(10_001):
+        queued.emit([number])
+    queued.drain(lambda _error: None)
+    assert len(calls.made) == 10_001
+
+
+def test_a_call_just_before_the_task_thread_sleeps_is_seen() -> None:
+    """It is nothing that the task thread looks at before it sleeps: the nudge is remembered."""
+    sleeper = Sleeper()
+    queued = QueuedCollector(QueuedTarget(), sleeper)
+    queued._queue(lambda: None)
+    sleeper.prepare()
+    assert sleeper.take_nudge()
+    assert not sleeper.take_nudge()

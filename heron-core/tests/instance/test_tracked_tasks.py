@@ -18,6 +18,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.api.spout import Spout
+from heron.api.stream import Stream
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.instance.bolt_runner import BoltRunner
@@ -72,19 +73,27 @@ class Around(Signals):
 class Rest:
     """The rest of the topology: reads what the task sends, settles it as `decide` says, and tells the task."""
 
-    def __init__(self, component: str, decide: Decide, until: Callable[[Rest], bool], **config: object) -> None:
+    def __init__(
+        self,
+        component: str,
+        decide: Decide,
+        until: Callable[[Rest], bool],
+        streams: Sequence[str] = ("default",),
+        **config: int,
+    ) -> None:
         one = (StreamDefinition("default", ("v",)),)
+        several = tuple(StreamDefinition(name, ("v",)) for name in streams)
         kinds = ComponentKind
 
-        def hears(name: str) -> tuple[InputDefinition, ...]:
-            return (InputDefinition(name, "default", GroupingDefinition(GroupingKind.ALL)),)
+        def hears(source: str, *names: str) -> tuple[InputDefinition, ...]:
+            return tuple(InputDefinition(source, name, GroupingDefinition(GroupingKind.ALL)) for name in names)
 
         topology = TopologyDefinition(
             "t",
             (
-                ComponentDefinition("spout", kinds.SPOUT, "m:S", 1, one),
-                ComponentDefinition("bolt", kinds.BOLT, "m:B", 1, one, hears("spout")),
-                ComponentDefinition("sink", kinds.BOLT, "m:K", 1, (), hears("bolt")),
+                ComponentDefinition("spout", kinds.SPOUT, "m:S", 1, several),
+                ComponentDefinition("bolt", kinds.BOLT, "m:B", 1, one, hears("spout", *streams)),
+                ComponentDefinition("sink", kinds.BOLT, "m:K", 1, (), hears("bolt", "default")),
             ),
             {"topology.reliability.mode": "ATLEAST_ONCE", **config},
         )
@@ -222,12 +231,37 @@ def spout_of(rest: Rest, component: type[ListSpout] = ListSpout) -> ListSpout:
 
 def test_with_one_root_pending_each_waits_for_the_one_before() -> None:
     """`topology.max.spout.pending: 1`, the narrowest that there is."""
-    rest = Rest("spout", first_time("fail", 2), sent_end, **{"topology.max.spout.pending": 1})
+    rest = Rest("spout", first_time("fail", 2), sent_end, ("default",), **{"topology.max.spout.pending": 1})
     spout = spout_of(rest)
     assert rest.most_in_flight == 1
     assert rest.events == [0, 1, 2, 3, 4, 2, "END"]
     assert spout.told == [("ack", [0]), ("ack", [1]), ("fail", [2]), ("ack", [3]), ("ack", [4]), ("ack", [2])]
     assert (rest.task.metrics.acked, rest.task.metrics.failed_by) == (5, {"failed": 1})
+
+
+FAN = ("default", "b", "c", "d")
+
+
+class FanSpout(ListSpout):
+    """Emits to four streams in turn, one a call."""
+
+    outputs = tuple(Stream(["v"], name) for name in FAN)  # type: ignore[assignment]  # fields of one, or streams
+    count = 100
+
+    def next_tuple(self) -> None:
+        if self.todo:
+            number = self.todo.pop(0)
+            self.emit([number], tup_id=[number], stream=FAN[number % len(FAN)])
+        else:
+            self.end()
+
+
+def test_the_streams_of_a_spout_share_what_may_be_pending() -> None:
+    """The limit is the task's: with each stream its own, memory and replays would be a multiple of what was asked."""
+    rest = Rest("spout", first_time("ack"), sent_end, FAN, **{"topology.max.spout.pending": 12})
+    spout = spout_of(rest, FanSpout)
+    assert 4 <= rest.most_in_flight <= 12
+    assert len(spout.told) == 100
 
 
 def test_the_end_comes_behind_the_last_tree() -> None:

@@ -24,7 +24,9 @@ from heron.ipc.tracking_arrays import acks, fails
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.stmgr.ack_desk import AckDesk
 from heron.stmgr.ack_routes import AckRoutes
-from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
+from heron.stmgr.ledger import Ledger
+from heron.stmgr.root_segment import SEGMENT_ROOTS
+from heron.stmgr.telemetry import ack_metrics
 
 SPOUT, OTHER, BOLT, KEY = 2, 3, 5, 77
 
@@ -82,7 +84,8 @@ def test_what_is_too_old_expires_and_later_acks_mean_nothing() -> None:
     assert told(desk) == []
     desk.expire(40.0)
     assert told(desk) == [("EXPIRED", [103, 104])]
-    assert desk.totals == {Outcome.COMPLETE: 1, Outcome.FAILED: 0, Outcome.EXPIRED: 4, Outcome.LOST: 0}
+    assert desk.counts.settled == {Outcome.COMPLETE: 1, Outcome.FAILED: 0, Outcome.EXPIRED: 4, Outcome.LOST: 0}
+    assert (desk.counts.late_acks, desk.counts.late_fails) == (2, 1)
 
 
 def test_a_loss_fails_all_that_is_in_flight_and_nothing_that_comes_after() -> None:
@@ -186,6 +189,33 @@ def test_the_plan_brings_the_message_timeout(config: dict[str, object], timeout_
     clock.now_s += 0.02
     routes.expire()
     assert bool(routes.take_settled()) == (timeout_s != math.inf)
+
+
+def test_what_comes_too_late_is_counted_and_shown() -> None:
+    """Acks and fails after an expiry, and of a task that is gone: harmless, and visible."""
+    clock = Clock()
+    routes = AckRoutes(frozenset({SPOUT}), clock)
+    assert {each.value for each in ack_metrics(routes)} == {0}
+    routes.set_plan(plan_with({}))
+    give(routes, new_roots_derived(SPOUT, 100, KEY, 3, (BOLT,)))
+    clock.now_s += 31.0
+    give(routes, new_roots_derived(SPOUT, 103, KEY, 2, (BOLT,)))
+    routes.expire()
+    give(routes, ack_of(0, 1), ack_of(0, base=103), *fails(roots(102, 104)), *fails(roots(104)))
+    values = {(each.name, *each.labels.values()): each.value for each in ack_metrics(routes)}
+    assert values == {
+        ("roots-in-flight",): 0,
+        ("settled-roots", "complete"): 1,
+        ("settled-roots", "failed"): 1,
+        ("settled-roots", "expired"): 3,
+        ("settled-roots", "lost"): 0,
+        ("late-acks", "ack"): 2,
+        ("late-acks", "fail"): 2,
+    }
+    routes.local_task_lost(SPOUT)
+    give(routes, ack_range((SPOUT << COUNTER_BITS) | 103, KEY, BOLT, 2), *fails(roots(103)))
+    counts = routes.counts()
+    assert (counts.late_acks, counts.late_fails) == (4, 3)
 
 
 def test_losses_before_the_first_root_need_no_ledger() -> None:

@@ -61,6 +61,7 @@ def test_only_spouts_that_feed_the_culprit_are_held_back() -> None:
     made.report_own(4, on=True)
     assert made.take_changes() == (SpoutChange(1, 4, True),)
     made.report(6, THERE, on=True)
+    assert made.culprits_of(5) == (), "nobody has told it"
     assert made.take_changes() == (SpoutChange(5, 6, True),)
     assert (made.culprits_of(1), made.culprits_of(5)) == ((4,), (6,))
 

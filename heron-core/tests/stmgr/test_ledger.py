@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import tracemalloc
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.ipc.edge_key import edge_keys, edge_keys_of_range
-from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
+from heron.stmgr.ledger import Ledger
+from heron.stmgr.root_segment import FEW, SEGMENT_ROOTS, FewRoots
 
 U64 = np.uint64
 
@@ -18,6 +23,7 @@ class Model:
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
         self.expiries: list[tuple[float, int, int]] = []
+        self.missed = 0
 
     def insert(self, base: int, xors: list[int], deadline_s: float) -> list[int]:
         complete = []
@@ -31,13 +37,18 @@ class Model:
 
     def update(self, roots: list[int], xors: list[int]) -> list[int]:
         touched = set()
+        self.missed += sum(root not in self.live for root in roots)
         for root, xor in zip(roots, xors, strict=True):
             if root in self.live:
                 self.live[root] ^= xor
                 touched.add(root)
-        return self.fail([root for root in touched if self.live[root] == 0])
+        return self.take_out([root for root in touched if self.live[root] == 0])
 
     def fail(self, roots: list[int]) -> list[int]:
+        self.missed += sum(root not in self.live for root in roots)
+        return self.take_out(roots)
+
+    def take_out(self, roots: list[int]) -> list[int]:
         gone = sorted({root for root in roots if root in self.live})
         for root in gone:
             del self.live[root]
@@ -47,7 +58,7 @@ class Model:
         gone = []
         while self.expiries and self.expiries[0][0] <= now_s:
             _, base, count = self.expiries.pop(0)
-            gone += self.fail(list(range(base, base + count)))
+            gone += self.take_out(list(range(base, base + count)))
         return gone
 
 
@@ -64,11 +75,11 @@ steps = st.lists(
 )
 
 
-@given(steps=steps, start=st.sampled_from([0, 5, SEGMENT_ROOTS - 20, 2**40 - 10]))
+@given(steps=steps, start=st.sampled_from([0, 5, SEGMENT_ROOTS - 20, 2**40 - 10]), young=st.sampled_from([0, 16]))
 @settings(max_examples=300, deadline=None)
-def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: int) -> None:
-    """Fan-outs, doubled and stale acks, fails, losses and expiry, in any order and across segments."""
-    ledger, model = Ledger(start), Model()
+def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: int, young: int) -> None:
+    """Fan-outs, doubled and stale acks, fails, losses and expiry, in any order, across segments of both shapes."""
+    ledger, model = Ledger(start, young_segments=young), Model()
     edges: list[tuple[int, int]] = []  # (root, key) still to be acked
     next_root, now_s = start, 0.0
     for name, first, second in steps:
@@ -103,6 +114,8 @@ def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: in
             model.live.clear()
             model.expiries.clear()
         assert ledger.in_flight == len(model.live)
+        assert ledger.take_missed() == model.missed
+        model.missed = 0
     assert len(ledger._segments) <= (next_root - start) // SEGMENT_ROOTS + 2
 
 
@@ -126,10 +139,72 @@ def test_keys_of_one_row_differ_by_task_and_do_not_cancel() -> None:
     assert np.count_nonzero(np.bitwise_xor.reduce(copies, axis=0) == 0) == 0
 
 
-def test_what_never_expires_has_no_next_expiry() -> None:
-    """Timeouts switched off: the ledger asks for no timer and expires nothing."""
+def test_what_never_expires_needs_no_entry_of_expiry() -> None:
+    """Timeouts switched off: nothing is kept for them, and nothing expires."""
     ledger = Ledger(0)
-    ledger.insert(0, edge_keys_of_range(1, 10, 1), float("inf"))
-    assert ledger.next_expiry_s() == float("inf")
+    ledger.insert(0, edge_keys_of_range(1, 10, 1), math.inf)
+    assert not ledger._buckets
     assert len(ledger.expire(1e12)) == 0
     assert ledger.in_flight == 10
+
+
+def test_what_is_complete_is_forgotten_long_before_its_time() -> None:
+    """A timeout of an hour, a thousand flushes a second: millions of entries, if each waited for its deadline."""
+    ledger = Ledger(0)
+    for flush in range(5000):
+        now_s = flush / 1000
+        keys = edge_keys_of_range(flush, 50, 1)
+        ledger.insert(ledger.next_root, keys, now_s + 3600.0)
+        ledger.update_range(ledger.next_root - 50, keys)
+        if flush % 100 == 0:
+            ledger.expire(now_s)
+    assert len(ledger._buckets) <= 20
+
+
+def test_flushes_of_a_moment_expire_together_and_none_too_early() -> None:
+    """An entry a tenth of a second, however many flushes there are, and a full timeout for each."""
+    ledger = Ledger(0)
+    for flush in range(1000):
+        ledger.insert(flush, edge_keys_of_range(flush, 1, 1), 30.0 + flush / 1000)
+    assert len(ledger._buckets) <= 11
+    expired: list[int] = []
+    for tick in range(29_950, 31_110, 10):
+        expired += ledger.expire(tick / 1000).tolist()
+        due = tick - 30_000  # the last one that is over
+        assert due - 105 <= len(expired) - 1 <= max(due, -1)
+    assert expired == list(range(1000))
+
+
+def test_a_straggler_costs_what_it_is_and_not_a_segment() -> None:
+    """One root of each segment is never acked: 60,000 of them must not hold 60,000 segments."""
+    stragglers = 3000
+    keys = edge_keys_of_range(1, SEGMENT_ROOTS, 1)
+    tracemalloc.start()
+    try:
+        ledger = Ledger(0)
+        for number in range(stragglers):
+            ledger.insert(number * SEGMENT_ROOTS, keys, math.inf)
+            ledger.update_range(number * SEGMENT_ROOTS + 1, keys[1:])
+        held_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert ledger.in_flight == stragglers
+    assert (held_bytes - 20 * 10 * SEGMENT_ROOTS) / stragglers < 600  # the young ones are arrays
+    late = np.arange(stragglers, dtype=np.int64) * SEGMENT_ROOTS
+    assert ledger.update(late, np.full(stragglers, keys[0])).tolist() == late.tolist()
+    assert len(ledger._segments) <= 1
+
+
+@pytest.mark.parametrize("left", [FEW, FEW + 1])
+def test_an_old_segment_changes_its_shape_when_few_are_left(left: int) -> None:
+    """Whether it becomes old with few roots, or has few left when it is old; in neither shape a root costs much."""
+    keys = edge_keys_of_range(1, SEGMENT_ROOTS, 1)
+    ledger = Ledger(0)
+    for number in range(20):
+        ledger.insert(number * SEGMENT_ROOTS, keys, math.inf)
+        ledger.update_range(number * SEGMENT_ROOTS, keys[:-left])
+    old = ledger._segments[0]
+    assert isinstance(old, FewRoots) == (left == FEW)
+    ledger.fail(np.array([SEGMENT_ROOTS - 1], dtype=np.int64))
+    assert isinstance(ledger._segments[0], FewRoots)
+    assert ledger._segments[0].live_count == left - 1

@@ -197,6 +197,7 @@ class Model:
                 yield 10, lambda container=container: self._pump(container)  # type: ignore[misc]
 
     def _held(self, task: Task) -> bool:
+        self.pressures[task.container].take_changes()
         held = bool(self.pressures[task.container].culprits_of(task.task_id))
         self.refusals += held
         return held
@@ -297,6 +298,8 @@ def test_everything_arrives_in_order_within_bounded_memory(seed: int) -> None:
     producers = len(model.tasks) + model.containers
     bound = model.hard_bytes + producers * max(model.window_bytes, largest_frame(model))
     assert model.most_bytes <= bound
+    for pressure in model.pressures:
+        pressure.take_changes()
     assert not any(pressure.culprits_of(task_id) for pressure in model.pressures for task_id in model.tasks)
     for router in model.routers:
         assert not router.culprits()

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import pytest
 
 from heron.errors import PackageError
@@ -71,10 +72,17 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
+class HttpOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the store is."""
+
+    address: str
+
+
 class HttpUploader(Uploader):
     """Packages on a `Store`, as short as it can be."""
 
     spi_version = 1
+    options_type = HttpOptions
     capabilities = frozenset({"server", "shared"})
 
     def __init__(self, address: str) -> None:

@@ -66,6 +66,21 @@ def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenSched
     assert "supervisor" in containers[0].last_error
 
 
+@pytest.mark.parametrize("files", [[], ["lock"], ["lock", "c0.json"], ["lock", "c0.json", "job.json"]])
+def test_what_a_command_left_that_was_killed_while_scheduling_goes_with_kill(
+    open_scheduler: OpenScheduler, root: Path, files: list[str]
+) -> None:
+    """At each instant before its supervisor was there: the folder may lack anything, also the lock."""
+    (root / "t").mkdir(parents=True)
+    for name in files:
+        (root / "t" / name).write_text("{}", encoding="utf-8")
+    scheduler = open_scheduler()
+    assert scheduler.status("t")[0] is not SchedulerState.RUNNING
+    scheduler.kill("t")
+    assert not (root / "t").exists()
+    assert scheduler.status("t")[0] is SchedulerState.ABSENT
+
+
 def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:

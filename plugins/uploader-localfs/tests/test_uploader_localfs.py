@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -74,18 +75,22 @@ def test_nothing_partial_is_left(uploader: LocalfsUploader, root: Path, package:
     assert [each.name for each in root.iterdir()] == ["words-ed7002b439e9ac84.tar.gz"]
 
 
-def test_partial_file_of_a_killed_upload_goes_with_the_next(
-    uploader: LocalfsUploader, root: Path, package: Path
+@pytest.mark.parametrize("then", ["upload", "undo"])
+def test_partial_file_of_a_killed_upload_goes_with_the_next_command(
+    uploader: LocalfsUploader, root: Path, package: Path, then: str
 ) -> None:
-    """``kill -9`` cannot be caught, so the next upload of the same content tidies up; young ones may be alive."""
-    path = stored(uploader.upload(package, "words"))
-    old, young = root / f".{path.name}.part-old", root / f".{path.name}.part-young"
-    for each in (old, young):
-        each.touch()
-    os.utime(old, (0, 0))
-    uploader.upload(package, "words")
-    assert not old.exists()
-    assert young.exists()
+    """``kill -9`` cannot be caught, so who comes next tidies up; a file that somebody writes has its lock taken."""
+    uri = uploader.upload(package, "words")
+    dead, alive = (root / f".{stored(uri).name}.part-{each}" for each in ("dead", "alive"))
+    dead.touch()
+    with alive.open("wb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        if then == "upload":
+            uploader.upload(package, "words")
+        else:
+            uploader.undo(uri)
+        assert not dead.exists()
+        assert alive.exists()
 
 
 def test_spaces_and_marks_in_the_root_survive_the_uri(tmp_path: Path, package: Path) -> None:

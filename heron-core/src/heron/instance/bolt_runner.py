@@ -124,6 +124,8 @@ class BoltRunner(Runner):
         largest_bytes = 0
         try:
             for start, segment_end, _ in segment_routes(frame):
+                if self._signals.stop_requested:
+                    break  # an orderly stop does not wait for a second's worth of slow calls
                 self._take_segment(frame, parse_segment(frame, start))
                 largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
@@ -171,8 +173,9 @@ class BoltRunner(Runner):
         pairs = zip(self._pool, values, strict=False)
         done = 0
         executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
-        self._last_flush_s = max(self._last_flush_s, monotonic_s())  # what this batch emits waits from here on
-        while done < rows:
+        if not self._waiting():
+            self._last_flush_s = max(self._last_flush_s, monotonic_s())  # what this batch emits waits from here on
+        while done < rows and not self._signals.stop_requested:
             size = min(self._slice, rows - done)
             start_s = monotonic_s()
             with self.emitter.baton:
@@ -189,8 +192,10 @@ class BoltRunner(Runner):
         if self._tracker is not None:
             self._bolt_emitter.resolve_anchors(batch)
             self._tracker.in_work[0] = None
-            if self._tracker.waiting >= self.task.settings.batch_rows:
-                self._flush(monotonic_s())
+            now_s = monotonic_s()
+            late = now_s - self._last_flush_s >= self.task.settings.linger_s
+            if self._tracker.waiting >= self.task.settings.batch_rows or (late and self._tracker.waiting):
+                self._flush(now_s)
         source.pool.recycle(rows, batch or UNTRACKED)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
@@ -219,7 +224,7 @@ class BoltRunner(Runner):
         data_in = self.task.gateway.data_in
         now_s = monotonic_s()
         self._settle_acks()  # of a thread of the component's own
-        if self.emitter.pending_rows() or (self._tracker is not None and self._tracker.waiting):
+        if self._waiting():
             since_s = now_s - self._last_flush_s
             if since_s >= _FLUSH_EVERY_S:
                 self._flush(now_s)
@@ -227,6 +232,10 @@ class BoltRunner(Runner):
                 data_in.wait(_FLUSH_EVERY_S - since_s)
         else:
             data_in.wait(min(_WAIT_S, max(0.0, self._next_tick_s - now_s)))
+
+    def _waiting(self) -> bool:
+        """Whether tuples or acks wait for a flush."""
+        return bool(self.emitter.pending_rows() or (self._tracker is not None and self._tracker.waiting))
 
     def _flush_before_waiting(self) -> None:
         """Output that must wait, for minutes perhaps, must not keep acks that are due: they would time out."""

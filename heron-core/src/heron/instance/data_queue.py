@@ -54,14 +54,19 @@ Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled
 
 
 class Sleeper:
-    """Lets one thread sleep until another wakes it; a wake that comes before the sleep ends it at once."""
+    """Lets one thread sleep until another wakes it.
 
-    __slots__ = ("_asleep", "_lock")
+    Who wakes it has put something where the sleeper looks, between `prepare` and `sleep`; what it does not look at is
+    told by `nudge`, which is remembered.
+    """
+
+    __slots__ = ("_asleep", "_lock", "_nudged")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
         self._asleep = False
+        self._nudged = False
 
     def prepare(self) -> None:
         """Called by the sleeper before it looks for the last time whether there is something to do."""
@@ -86,6 +91,16 @@ class Sleeper:
                 self._lock.release()
             except RuntimeError:  # a wake that came late has released it already: the sleep ends all the same
                 return
+
+    def nudge(self) -> None:
+        """Ends this sleep, or else the next one before it begins."""
+        self._nudged = True  # before the wake: a sleeper that misses the one sees the other
+        self.wake()
+
+    def take_nudge(self) -> bool:
+        """Whether there was a nudge since the last time; after `prepare`."""
+        nudged, self._nudged = self._nudged, False
+        return nudged
 
 
 class DataIn:
@@ -140,7 +155,7 @@ class DataIn:
     def wait(self, timeout_s: float) -> None:
         """Task thread: sleeps until there is an item or somebody wakes it."""
         self.sleeper.prepare()
-        if self._items:
+        if self._items or self.sleeper.take_nudge():
             self.sleeper.cancel()
         else:
             self._ran_dry = True

@@ -59,6 +59,7 @@ class Emitter:
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
         self.baton = Baton()
+        self.stop_requested: Callable[[], bool] = lambda: False  # an emit that waits for room lets go then
         self.overflowed = [False]  # whether there was a flush; a list: the spout's loop reads it after each call
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -175,7 +176,7 @@ class Emitter:
         def overflow() -> None:
             self.overflowed[0] = True
             self._flush_stream(stream)
-            while not self._out.has_room():
+            while not (self._out.has_room() or self.stop_requested()):
                 self._out.wait_for_room(_ROOM_WAIT_S)
 
         return overflow

@@ -180,7 +180,7 @@ class Gateway:
 
     def _pressure_changed(self, envelope: Envelope) -> None:
         self.held_back.change(envelope.pressure.task_id, on=envelope.pressure.on)
-        self.data_in.sleeper.wake()
+        self.data_in.sleeper.nudge()
 
     def _end_linger(self) -> None:
         self._linger = None

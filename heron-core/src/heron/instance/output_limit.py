@@ -49,10 +49,14 @@ class OutputLimit:
             if self._held_since_s is None:
                 self._held_since_s = now_s
             return False
-        if self._held_since_s is not None:
-            self._held_s += now_s - self._held_since_s
-            self._held_since_s = None
+        self.idle()
         return True
+
+    def idle(self) -> None:
+        """Nothing waits for this limit: there is no data, or it has no credit."""
+        if self._held_since_s is not None:
+            self._held_s += self._clock() - self._held_since_s
+            self._held_since_s = None
 
     def spend(self, size_bytes: int) -> None:
         """A frame of this size was sent."""

@@ -39,6 +39,7 @@ class Runner(ABC):
         self.task = task
         self.emitter = emitter
         self._signals = signals
+        emitter.stop_requested = lambda: signals.stop_requested
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"

@@ -100,7 +100,12 @@ class Session:
                 channel.send(control_frame(item, self._session))
                 continue
             segments, size_bytes = item
-            if not self._window.allows(size_bytes) or (limit is not None and not limit.allows()):
+            if not self._window.allows(size_bytes):
+                data_out.held = True
+                if limit is not None:
+                    limit.idle()
+                break
+            if limit is not None and not limit.allows():
                 data_out.held = True
                 break
             items.popleft()

@@ -129,8 +129,9 @@ class SpoutRunner(Runner):
         failed = False
         room = self._room()
         if room != math.inf:
+            share = max(1, int(room) // len(self.emitter.streams))  # that of all streams must not exceed it
             for stream in self.emitter.streams.values():
-                stream.limit[0] = min(stream.limit[0], int(room))
+                stream.limit[0] = min(stream.limit[0], share)
         try:
             with self.emitter.baton:
                 self._call_next_tuple()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,6 +10,9 @@ from heron.api.tuple import Tuple
 from heron.instance.data_queue import Sleeper
 
 __all__ = ["QueuedCollector", "QueuedTarget"]
+
+_MOST_CALLS = 10_000  # a thread that calls faster than the task thread can work them off waits
+_LOOK_EVERY_S = 0.25
 
 
 class QueuedTarget:
@@ -28,6 +32,8 @@ class QueuedCollector:
         self._target = target
         self._sleeper = sleeper
         self._calls: deque[Callable[[], object]] = deque()
+        self._room = threading.Event()
+        self._task_thread = threading.get_ident()
 
     def emit(
         self,
@@ -70,7 +76,17 @@ class QueuedCollector:
                 self._calls.popleft()()
             except Exception as error:
                 failed(error)
+            if len(self._calls) < _MOST_CALLS and not self._room.is_set():
+                self._room.set()
+
+    def __len__(self) -> int:
+        """How many calls wait."""
+        return len(self._calls)
 
     def _queue(self, call: Callable[[], object]) -> None:
+        while len(self._calls) >= _MOST_CALLS and threading.get_ident() != self._task_thread:
+            self._room.clear()
+            if len(self._calls) >= _MOST_CALLS:  # looked at after the change: no waiter is missed
+                self._room.wait(_LOOK_EVERY_S)
         self._calls.append(call)
-        self._sleeper.wake()
+        self._sleeper.nudge()

@@ -8,6 +8,7 @@ whole needs no arrays; all else is `heron.instance.array_tracking`.
 from __future__ import annotations
 
 import secrets
+from operator import itemgetter
 from typing import Protocol
 
 from heron.api.definition import StreamDefinition
@@ -50,7 +51,7 @@ class TrackedStream(OutStream):
 
     def encoded(self, rows: list[object], numbers: list[int], bad: set[int]) -> list[tuple[list[int], bytes]]:
         """``(row numbers, payload)`` of a part; the numbers of rows that cannot travel go to `bad`."""
-        chosen = rows if len(numbers) == len(rows) else list(map(rows.__getitem__, numbers))
+        chosen = rows if len(numbers) == len(rows) else _chosen(rows, numbers)
         encoded: list[tuple[list[int], bytes]] = []
         at = 0
 
@@ -148,3 +149,8 @@ class AnchoredStream(TrackedStream):
         if not regular and not irregular:
             return self.segments_of(rows)
         return arrays().anchored_segments(self, rows, regular, irregular)
+
+
+def _chosen(rows: list[object], numbers: list[int]) -> list[object]:
+    # one call for all is twice as fast as one for each (measured); of a single row `itemgetter` makes no tuple
+    return list(itemgetter(*numbers)(rows)) if len(numbers) > 1 else [rows[number] for number in numbers]

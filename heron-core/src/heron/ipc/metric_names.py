@@ -21,11 +21,14 @@ __all__ = [
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
+    "LATE_ACKS",
     "OUTLET_BYTES",
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
     "RESIDENT_BYTES",
+    "ROOTS_IN_FLIGHT",
+    "SETTLED_ROOTS",
 ]
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whatever the number of destinations
@@ -44,6 +47,9 @@ OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the 
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
 DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
+ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
+SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
+LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
 HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances

@@ -7,7 +7,7 @@ import socket
 
 from heron.errors import HeronError, known
 
-__all__ = ["listen_endpoint"]
+__all__ = ["check_listening", "listen_endpoint"]
 
 
 def listen_endpoint(host: str) -> str:
@@ -27,6 +27,25 @@ def listen_endpoint(host: str) -> str:
         msg = f"heron.network.host: {host!r} is no address that others could connect to; name one of this machine's"
         raise HeronError(msg)
     return f"tcp://[{address}]:*" if address.version == 6 else f"tcp://{address}:*"
+
+
+def check_listening(host: str) -> None:
+    """Whether a process of this machine could listen there.
+
+    Raises:
+        HeronError: as `listen_endpoint`, and when the address is another machine's.
+    """
+    endpoint = listen_endpoint(host)
+    if host in (name for _, name in socket.if_nameindex()):
+        return
+    address = ipaddress.ip_address(endpoint.removeprefix("tcp://").removesuffix(":*").strip("[]"))
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError as error:
+        msg = f"heron.network.host: cannot listen at {host!r} ({address}): {error.strerror}; is it this machine?"
+        raise HeronError(msg) from error
 
 
 def _resolved(host: str, interfaces: list[str]) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

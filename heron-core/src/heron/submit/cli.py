@@ -15,6 +15,10 @@ __all__ = ["heron", "main"]
 _COMMANDS = {
     "run": "heron.submit.run:run",
     "plan": "heron.submit.plan:plan",
+    "submit": "heron.submit.submit:submit",
+    "list": "heron.submit.list:list_topologies",
+    "kill": "heron.submit.kill:kill",
+    "doctor": "heron.submit.doctor:doctor",
     "status": "heron.submit.status:status",
     "activate": "heron.submit.activate:activate",
     "deactivate": "heron.submit.activate:deactivate",
@@ -23,6 +27,7 @@ _COMMANDS = {
     "metrics": "heron.submit.metrics:metrics",
     "plugins": "heron.submit.plugins:plugins",
     "profiles": "heron.submit.profiles:profiles",
+    "completion": "heron.submit.completion:completion",
 }
 
 _EXIT_FAILED = 1

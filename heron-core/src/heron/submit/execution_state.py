@@ -1,4 +1,8 @@
-"""Who submitted a topology, when, and what has to be removed when it is gone: the node EXECUTION_STATE."""
+"""Who submitted a topology, when, and what has to be removed when it is gone: the node EXECUTION_STATE.
+
+It is the first node that a submission writes and the last that is removed, so whatever a killed command has left can
+be traced from it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,11 @@ __all__ = ["ExecutionState", "decode_execution_state", "encode_execution_state"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionState:
-    """One run of a topology; `submitted_at_s` is wall-clock seconds."""
+    """One run of a topology; `submitted_at_s` is wall-clock seconds.
+
+    `package_uri` is "" until the upload is done; `version` is that of the heron-core that submitted it. With
+    `deactivated` it begins paused.
+    """
 
     topology: str
     topology_id: str
@@ -25,6 +33,10 @@ class ExecutionState:
     run_dir: str
     log_dir: str
     attached: bool
+    role: str = ""
+    env: str = ""
+    version: str = ""
+    deactivated: bool = False
 
 
 def encode_execution_state(state: ExecutionState) -> bytes:
@@ -39,7 +51,17 @@ def decode_execution_state(data: bytes, topology: str) -> ExecutionState:
         StateError: when the node holds something else.
     """
     try:
-        return msgspec.json.decode(data, type=ExecutionState)
-    except msgspec.MsgspecError as error:
-        msg = f"execution state of topology {topology!r} cannot be read: {error}; remove the node"
+        state = msgspec.json.decode(data, type=ExecutionState)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        msg = (
+            f"node executionstate/{topology}: the execution state of topology {topology!r} cannot be read: {error}; "
+            f"it was changed by hand, or written by another version of heron-core; `heron kill {topology}` removes it"
+        )
         raise StateError(msg) from error
+    if state.topology != topology:
+        msg = (
+            f"node executionstate/{topology}: is of topology {state.topology!r}; it was changed by hand; "
+            f"`heron kill {topology}` removes it"
+        )
+        raise StateError(msg)
+    return state

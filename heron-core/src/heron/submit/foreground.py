@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import cast
 
 from heron.api.definition import TopologyDefinition
-from heron.kernel.hooks import ThreadedHooks
 from heron.kernel.loading import load_object
 from heron.kernel.observers import installed_observers
+from heron.submit.announcing import announcing
 from heron.submit.environment import Environment, open_environment
 from heron.submit.execution_state import ExecutionState
-from heron.submit.folders import make_log_dir, make_run_dir
+from heron.submit.folders import name_log_dir, name_run_dir, prune_logs
 from heron.submit.interrupts import Interrupts
-from heron.submit.leftovers import end_run
+from heron.submit.leftovers import end_run, logs_in_use
 from heron.submit.loaded import LoadingTopology
 from heron.submit.outcome import Outcome
 from heron.submit.overrides import engine_settings, parse_overrides
 from heron.submit.prepare import Prepared, find_profile, prepare
+from heron.submit.progress import QuietProgress
 from heron.submit.report import RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
 from heron.submit.simulated import run_simulated
@@ -34,7 +35,6 @@ _WatchRun = Callable[[Environment, ExecutionState, TopologyDefinition, Interrupt
 
 _EXIT_CODES = {"finished": 0, "failed": 1, "killed": 1}
 _EXIT_INTERRUPTED = 130
-_OBSERVERS_S = 2.0  # at the end the command waits so long for those who follow it
 
 
 def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts: Interrupts) -> int:
@@ -52,8 +52,7 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
         return run_simulated(request, prepared)
     entries = installed_observers()
     with ExitStack() as stack:
-        observers = ThreadedHooks(entries)
-        stack.callback(observers.close, _OBSERVERS_S)
+        observers = stack.enter_context(announcing(entries))
         environment = open_environment(profile)
         stack.callback(environment.statemgr.close)
         run = _start(environment, prepared, entries)
@@ -75,24 +74,19 @@ def _start(environment: Environment, prepared: Prepared, hooks: tuple[str, ...])
     definition = prepared.loaded.definition
     settings = engine_settings(profile.engine, definition, on_failure="stop")
     topology_id = new_topology_id(definition.name)
-    with ExitStack() as undo:
-        run_dir = make_run_dir(profile.run_dir)
-        undo.callback(shutil.rmtree, run_dir, ignore_errors=True)
-        log_dir = make_log_dir(profile.log_dir, topology_id)
-        undo.callback(shutil.rmtree, log_dir, ignore_errors=True)
-        submission = Submission(
-            prepared.loaded,
-            prepared.plan,
-            topology_id,
-            run_dir,
-            log_dir,
-            settings,
-            hooks,
-            prepared.serializers,
-            attached=True,
-        )
-        run = submit(environment, submission, lambda text: print(f"heron: note: {text}", file=sys.stderr))
-        undo.pop_all()
+    submission = Submission(
+        prepared.loaded,
+        prepared.plan,
+        topology_id,
+        name_run_dir(profile.run_dir),
+        name_log_dir(profile.log_dir, topology_id),
+        settings,
+        hooks,
+        prepared.serializers,
+        attached=True,
+    )
+    run = submit(environment, submission, QuietProgress())
+    prune_logs(Path(profile.log_dir).absolute(), logs_in_use(environment.statemgr))
     return run
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 import secrets
+import shutil
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateConflictError, UsageError
 from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.network import check_listening
+from heron.kernel.core_version import core_version
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
@@ -22,20 +21,29 @@ from heron.planner.codec import encode
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
-from heron.spi.statemgr import MUST_NOT_EXIST, Hold, NodeKind
+from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind
 from heron.submit.environment import Environment, without_secrets
 from heron.submit.execution_state import ExecutionState, encode_execution_state
-from heron.submit.leftovers import make_room
+from heron.submit.folders import make_log_dir, make_run_dir
+from heron.submit.leftovers import lock_soon, make_room
 from heron.submit.loaded import LoadedTopology
+from heron.submit.progress import Progress
+from heron.submit.removal import package_file, remove_run
+from heron.submit.target import DEFAULT_ENV, user_name
 
-__all__ = ["Submission", "manifest_of", "new_topology_id", "submit"]
+__all__ = ["STEPS", "Submission", "manifest_of", "new_topology_id", "submit"]
 
 _log = logging.getLogger(__name__)
+
+_LOCK_WAIT_S = 2.0  # a command that only looks or tidies up gives the lock back within milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is to run, and where on this machine or another; `run_dir` and `log_dir` exist already."""
+    """What is to run, and where on this machine or another; `run_dir` and `log_dir` are names of folders to be made.
+
+    Without a `role` it is the user's name.
+    """
 
     loaded: LoadedTopology
     plan: PackingPlan
@@ -46,6 +54,9 @@ class Submission:
     hooks: tuple[str, ...] = ()
     serializers: tuple[DriverRef, ...] = ()
     attached: bool = False
+    role: str = ""
+    env: str = DEFAULT_ENV
+    deactivated: bool = False
 
 
 def new_topology_id(topology: str) -> str:
@@ -66,65 +77,100 @@ def manifest_of(loaded: LoadedTopology) -> PackageManifest:
     )
 
 
-def submit(environment: Environment, submission: Submission, note: Callable[[str], None]) -> ExecutionState:
-    """Packs, uploads, writes the state and schedules; `note` is told of what a dead run had left behind.
+def submit(environment: Environment, submission: Submission, progress: Progress) -> ExecutionState:
+    """Packs, uploads, writes the state and schedules; `progress` hears of what a dead run had left behind.
+
+    The execution state is written first and says what there may be, so that a command that is killed anywhere leaves
+    nothing that the next one cannot trace.
 
     Raises:
         UsageError: when a topology of that name is running or another command is at work on it.
         HeronError: when a step fails; everything before it is undone.
+        KeyboardInterrupt: when `progress` says so between two steps; everything is undone.
     """
     name = submission.loaded.definition.name
-    with ExitStack() as always, ExitStack() as undo:
-        always.callback(_lock(environment, name, submission.topology_id).release)
+    if "shared" not in environment.scheduler.capabilities:  # it runs here, so a wrong address shows here
+        check_listening(submission.settings.network_host)
+    lock = lock_soon(environment.statemgr, name, _LOCK_WAIT_S)
+    try:
         if left := make_room(environment, name):
-            note(left)
-        uri = _upload(environment, submission)
-        undo.callback(_attempt, "package", partial(environment.uploader.undo, uri))
-        state = _execution_state(environment, submission, uri)
-        for kind, value in (
-            (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
-            (NodeKind.KEYS, encode_keys(new_keys())),
-            (NodeKind.PACKING_PLAN, encode(submission.plan)),
-            (NodeKind.EXECUTION_STATE, encode_execution_state(state)),
-        ):
-            environment.statemgr.set(kind, name, value, expected=MUST_NOT_EXIST)
-            undo.callback(_attempt, kind.name, partial(environment.statemgr.delete, kind, name))
-        with without_secrets(environment.profile):
-            environment.scheduler.schedule(_job(environment, submission, uri))
-        undo.pop_all()
-    return state
-
-
-def _lock(environment: Environment, name: str, topology_id: str) -> Hold:
-    try:
-        return environment.statemgr.hold(NodeKind.LOCK, name, topology_id.encode())
-    except StateConflictError as error:
-        msg = f"topology {name!r}: another command is at work on it; wait for it and try again"
-        raise UsageError(msg) from error
-
-
-def _upload(environment: Environment, submission: Submission) -> str:
-    loaded = submission.loaded
-    package = submission.run_dir / f"{loaded.definition.name}.tar.gz"
-    try:
-        pack(loaded.root, loaded.files, manifest_of(loaded), package)
-        return environment.uploader.upload(package, loaded.definition.name)
+            progress.note(left)
+        run = _execution_state(environment, submission)
+        _note(environment, run, expected=MUST_NOT_EXIST)
+        try:
+            package = _pack(submission, run, progress)
+            progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
+            run = replace(run, package_uri=environment.uploader.upload(package, name))
+            _note(environment, run)
+            package.unlink()
+            _start(environment, submission, run, progress)
+        except BaseException:
+            _undo(environment, run)
+            raise
     finally:
-        package.unlink(missing_ok=True)
+        lock.release()
+    return run
 
 
-def _execution_state(environment: Environment, submission: Submission, uri: str) -> ExecutionState:
+STEPS = 4
+"""How many steps `submit` tells its progress of."""
+
+
+def _note(environment: Environment, run: ExecutionState, expected: int | None = None) -> None:
+    value = encode_execution_state(run)
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, run.topology, value, expected=expected)
+
+
+def _pack(submission: Submission, run: ExecutionState, progress: Progress) -> Path:
+    """The package, which stays in the run directory until the state says where it was uploaded to."""
+    loaded = submission.loaded
+    progress.step(f"packing {len(loaded.files)} files")
+    make_run_dir(Path(run.run_dir))
+    make_log_dir(Path(run.log_dir))
+    package = package_file(run)
+    pack(loaded.root, loaded.files, manifest_of(loaded), package)
+    return package
+
+
+def _start(environment: Environment, submission: Submission, run: ExecutionState, progress: Progress) -> None:
+    progress.step("writing the state")
+    for kind, value in (
+        (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
+        (NodeKind.KEYS, encode_keys(new_keys())),
+        (NodeKind.PACKING_PLAN, encode(submission.plan)),
+    ):
+        environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
+    progress.step(f"starting {len(submission.plan.containers) + 1} containers")
+    with without_secrets(environment.profile):
+        environment.scheduler.schedule(_job(environment, submission, run.package_uri))
+
+
+def _undo(environment: Environment, run: ExecutionState) -> None:
+    """In reverse; that this fails too must not hide why it is undone."""
+    if not run.package_uri:
+        package_file(run).unlink(missing_ok=True)  # an upload that failed has left nothing
+    for left in remove_run(environment, run.topology, run, keep_report=False):
+        _log.warning("topology %s: could not be undone: %s; see `heron doctor`", run.topology, left)
+    shutil.rmtree(run.log_dir, ignore_errors=True)
+
+
+def _execution_state(environment: Environment, submission: Submission) -> ExecutionState:
+    profile = environment.profile
     return ExecutionState(
         topology=submission.loaded.definition.name,
         topology_id=submission.topology_id,
         submitted_at_s=wall_s(),
-        user=_user(),
+        user=user_name(),
         host=socket.gethostname(),
-        profile=environment.profile.name,
-        package_uri=uri,
+        profile=profile.name,
+        package_uri="",
         run_dir=str(submission.run_dir),
         log_dir=str(submission.log_dir),
         attached=submission.attached,
+        role=submission.role or user_name(),
+        env=submission.env,
+        version=core_version(),
+        deactivated=submission.deactivated,
     )
 
 
@@ -151,18 +197,3 @@ def _job(environment: Environment, submission: Submission, uri: str) -> Job:
         for container_id in ids
     )
     return Job(name, submission.topology_id, specs, attached=submission.attached)
-
-
-def _attempt(what: str, step: Callable[[], None]) -> None:
-    """Undoes one step; that this fails too must not hide why it is undone."""
-    try:
-        step()
-    except HeronError as error:
-        _log.warning("%s could not be undone: %s", what, error)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container whose user has no name
-        return "unknown"

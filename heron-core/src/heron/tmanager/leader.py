@@ -57,6 +57,7 @@ class Leader:
         self._pressure = PressureBoard()
         self._errors = ErrorList()
         self._error = inheritance.report.error if inheritance.report else ""
+        self._ended_at_s: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -224,6 +225,7 @@ class Leader:
             backpressure=culprits(self._pressure, self._tasks),
             errors=self._errors.texts(),
             processes=self._processes.statuses(),
+            ended_at_s=self._ended_at_s,
         )
 
     def _replan(self) -> list[Instruction]:
@@ -257,6 +259,7 @@ class Leader:
             return []
         state = self._life.handle(event)
         self._error = error
+        self._ended_at_s = self._clock.wall_s()
         facts = {"state": state.value, **({"error": error} if error else {})}
         return [
             NoteEvent("topology-ended", "topology", facts),

@@ -11,6 +11,7 @@ A folder whose lock is free is what a killed supervisor left.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -80,7 +81,7 @@ class JobFolder:
             if make:
                 self.path.mkdir(mode=0o700, exist_ok=True)
             try:
-                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
+                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT  # a command may die between the two
                 descriptor = os.open(self.path / "lock", flags, 0o600)
             except FileNotFoundError:
                 if make:
@@ -107,8 +108,8 @@ class JobFolder:
         """Removes the folder; by the owner of the lock only, who is its last user."""
         self.empty()
         (self.path / "lock").unlink(missing_ok=True)
-        if self.path.is_dir():
-            self.path.rmdir()
+        with contextlib.suppress(OSError):
+            self.path.rmdir()  # fails, as it should, when another command has just taken it
 
     @contextmanager
     def socket_path(self) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """Stores packages as files named by their content, in a folder that only its owner can enter.
 
-A package appears under its name by a rename, so it is there whole or not at all. It is not forced to the disk: a
+A package appears under its name by a rename, so it is there whole or not at all. Who writes a partial file holds its
+lock, so that what a killed upload left is told from what is being written. A package is not forced to the disk: a
 machine that crashes takes its topologies with it, and `download` compares the SHA-256 anyway.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -17,7 +19,6 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 
 import msgspec
 
-from heron.clock import wall_s
 from heron.errors import PackageError
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
@@ -27,7 +28,6 @@ from heron_uploader_localfs.package_name import StoredPackage
 __all__ = ["LocalfsOptions", "LocalfsUploader"]
 
 _CHUNK_BYTES = 1024 * 1024
-_ABANDONED_S = 3600.0  # a partial file this old is of an upload that was killed: a local copy takes seconds
 
 
 class LocalfsOptions(msgspec.Struct, frozen=True):
@@ -74,9 +74,10 @@ class LocalfsUploader(Uploader):
         return stored.uri
 
     def undo(self, uri: str) -> None:
-        """Removes the file."""
+        """Removes the file, and what killed uploads of it left."""
         stored = StoredPackage.from_uri(self._root, uri)
         with _explained(f"package {stored.path}: cannot be removed", "remove it by hand"):
+            self._drop_abandoned(stored)
             stored.path.unlink(missing_ok=True)
 
     def download(self, uri: str, target: Path) -> None:
@@ -96,16 +97,16 @@ class LocalfsUploader(Uploader):
         """Removes the partial files that killed uploads of the same content left."""
         for partial in self._root.glob(f"{_partial_prefix(stored.path)}*"):
             try:
-                if wall_s() - partial.stat().st_mtime > _ABANDONED_S:
+                with partial.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     partial.unlink()
-            except FileNotFoundError:
-                continue  # its upload went on and finished, or another one removed it
+            except (FileNotFoundError, BlockingIOError):
+                continue  # its upload goes on, has finished meanwhile, or another one removed it
 
 
 def _copy(source: Path, target: Path, digest: str) -> None:
     """Copies a file under a temporary name and renames it when its SHA-256 is `digest`."""
-    descriptor, name = tempfile.mkstemp(prefix=_partial_prefix(target), dir=target.parent)  # mode 0600
-    partial = Path(name)
+    descriptor, partial = _partial_file(target)
     try:
         with os.fdopen(descriptor, "wb") as sink, source.open("rb") as opened:
             found = _pump(opened, sink.write)
@@ -115,6 +116,16 @@ def _copy(source: Path, target: Path, digest: str) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _partial_file(target: Path) -> tuple[int, Path]:
+    """A new file beside `target`, mode 0600, its lock taken: as long as this process lives nobody removes it."""
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=_partial_prefix(target), dir=target.parent)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, Path(name)
+        os.close(descriptor)  # somebody took it for abandoned before the lock was taken
 
 
 def _pump(source: BinaryIO, write: Callable[[bytes], int]) -> str:

@@ -1,0 +1,159 @@
+"""Ends a topology on demand: asks it, ends it by force when it does not answer, and looks that nothing is left."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError, UsageError, known, nearest
+from heron.spi.scheduler import SchedulerState
+from heron.spi.statemgr import NodeKind
+from heron.submit.environment import Environment
+from heron.submit.execution_state import ExecutionState
+from heron.submit.last_report import encode_last_report
+from heron.submit.leftovers import elsewhere, last_report, lock_soon
+from heron.submit.progress import Progress
+from heron.submit.remote import RemoteTopology
+from heron.submit.removal import remove_run
+from heron.submit.survey import Facts, RunState, check_name, classify, survey, topologies
+
+__all__ = ["STEPS", "Ending", "Manner", "kill_topology"]
+
+STEPS = 3
+"""How many steps `kill_topology` tells its progress of."""
+
+_LOCK_WAIT_S = 10.0  # a submission that is under way holds it for seconds
+_ANSWER_S = 3.0  # a topology manager answers in milliseconds; one that is being restarted is back within two seconds
+_GONE_S = 2.0
+_LOOK_S = 0.05
+
+
+class Manner(enum.Enum):
+    """How a topology was ended."""
+
+    ASKED = "asked"
+    """It has stopped by itself, with the last words of its tasks."""
+    FORCED = "forced"
+    """Its scheduler has ended its processes."""
+    OVER = "over"
+    """It was over already; what it had left was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a topology was ended, why not otherwise, and what of it could not be removed."""
+
+    topology: str
+    run: ExecutionState | None
+    manner: Manner
+    why: str = ""
+    left: tuple[str, ...] = ()
+
+
+def kill_topology(
+    environment: Environment, topology: str, patience_s: float, progress: Progress, *, force: bool = False
+) -> Ending:
+    """Ends the topology and removes all of it but its logs and its last report.
+
+    It has `patience_s` to stop by itself. With `force` it need not be a run that this profile and host know of.
+
+    Raises:
+        UsageError: when there is no such topology, another host or profile runs it, or another command is at work on
+            it; nothing was changed.
+        StateUnavailableError: when the state manager does not answer.
+    """
+    check_name(topology)
+    _check(environment, survey(environment, topology), force)
+    progress.step("waiting for other commands")
+    lock = lock_soon(environment.statemgr, topology, _LOCK_WAIT_S)
+    try:
+        facts = survey(environment, topology, locked=False)
+        _check(environment, facts, force)  # it may have ended meanwhile
+        if facts.run is None:
+            progress.note(
+                f"{facts.error or 'there is no execution state'}; its package stays in the store, if it has one"
+            )
+        running = facts.led or facts.job is SchedulerState.RUNNING
+        progress.step("stopping its processes")
+        why = _stop(environment, facts, patience_s) if running else ""
+        manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
+        progress.step("removing package and state")
+        try:
+            environment.scheduler.kill(topology)  # before the report says that it is over
+        except HeronError as error:
+            return Ending(topology, facts.run, manner, why, (f"job: {error}",))
+        facts = survey(environment, topology, locked=False)  # with its last report
+        report = last_report(facts, facts.run, killed=_who(manner, why)) if facts.run else None
+        if report:
+            environment.statemgr.set(NodeKind.REPORT, topology, encode_last_report(report))
+        left = remove_run(environment, topology, facts.run, keep_report=report is not None)
+    finally:
+        lock.release()
+    return Ending(topology, facts.run, manner, why, left or _still_there(environment, topology))
+
+
+def _check(environment: Environment, facts: Facts, force: bool) -> None:
+    name = facts.topology
+    there = facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
+    if not there:
+        names = topologies(environment.statemgr)
+        state = classify(facts)
+        if state and state is not RunState.CHANGING:
+            msg = f"topology {name!r} is {state.value} already; nothing of it is left but its logs and its last report"
+        else:
+            where = environment.profile.name
+            msg = f"no topology {name!r} in profile {where!r}{nearest(name, names)}; there are: {known(names)}"
+        raise UsageError(msg)
+    if facts.run and not facts.ours and not force:
+        raise UsageError(elsewhere(facts.run))
+
+
+def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
+    """Has the topology manager stop it; says why that did not do, if it did not."""
+    if not facts.led:
+        return "it has no topology manager yet, or any more"
+    try:
+        _ask(environment, facts)
+    except HeronError as error:
+        return str(error)
+    if _wait(lambda: not _runs(environment, facts.topology), patience_s):
+        return ""
+    return f"it did not stop within {patience_s:g} s"
+
+
+def _ask(environment: Environment, facts: Facts) -> None:
+    with RemoteTopology(environment.statemgr, environment.scheduler, facts.topology, _ANSWER_S) as remote:
+        remote.change_state("killed")
+
+
+def _runs(environment: Environment, topology: str) -> bool:
+    try:
+        if environment.scheduler.status(topology)[0] is SchedulerState.RUNNING:
+            return True
+        return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, topology) is not None
+    except HeronError:
+        return True  # asked again in a moment
+
+
+def _still_there(environment: Environment, topology: str) -> tuple[str, ...]:
+    """Looks again: what a scheduler and a state manager say is gone has to be gone."""
+    if _wait(lambda: not _runs(environment, topology), _GONE_S):
+        return ()
+    return (f"job or topology manager: there is still one of topology {topology!r}; give the command again",)
+
+
+def _who(manner: Manner, why: str) -> str:
+    return "" if manner is Manner.OVER else f"killed by a command{f', by force: {why}' if why else ''}"
+
+
+def _wait(over: Callable[[], bool], patience_s: float) -> bool:
+    deadline_s = monotonic_s() + patience_s
+    pause = threading.Event()
+    while not over():
+        if monotonic_s() > deadline_s:
+            return False
+        pause.wait(_LOOK_S)
+    return True

@@ -1,0 +1,60 @@
+"""What a command says while its steps take their time: nothing, or a bar on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, cast
+
+from heron.kernel.loading import load_object
+
+__all__ = ["Progress", "QuietProgress", "progress"]
+
+
+class Progress(Protocol):
+    """Is told of each step before it begins."""
+
+    def step(self, text: str) -> None:
+        """The next step begins.
+
+        Raises:
+            KeyboardInterrupt: when the user wants no further steps.
+        """
+        ...
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        ...
+
+
+class QuietProgress:
+    """Says the notes only, on stderr; between two steps it looks whether it is cancelled."""
+
+    def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        self._cancelled = cancelled
+
+    def step(self, text: str) -> None:
+        if self._cancelled():
+            raise KeyboardInterrupt
+
+    def note(self, text: str) -> None:
+        print(f"heron: note: {text}", file=sys.stderr)
+
+
+@contextmanager
+def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+    """A bar of so many steps where stderr is a terminal; it is gone at the end."""
+    if not sys.stderr.isatty():
+        yield QuietProgress(cancelled)
+        return
+    make = cast("Callable[[int, Callable[[], bool]], _Bar]", load_object("heron.submit.progress_bar:ProgressBar"))
+    bar = make(steps, cancelled)  # loaded by name because rich costs 50 ms
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Bar(Progress, Protocol):
+    def close(self) -> None: ...

@@ -1,0 +1,207 @@
+"""Kills a command at every instant at which it touches the world, and has the next command look at what is left.
+
+``python instants.py submit|kill ROOT`` runs the steps of the command in a forked child that kills itself at its k-th
+touch (a file opened for writing, made, renamed, removed or locked, a process started, a socket connected), for
+k = 1, 2, … until the command gets through. After each death comes a `heron list`; then there must be the old or the
+new, whole. Writes one JSON line for each instant: what was touched, and what was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from heron.clock import monotonic_s
+from heron.kernel.drivers import Drivers
+from heron.kernel.profiles import load_profile
+from heron.kernel.settings import EngineSettings
+from heron.submit.ending import kill_topology
+from heron.submit.environment import Environment, open_environment
+from heron.submit.folders import name_log_dir, name_run_dir
+from heron.submit.loaded import LoadedTopology, LoadingTopology
+from heron.submit.progress import QuietProgress
+from heron.submit.roll import roll
+from heron.submit.submitter import Submission, new_topology_id, submit
+
+TOPOLOGY = """
+from heron.api import Spout, Topology
+
+class Lines(Spout):
+    outputs = ["line"]
+    def next_tuple(self):
+        self.end()
+
+class Words(Topology):
+    lines = Lines.spec(par=1)
+"""
+
+PROFILE = """
+scheduler: {{driver: local, root: {root}/jobs, stop_grace_s: 1, executor: [/bin/sh, -c, exec sleep 600]}}
+statemgr: {{driver: localfs, root: {root}/state}}
+uploader: {{driver: localfs, root: {root}/packages}}
+packing: {{driver: roundrobin}}
+metricsink: []
+run: {{log_dir: {root}/logs, run_dir: {root}/run}}
+"""
+
+TOUCHES = {
+    "fcntl.flock",
+    "os.mkdir",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "shutil.rmtree",
+    "socket.connect",
+    "subprocess.Popen",
+}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+GONE_S = 10.0
+NAME = "Words"
+
+
+class World:
+    """The environment of one walk, and what is in it."""
+
+    def __init__(self, root: Path) -> None:
+        for folder in (root, root / "run", root / "profiles"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        (root / "profiles" / "here.yaml").write_text(PROFILE.format(root=root), encoding="utf-8")
+        (root / "words.py").write_text(TOPOLOGY, encoding="utf-8")
+        self.root = root
+        self._loaded: LoadedTopology
+        with LoadingTopology(str(root / "words.py"), ()) as loading:
+            self._loaded = loading.result()
+
+    def environment(self) -> Environment:
+        """Opened anew, as each command does."""
+        return open_environment(load_profile("here", Drivers().resolve, config_path=self.root / "profiles"))
+
+    def submit(self) -> None:
+        """Submits the topology, detached."""
+        environment = self.environment()
+        definition = self._loaded.definition
+        topology_id = new_topology_id(definition.name)
+        logs = name_log_dir(environment.profile.log_dir, topology_id)
+        run_dir = name_run_dir(environment.profile.run_dir)
+        plan = environment.packing.pack(definition)
+        submit(environment, Submission(self._loaded, plan, topology_id, run_dir, logs, EngineSettings()), Silence())
+        environment.statemgr.close()
+
+    def kill(self) -> None:
+        """Ends it, and fails when something of it is left."""
+        environment = self.environment()
+        ending = kill_topology(environment, NAME, 5.0, QuietProgress())
+        environment.statemgr.close()
+        assert not ending.left, ending
+
+    def state(self) -> str:
+        """What the next `heron list` says of it, "" when nothing."""
+        environment = self.environment()
+        found = roll(environment)
+        environment.statemgr.close()
+        return "".join(each.state for each in found.entries)
+
+    def left(self) -> list[str]:
+        """Everything but logs, the last report, and the counters of nodes that are gone."""
+        found = [str(each) for each in (self.root / "run").iterdir()]
+        for folder in ("jobs", "packages", "state"):
+            files = [each for each in (self.root / folder).rglob("*") if not each.is_dir() or folder == "jobs"]
+            found += [str(each) for each in files if each.parent.name != "reports" and not _is_counter(each)]
+        return found + [text for text in map(_command, Path("/proc").glob("[0-9]*/cmdline")) if str(self.root) in text]
+
+
+class Silence:
+    """A progress that forgets what it is told."""
+
+    def step(self, text: str) -> None:
+        """Forgets."""
+
+    def note(self, text: str) -> None:
+        """Forgets."""
+
+
+def walk(world: World, command: Callable[[], None], before: Callable[[], None]) -> int:
+    """Dies at each instant in turn; returns how many there are."""
+    instant = 0
+    while True:
+        instant += 1
+        before()
+        touched = _die_at(instant, command)
+        state = world.state()
+        if state not in {"", "killed"}:
+            world.kill()
+        _until_nothing_is_left(world)
+        sys.stdout.write(json.dumps({"instant": instant, "touched": touched, "found": state}) + "\n")
+        if not touched:
+            return instant - 1
+
+
+def _die_at(instant: int, command: Callable[[], None]) -> str:
+    """What was about to be touched when it died; "" when it got through."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        _count_down(instant, writer)
+        command()
+        os._exit(0)
+    os.close(writer)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(reader) as pipe:
+        touched = pipe.read()
+    died = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert died == bool(touched), status
+    assert died or os.waitstatus_to_exitcode(status) == 0, status
+    return touched
+
+
+def _count_down(instant: int, writer: int) -> None:
+    left = instant
+
+    def audit(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if event not in TOUCHES and not (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES):
+            return
+        left -= 1
+        if left == 0:
+            os.write(writer, f"{event} {str(arguments[0])[:200]}".encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(audit)
+
+
+def _until_nothing_is_left(world: World) -> None:
+    deadline_s = monotonic_s() + GONE_S
+    while (left := world.left()) and monotonic_s() < deadline_s:
+        signal.sigtimedwait([signal.SIGUSR1], 0.02)
+    assert not left, left
+
+
+def _is_counter(path: Path) -> bool:
+    return path.name.startswith(".") and path.suffix in {".lock", ".held", ".tmp"}
+
+
+def _command(path: Path) -> str:
+    try:
+        text = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+    return "" if "instants.py" in text else text
+
+
+def main(command: str, root: str) -> None:
+    """Walks through one command."""
+    world = World(Path(root))
+    world.submit()  # folders and counters that stay for ever are made once, and would shift the instants
+    world.kill()
+    if command == "submit":
+        walk(world, world.submit, lambda: None)
+    else:
+        walk(world, world.kill, world.submit)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,55 @@
+"""kill -9 of a command at every instant leaves the old or the new, and the next command repairs the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("instants.py")
+WALK_S = 110.0
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A short path, for the sockets' sake; what a failed walk has left running is killed."""
+    folder = Path(tempfile.mkdtemp(prefix="hi-"))
+    yield folder
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if f"{folder}/".encode() in each.read_bytes():
+                os.kill(int(each.parent.name), signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "before", "through"), [("submit", "killed", "starting"), ("kill", "starting", "killed")]
+)
+def test_whatever_the_instant_the_next_command_finds_the_old_or_the_new(
+    root: Path, command: str, before: str, through: str
+) -> None:
+    """The script fails where a job, a node, a package, a process or a run directory stays that no command removes."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(SCRIPT), command, str(root)],
+        capture_output=True,
+        text=True,
+        timeout=WALK_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    walked = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [each["found"] for each in walked]
+    assert len(walked) > 30, "it touches more than that"
+    assert set(found) <= {"", "starting", "killed"}, walked
+    assert found[0] == before, "dead before it began"
+    assert found[-1] == through
+    assert not walked[-1]["touched"]

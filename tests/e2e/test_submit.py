@@ -1,0 +1,254 @@
+"""Topologies that are submitted: they outlive the command and its terminal, are listed, and end when killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+START_S = 60.0
+GONE_S = 15.0
+
+TERMINAL = (
+    sys.executable,
+    "-c",
+    "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
+)
+
+Entry = dict[str, object]
+
+
+def the_error(entry: Entry) -> str:
+    """Its only error."""
+    errors = entry["errors"]
+    assert isinstance(errors, list)
+    (error,) = errors
+    return str(error)
+
+
+def submitted(sandbox: Sandbox, *options: str, where: str = "local", wrapper: tuple[str, ...] = ()) -> HeronRun:
+    """The endless topology, submitted."""
+    run = sandbox.start("steady.py", *options, command=f"submit {where}", wrapper=wrapper)
+    assert run.wait() == 0, run.spoken
+    return run
+
+
+def listed(sandbox: Sandbox, *words: str) -> list[Entry]:
+    """What `heron list` finds."""
+    found: list[Entry] = json.loads(sandbox.heron("list", "--json", *words).stdout)
+    return found
+
+
+def becomes(sandbox: Sandbox, state: str, name: str = "steady") -> Entry:
+    """The topology's entry, once it is in that state."""
+    seen: list[Entry] = []
+
+    def look() -> bool:
+        seen[:] = [each for each in listed(sandbox) if each["name"] == name]
+        return bool(seen) and seen[0]["state"] == state
+
+    try:
+        wait_until(look, START_S, f"{name} {state}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {seen}\n{sandbox.log_text('*.log')[-4000:]}") from None  # noqa: EM102
+    return seen[0]
+
+
+def seen(run: HeronRun) -> int:
+    """How many tuples the bolt has counted, as it last said; 0 before that."""
+    try:
+        words = (run.out / "progress").read_text(encoding="utf-8").split()
+    except FileNotFoundError:
+        return 0
+    return int(words[1]) if len(words) == 2 else 0  # it may just be writing
+
+
+def counts(run: HeronRun) -> None:
+    """Waits until it has counted more than now."""
+    before = seen(run)
+    wait_until(lambda: seen(run) > before, START_S, "further counts")
+
+
+def test_it_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> None:
+    """No process of it has a terminal that could hang up; after kill nothing is left but logs and the report."""
+    run = submitted(sandbox, where="local/ads/prod", wrapper=TERMINAL)
+    assert "steady submitted as steady-" in run.stdout
+    counts(run)
+    (supervisor,) = run.processes("supervisor")
+    family = [supervisor, *supervisor.children(recursive=True)]
+    assert len(family) > 8
+    assert {each.terminal() for each in family} == {None}
+    assert {os.getsid(each.pid) for each in family} == {supervisor.pid}
+    supervisor.send_signal(signal.SIGHUP)  # one that comes all the same
+    counts(run)
+    entry = becomes(sandbox, "running")
+    assert (entry["role"], entry["env"], entry["containers"], entry["tasks"]) == ("ads", "prod", 2, 4)
+    assert listed(sandbox, "--role", "ads") == [entry]
+    assert not listed(sandbox, "--role", "other")
+    killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
+    assert (killed["manner"], killed["left"]) == ("asked", [])
+    assert not sandbox.leftovers()
+    assert Path(killed["logs"], "count-4.log").exists()
+    ended = becomes(sandbox, "killed")
+    assert (ended["role"], ended["id"], ended["errors"]) == ("ads", entry["id"], [])
+
+
+def test_one_that_finishes_is_listed_and_its_name_is_free(sandbox: Sandbox) -> None:
+    """Nobody waits for it, so the next command tidies up; the outcome stays for a day."""
+    run = submitted(sandbox)
+    counts(run)
+    (run.out / "stop").touch()
+    entry = becomes(sandbox, "finished")
+    again = submitted(sandbox)
+    counts(again)
+    now = becomes(sandbox, "running")
+    assert now["id"] != entry["id"]
+    assert "removed what was left" not in again.stderr, "it had ended in order"
+    sandbox.heron("kill", "steady")
+
+
+def test_a_name_that_runs_is_refused_and_the_run_goes_on(sandbox: Sandbox) -> None:
+    """The second is told who has the name and what to do, and changes nothing."""
+    first = submitted(sandbox)
+    second = sandbox.start("steady.py", command="submit local")
+    assert second.wait() == 2
+    assert "topology 'steady' is already running (id steady-" in second.stderr
+    assert "stop it, or give this one another name (`heron kill steady` stops it)" in second.stderr
+    counts(first)
+    sandbox.heron("kill", "steady")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("local/a b", "role 'a b' is refused; use 1 to 64 of the characters"),
+        ("local/../../etc", "not of the form PROFILE[/ROLE[/ENV]]"),
+        ("local/me/pröd", "environment 'pröd' is refused"),
+        ("local/-x", "do not begin with - or ."),
+        ("lokal", "no profile 'lokal' (nearest: 'local')"),
+        ("/me", "not of the form PROFILE[/ROLE[/ENV]]"),
+    ],
+)
+def test_odd_targets_are_refused_before_anything_is_changed(sandbox: Sandbox, where: str, said: str) -> None:
+    """They become parts of lists, events and paths."""
+    file = Path(__file__).parent / "topologies" / "steady.py"
+    error = sandbox.heron("submit", where, str(file), "--", "--out", "x", code=2).stderr
+    assert said in error
+    assert error.count("\n") == 1
+    assert not sandbox.leftovers()
+
+
+def test_a_dry_run_shows_the_plan_and_changes_nothing(sandbox: Sandbox) -> None:
+    """The same file, profile and arguments, before they count."""
+    run = sandbox.start("steady.py", "--dry-run", "--json", command="submit local")
+    assert run.wait() == 0, run.spoken
+    assert json.loads(run.stdout)["topology"] == "steady"
+    assert not listed(sandbox)
+    assert not (sandbox.home / ".heron" / "logs").exists()
+
+
+def test_one_that_is_submitted_deactivated_waits_for_its_activation(sandbox: Sandbox) -> None:
+    """It is placed and connected, and not one tuple is asked for until then."""
+    run = submitted(sandbox, "--deactivated")
+    becomes(sandbox, "paused")
+    wait_until((run.out / "progress").exists, START_S, "a first tick")
+    assert not seen(run)
+    sandbox.heron("activate", "steady")
+    counts(run)
+    becomes(sandbox, "running")
+    sandbox.heron("kill", "steady")
+
+
+def test_one_that_is_starting_can_be_killed(sandbox: Sandbox) -> None:
+    """There is no topology manager to ask yet; its scheduler ends it."""
+    submitted(sandbox)
+    sandbox.heron("kill", "steady")
+    assert not sandbox.leftovers()
+
+
+def test_a_topology_manager_that_hangs_does_not_keep_it_alive(sandbox: Sandbox) -> None:
+    """The command says that it had to use force, and why."""
+    run = submitted(sandbox)
+    counts(run)
+    (tmanager,) = run.processes("tmanager")
+    tmanager.suspend()
+    killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
+    assert killed["manner"] == "forced"
+    assert "did not answer" in killed["why"]
+    assert not sandbox.leftovers()
+    assert the_error(becomes(sandbox, "killed")).startswith("killed by a command, by force: ")
+
+
+def test_what_a_killed_run_command_left_is_removed_by_the_next_list(sandbox: Sandbox) -> None:
+    """kill -9 of `heron run`: nobody has to run a topology of that name again to be rid of it."""
+    run = sandbox.start("steady.py")
+    run.until((run.out / "progress").exists, "tuples")
+    run.process.kill()
+    run.process.wait()
+    wait_until(lambda: not any(each.startswith("process") for each in sandbox.leftovers()), GONE_S, "no process")
+    doctor = json.loads(sandbox.heron("doctor", "--json").stdout)
+    assert ("topologies", "warning", "heron kill steady") in [
+        (each["check"], each["level"], each["remedy"]) for each in doctor
+    ]
+    sandbox.submits = True
+    done = sandbox.heron("list")
+    assert "removed what was left of topology 'steady'" in done.stderr
+    assert "killed" in done.stdout
+    assert not sandbox.leftovers()
+
+
+def test_a_package_that_was_altered_in_the_store_is_refused_where_it_is_fetched(sandbox: Sandbox) -> None:
+    """Nothing of it is unpacked; who submitted it reads why the container does not come back."""
+    run = submitted(sandbox)
+    counts(run)
+    (package,) = (sandbox.home / ".heron" / "packages").glob("*.tar.gz")
+    package.write_bytes(package.read_bytes() + b"more")
+    (executor,) = run.processes("executor", "c1.json")
+    executor.kill()
+    wait_until(lambda: "SHA-256" in str(becomes(sandbox, "running")["errors"]), START_S, "the reason")
+    error = the_error(becomes(sandbox, "running"))
+    assert error.startswith("container 1: exit code 1")
+    assert "it was changed, submit the topology again" in error
+    sandbox.heron("kill", "steady")
+
+
+def test_a_state_that_was_changed_by_hand_is_named_and_can_be_removed(sandbox: Sandbox) -> None:
+    """Never half-read: the entry says which node, and `heron kill` ends what runs all the same."""
+    run = submitted(sandbox)
+    counts(run)
+    state = sandbox.home / ".heron" / "state"
+    (state / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
+    entry = becomes(sandbox, "garbled")
+    assert "executionstate/steady" in str(entry["errors"])
+    doctor = json.loads(sandbox.heron("doctor", "--json", code=1).stdout)
+    assert "heron kill steady" in [each["remedy"] for each in doctor]
+    killed = sandbox.heron("kill", "steady")
+    assert "its package stays in the store" in killed.stderr, "nobody knows its name any more"
+    (package,) = sandbox.leftovers()
+    (sandbox.home / ".heron" / package).unlink()
+    assert not listed(sandbox)
+
+
+def test_killing_what_is_not_there_names_what_is(sandbox: Sandbox) -> None:
+    """A typing error must not end in silence."""
+    assert "no topology 'stedy' in profile 'local'; there are: none" in sandbox.heron("kill", "stedy", code=2).stderr
+
+
+def test_the_shell_completes_profiles_and_topologies(sandbox: Sandbox) -> None:
+    """The script is click's own; the names are looked up when the shell asks."""
+    assert "_HERON_COMPLETE" in sandbox.heron("completion", "bash").stdout
+    environ = {**sandbox.env, "_HERON_COMPLETE": "bash_complete", "COMP_WORDS": "heron list lo", "COMP_CWORD": "2"}
+    heron = Path(sys.executable).with_name("heron")
+    done = subprocess.run([str(heron)], env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout == "plain,local\n"
