@@ -161,7 +161,7 @@ def test_show_tells_all_of_one(heron: Heron, plugin: Plugin) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: 'localfs'"),
+        (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: "),
         (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
         (("show", "hooks", "x"), "no observer 'x' is installed; installed: none"),
         (("list", "shceduler"), "no family 'shceduler' of plugins (nearest: 'scheduler')"),
