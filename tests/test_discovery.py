@@ -181,7 +181,7 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: 'localfs'"),
+        (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: "),
         (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
         (("show", "hooks", "x"), "no observer 'x' is installed; installed: none"),
         (("show", "compat", "heronpie"), "no compat plugin 'heronpie' is installed (nearest: 'heronpy')"),

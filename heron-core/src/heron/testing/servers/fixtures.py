@@ -13,12 +13,13 @@ from typing import Protocol, TypeVar
 import pytest
 
 from heron.testing.servers.etcd import EtcdServer
+from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.install import ServerNotInstalledError
 from heron.testing.servers.nginx import NginxServer
 from heron.testing.servers.s3 import S3Server
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["etcd", "nginx", "s3", "zookeeper", "zookeeper_ensemble"]
+__all__ = ["etcd", "hdfs", "nginx", "s3", "zookeeper", "zookeeper_ensemble"]
 
 
 class _Server(Protocol):
@@ -29,7 +30,7 @@ class _Server(Protocol):
 
 S = TypeVar("S", bound=_Server)
 
-_SERVERS = frozenset({"etcd", "nginx", "s3", "zookeeper", "zookeeper_ensemble"})
+_SERVERS = frozenset({"etcd", "hdfs", "nginx", "s3", "zookeeper", "zookeeper_ensemble"})
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -37,6 +38,12 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A running HDFS, shared by the session: write below a folder of your own, and start it again after a kill."""
+    yield from _serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1 @@
+"""The state manager ``hdfs``: nodes are files of an HDFS, changed by renames and held by leases."""

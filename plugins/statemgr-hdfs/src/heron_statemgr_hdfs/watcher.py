@@ -1,0 +1,100 @@
+"""The watches of one state manager: one thread that looks at each watched node again and again.
+
+What changed comes from comparing versions, so that no change is missed, only those that another one followed at once.
+A look is one listing of a small folder, answered by the name node from its memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from heron.errors import StateError
+from heron.spi.statemgr import Versioned
+from heron_statemgr_hdfs.node import Node
+
+__all__ = ["HdfsWatch", "Watcher"]
+
+_log = logging.getLogger(__name__)
+
+OnChange = Callable[[Versioned | None], None]
+
+
+class HdfsWatch:
+    """One watched node. Implements `heron.spi.statemgr.Watch`."""
+
+    def __init__(self, node: Node, on_change: OnChange, watcher: Watcher) -> None:
+        """Makes the first call, from the caller's thread; a node that cannot be read is an error here."""
+        self._node = node
+        self._on_change = on_change
+        self._watcher = watcher
+        self._error = ""
+        self._closed = threading.Event()
+        self._version = 0
+        self._tell(node.read())
+
+    def look(self) -> None:
+        """Compares the node with what was last told."""
+        if self._closed.is_set():
+            return
+        try:
+            pointer = self._node.pointer()
+            if (pointer.version if pointer.token else 0) == self._version:
+                self._error = ""
+                return
+            present = self._node.read()
+        except StateError as error:
+            if str(error) != self._error:
+                self._error = str(error)
+                _log.warning("a watched node cannot be read, trying again: %s", error)
+            return
+        if not self._closed.is_set() and (present.version if present else 0) != self._version:
+            self._tell(present)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._watcher.forget(self)
+
+    def _tell(self, present: Versioned | None) -> None:
+        self._version = present.version if present else 0
+        try:
+            self._on_change(present)
+        except Exception:
+            _log.exception("a watch of %s raised; the watch goes on", self._node.label)
+
+
+class Watcher:
+    """Owns the thread and the watches; made with the first watch."""
+
+    def __init__(self, period_s: float) -> None:
+        self._period_s = period_s
+        self._watches: tuple[HdfsWatch, ...] = ()
+        self._guard = threading.Lock()
+        self._looking = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="statemgr-hdfs-watch", daemon=True)
+        self._thread.start()
+
+    def add(self, node: Node, on_change: OnChange) -> HdfsWatch:
+        watch = HdfsWatch(node, on_change, self)
+        with self._guard:
+            self._watches = (*self._watches, watch)
+        return watch
+
+    def forget(self, watch: HdfsWatch) -> None:
+        with self._looking, self._guard:
+            self._watches = tuple(each for each in self._watches if each is not watch)
+
+    def close(self) -> None:
+        self._stopped.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._period_s):
+            with self._guard:
+                watches = self._watches
+            for watch in watches:
+                with self._looking:
+                    watch.look()

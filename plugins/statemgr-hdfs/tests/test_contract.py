@@ -1,0 +1,23 @@
+"""The state manager contract on a real HDFS."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.testing.contracts.statemgr import StateManagerContract
+from heron.testing.faults import Faults, relay_faults
+from heron.testing.relay import Relay
+from heron_statemgr_hdfs.driver import HdfsStateManager
+
+
+class TestHdfsStateManager(StateManagerContract):
+    name = "hdfs"
+    driver_class = HdfsStateManager
+
+    @pytest.fixture
+    def options(self, options: dict[str, object]) -> dict[str, object]:
+        return options
+
+    @pytest.fixture
+    def faults(self, relay: Relay) -> Faults:
+        return relay_faults(relay)

@@ -1,0 +1,1 @@
+"""The uploader ``hdfs``: packages are files of an HDFS, named by their content."""

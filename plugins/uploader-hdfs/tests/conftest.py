@@ -1,0 +1,60 @@
+"""Uploaders on a folder of the test's own, in a real HDFS."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.testing.relay import Relay
+from heron.testing.servers.hdfs import HdfsServer
+from heron_uploader_hdfs.driver import HdfsUploader
+from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+
+Opener = Callable[..., HdfsUploader]
+
+
+@pytest.fixture
+def relay(hdfs: HdfsServer) -> Iterator[Relay]:
+    """What stands between the driver and the name node."""
+    relay = Relay(hdfs.address)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture
+def options(hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
+    """A folder for each test, of a user who has no other rights."""
+    folder = f"/{secrets.token_hex(8)}"
+    hdfs.make_folder(folder, owner="heron")
+    host, port = relay.address
+    return {"url": f"http://{host}:{port}", "root": f"{folder}/packages", "user": "heron", "part_bytes": 2**20}
+
+
+@pytest.fixture
+def opened(options: dict[str, object]) -> Opener:
+    """Opens uploaders of the same folder, with other options where they are given."""
+    return lambda **others: HdfsUploader.open({**options, **others})
+
+
+@pytest.fixture
+def web(hdfs: HdfsServer) -> Iterator[WebHdfs]:
+    """HDFS as the user of the packages sees it, without a relay."""
+    with WebHdfs(hdfs.url, "heron", "") as web:
+        yield web
+
+
+@pytest.fixture
+def stored(web: WebHdfs, options: dict[str, object]) -> Callable[[], dict[str, Entry]]:
+    """What is in the folder of the packages."""
+    return lambda: {each.name: each for each in web.entries(str(options["root"]))}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of three parts and a half."""
+    path = tmp_path / "package"
+    path.write_bytes(bytes(range(256)) * (14 * 1024))
+    return path

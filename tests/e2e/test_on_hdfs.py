@@ -1,0 +1,149 @@
+"""Runs whose state and packages are in a real HDFS, which goes and comes back."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from heron.errors import StateError
+from heron.spi.statemgr import NodeKind, Versioned
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.hdfs import HdfsServer
+from heron_statemgr_hdfs.driver import HdfsStateManager
+from heron_uploader_hdfs.driver import HdfsUploader
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+_PROFILE = """\
+extends: local
+statemgr: {{driver: hdfs, url: "{url}", root: {root}/state, user: heron}}
+uploader: {{driver: hdfs, url: "{url}", root: {root}/packages, user: heron}}
+"""
+_HERE = ("--profile", "hdfs")
+
+
+@dataclass
+class Stored:
+    """What is in HDFS, as somebody else sees it."""
+
+    state: HdfsStateManager
+    uploader: HdfsUploader
+
+    def location(self) -> Versioned | None:
+        """Of the topology manager; None also while HDFS does not answer."""
+        try:
+            return self.state.get(NodeKind.TMANAGER_LOCATION, "steady")
+        except StateError:
+            return None
+
+    def rest(self) -> list[str]:
+        """Everything that is there."""
+        nodes = [f"{kind.value}/{name}" for kind in NodeKind for name in self.state.list(kind)]
+        return nodes + [each.uri for each in self.uploader.packages()]
+
+
+@pytest.fixture
+def stored(sandbox: Sandbox, hdfs: HdfsServer) -> Iterator[Stored]:
+    """A folder in HDFS, and the profile ``hdfs`` that names it."""
+    root = f"/{secrets.token_hex(8)}"
+    hdfs.make_folder(root, owner="heron")
+    folder = sandbox.home / ".heron" / "profiles"
+    folder.mkdir(parents=True)
+    (folder / "hdfs.yaml").write_text(_PROFILE.format(url=hdfs.url, root=root))
+    options = {"url": hdfs.url, "user": "heron"}
+    state = HdfsStateManager.open({**options, "root": f"{root}/state"})
+    yield Stored(state, HdfsUploader.open({**options, "root": f"{root}/packages"}))
+    state.close()
+
+
+def seen(run: HeronRun) -> int:
+    """How many tuples have arrived."""
+    try:
+        return int((run.out / "progress").read_text(encoding="utf-8").split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def flows(run: HeronRun, what: str) -> None:
+    """Waits until more tuples arrive."""
+    before = seen(run)
+    run.until(lambda: seen(run) > before, f"tuples {what}", 30.0)
+
+
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """What `heron status` says."""
+    document: dict[str, Any] = json.loads(sandbox.say("status", "steady", *_HERE, "--json"))["status"]
+    return document
+
+
+def test_words_are_counted_exactly_and_nothing_stays(sandbox: Sandbox, stored: Stored) -> None:
+    """State and packages are in HDFS, and nothing else is different."""
+    run = sandbox.run("acked_counting.py", *_HERE)
+    run.finished()
+    counts = [count for rows in run.results("count").values() for _, count in rows]
+    assert sum(count for count in counts if isinstance(count, int)) == 100_000
+    assert stored.rest() == []
+
+
+def test_data_flows_on_while_hdfs_is_away(sandbox: Sandbox, hdfs: HdfsServer, stored: Stored) -> None:
+    """Nothing on the data path asks it; `heron status` says that it is away, and works again when it is back."""
+    run = sandbox.start("steady.py", *_HERE)
+    flows(run, "at the start")
+    up = {each["process"]: each["pid"] for each in status(sandbox)["processes"]}
+    hdfs.kill()
+    try:
+        flows(run, "after the kill")
+        said = sandbox.say("status", "steady", *_HERE, code=1)
+        assert f"{hdfs.url} cannot be reached" in said
+        flows(run, "while it is away")
+    finally:
+        hdfs.start()
+    wait_until(lambda: stored.location() is not None, 60, "HDFS answers")
+    assert status(sandbox)["state"] == "running"
+    assert {each["process"]: each["pid"] for each in status(sandbox)["processes"]} == up, "a process was replaced"
+    (run.out / "stop").touch()
+    counts = run.finished().components
+    assert counts["count"].executed == counts["numbers"].emitted > 0
+    assert stored.rest() == []
+
+
+def test_a_killed_topology_manager_leads_again_after_its_lease(sandbox: Sandbox, stored: Stored) -> None:
+    """Nobody tells that it died: four seconds without a sign of life do."""
+    run = sandbox.start("steady.py", *_HERE)
+    flows(run, "at the start")
+    before = stored.location()
+    assert before is not None
+
+    def replaced() -> bool:
+        present = stored.location()
+        return present is not None and present.version > before.version
+
+    run.the("tmanager").kill()
+    flows(run, "without a topology manager")
+    wait_until(replaced, 20.0, "the next topology manager leads")
+    assert status(sandbox)["state"] == "running"
+    (run.out / "stop").touch()
+    run.finished()
+    assert stored.rest() == []
+
+
+def test_a_killed_container_fetches_its_package_again(sandbox: Sandbox, stored: Stored) -> None:
+    """From HDFS, whichever machine it comes back on."""
+    run = sandbox.start("steady.py", *_HERE)
+    flows(run, "at the start")
+    assert [each.name for each in stored.uploader.packages()] == ["steady"]
+    victim = run.the("executor", "1.json")
+    victim.kill()
+    run.until(lambda: run.processes("executor", "1.json") not in ([], [victim]), "the next executor", 30.0)
+    before = (run.out / "progress").read_text(encoding="utf-8").split()[0]
+    flows(run, "after the kill")
+    assert before
+    (run.out / "stop").touch()
+    run.finished()
+    assert stored.rest() == []
