@@ -224,6 +224,7 @@ class Leader:
             backpressure=culprits(self._pressure, self._tasks),
             errors=self._errors.texts(),
             processes=self._processes.statuses(),
+            outages=self._board.outages(self._clock.monotonic_s()),
         )
 
     def _replan(self) -> list[Instruction]:

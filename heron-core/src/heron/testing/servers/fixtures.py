@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pytest
 
+from heron.testing.servers.carbon import CarbonServer
 from heron.testing.servers.etcd import EtcdServer
 from heron.testing.servers.install import ServerNotInstalledError
-from heron.testing.servers.server_process import ServerProcess
+from heron.testing.servers.prometheus import PrometheusServer
+from heron.testing.servers.scribe import ScribeServer
 
-__all__ = ["etcd"]
+__all__ = ["carbon", "etcd", "prometheus", "scribe"]
 
-S = TypeVar("S", bound=ServerProcess)
 
-_SERVERS = frozenset({"etcd"})
+class _Server(Protocol):
+    def start(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Server)
+
+_SERVERS = frozenset({"carbon", "etcd", "prometheus", "scribe"})
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -28,6 +37,24 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarbonServer]:
+    """A running carbon, shared by the session: give series a prefix of your own, and start it again after a kill."""
+    yield from _serving("carbon", request.config, lambda: CarbonServer(tmp_path_factory.mktemp("carbon")))
+
+
+@pytest.fixture(scope="session")
+def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
+    """A running Flume with a Scribe source, shared by the session: use categories of your own."""
+    yield from _serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))
+
+
+@pytest.fixture(scope="session")
+def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """A running Prometheus, shared by the session, that scrapes `PrometheusServer.target_port` and its `targets`."""
+    yield from _serving("prometheus", request.config, lambda: PrometheusServer(tmp_path_factory.mktemp("prometheus")))
 
 
 def _serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator[S]:

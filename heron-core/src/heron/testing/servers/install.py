@@ -7,16 +7,23 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "installed"]
+__all__ = ["ServerNotInstalledError", "debian_package", "installed", "maven_jars", "python_packages"]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
+
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_POM = (
+    "<project><modelVersion>4.0.0</modelVersion><groupId>heron</groupId><artifactId>servers</artifactId>"
+    "<version>1</version><dependencies>{}</dependencies></project>"
+)
 
 
 class ServerNotInstalledError(HeronError):
@@ -46,6 +53,19 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
     return target
 
 
+def python_packages(*requirements: str) -> Callable[[Path], None]:
+    """An `install` that makes a virtual environment in the folder with these packages, apart from all others.
+
+    Start programs of it with its ``bin/python``: the first lines of its scripts name the place where it was made.
+    """
+
+    def install(folder: Path) -> None:
+        _run([sys.executable, "-m", "venv", "."], folder)
+        _run(["bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements], folder)
+
+    return install
+
+
 def debian_package(name: str) -> Callable[[Path], None]:
     """An `install` that unpacks a package of this Debian or Ubuntu, without installing it: nothing starts by itself.
 
@@ -63,6 +83,21 @@ def debian_package(name: str) -> Callable[[Path], None]:
         for archive in folder.glob("*.deb"):
             _run(["dpkg-deb", "-x", archive.name, "."], folder)
             archive.unlink()
+
+    return install
+
+
+def maven_jars(*artifacts: str) -> Callable[[Path], None]:
+    """An `install` that brings Java libraries and all that they need at run time into the folder ``lib``.
+
+    An artifact is ``GROUP:NAME:VERSION``. It takes the ``mvn`` on the PATH, and where that is told to look.
+    """
+
+    def install(folder: Path) -> None:
+        wanted = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
+        (folder / "pom.xml").write_text(_POM.format(wanted), encoding="utf-8")
+        goal = "dependency:copy-dependencies"
+        _run(["mvn", "-q", "-B", goal, "-DincludeScope=runtime", "-DoutputDirectory=lib"], folder)
 
     return install
 
