@@ -210,7 +210,7 @@ def test_what_is_no_finite_number_is_left_out() -> None:
     """Carbon drops a line with NaN, and whisper keeps infinity, which no sum survives."""
     values = (float("nan"), float("inf"), 1.0, Histogram((1.0,), (1, 0), float("nan")))
     metrics = tuple(Metric(f"m{number}", MetricKind.GAUGE, "1", value) for number, value in enumerate(values))
-    found = [name.rpartition("3.")[2] for name, _ in points("p", MetricsRecord(SOURCE, 1.0, metrics))]
+    found = [name.partition(".count.3.")[2] for name, _ in points("p", MetricsRecord(SOURCE, 1.0, metrics))]
     assert found == ["m2", "m3.count"]
 
 

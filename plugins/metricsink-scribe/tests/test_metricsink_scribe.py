@@ -21,7 +21,7 @@ from heron.testing.servers.server_process import free_port
 from heron_metricsink_scribe import ScribeSink
 from heron_metricsink_scribe.client import Answer, Client, Entry
 
-_ARRIVES_S = 30.0  # Flume's writer sleeps for up to five seconds when it was idle
+_ARRIVES_S = 30.0
 
 
 def read(scribe: ScribeServer, category: str) -> list[dict[str, object]]:

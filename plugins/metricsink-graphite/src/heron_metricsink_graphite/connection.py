@@ -78,9 +78,12 @@ class Connection:
 
 def _ended(connected: socket.socket) -> bool:
     """Carbon never says anything: what can be read is the end."""
+    connected.settimeout(0.0)
     try:
-        return connected.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b""
+        return connected.recv(1) == b""
     except BlockingIOError:
         return False
     except OSError:
         return True
+    finally:
+        connected.settimeout(_TIMEOUT_S)

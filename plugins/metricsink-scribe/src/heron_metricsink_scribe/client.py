@@ -63,7 +63,7 @@ class Client:
                 self._remote = self._connect(timeout_s)
             batch = [self._interface.LogEntry(category=each.category, message=each.message) for each in entries]
             return Answer(self._remote.Log(batch))
-        except (OSError, TException, EOFError, ValueError) as error:
+        except Exception as error:  # of whatever kind: what answers may be no Scribe at all
             self.close()
             msg = f"Scribe at {host}:{port} does not answer: {error}; is it running, and are host and port right?"
             raise SinkError(msg) from error
@@ -81,7 +81,8 @@ class Client:
             self._interface.scribe,
             host,
             port,
-            proto_factory=TBinaryProtocolFactory(),  # type: ignore[no-untyped-call]
+            # Flume and old servers answer in the form without a version.
+            proto_factory=TBinaryProtocolFactory(strict_read=False),  # type: ignore[no-untyped-call]
             trans_factory=TFramedTransportFactory(),
             timeout=int(timeout_s * 1000),
         )

@@ -18,6 +18,7 @@ _ARTIFACTS = (
 )
 _BATCH = 200
 
+# A sink that waits in the channel for one message at a time writes it at once; after an empty look it would sleep.
 _CONF = """\
 a.sources = s
 a.channels = c
@@ -30,9 +31,11 @@ a.sources.s.channels = c
 a.channels.c.type = memory
 a.channels.c.capacity = 100000
 a.channels.c.transactionCapacity = {batch}
+a.channels.c.keep-alive = 600
 a.sinks.k.type = file_roll
 a.sinks.k.sink.directory = {out}
 a.sinks.k.sink.rollInterval = 0
+a.sinks.k.sink.batchSize = 1
 a.sinks.k.sink.serializer = header_and_text
 a.sinks.k.channel = c
 """
