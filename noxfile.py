@@ -58,7 +58,7 @@ def contract(session: nox.Session) -> None:
     wanted, arguments = "", list(session.posargs)
     if arguments and not arguments[0].startswith("-"):
         wanted = arguments.pop(0)
-    paths = _plugin_tests() + _relative("tests/contract/test_*.py")
+    paths = _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
     chosen = [path for path in paths if not wanted or wanted in _contract_words(path)]
     if not chosen:
         known = sorted({word for path in paths for word in _contract_words(path)})
