@@ -96,8 +96,7 @@ def watched(sandbox: Sandbox, carbon: CarbonServer, scribe: ScribeServer, promet
     run = sandbox.start("steady_words.py", "--profile", "sinks")
     watched = Watched(run, mark, (carbon, scribe, prometheus))
     watched.flows()
-    for read, what in ((watched.in_carbon, "Graphite"), (watched.in_scribe, "Scribe"), (watched.in_prometheus, "Prom")):
-        run.until(lambda read=read: read() > 0, f"{what} has figures")
+    run.until(lambda: watched.in_carbon() and watched.in_scribe() and watched.in_prometheus(), "all have figures")
     return watched
 
 
@@ -131,7 +130,7 @@ def test_words_are_counted_whichever_server_dies(sandbox: Sandbox, watched: Watc
 
     (watched.run.out / "stop").touch()
     report = watched.run.finished()
-    ((lines,),) = watched.run.results("lines").values()
+    (((lines,),),) = watched.run.results("lines").values()
     counted = Counter[str]()
     for rows in watched.run.results("count").values():
         counted.update({str(word): int(str(count)) for word, count in rows})

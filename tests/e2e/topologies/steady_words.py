@@ -28,7 +28,7 @@ class LineSpout(Spout):
     def next_tuple(self) -> None:
         """Emits the line five times, then waits a little."""
         if self.emitted % 100 == 0 and Path(self.out, "stop").exists():
-            write_result(self.out, self.context, [self.emitted])
+            write_result(self.out, self.context, [[self.emitted]])
             self.end()
             return
         for _ in range(5):
