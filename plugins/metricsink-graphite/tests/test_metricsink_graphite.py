@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import socket
@@ -208,7 +209,7 @@ def test_names_that_differ_stay_apart_and_are_carbons() -> None:
 
 def test_what_is_no_finite_number_is_left_out() -> None:
     """Carbon drops a line with NaN, and whisper keeps infinity, which no sum survives."""
-    values = (float("nan"), float("inf"), 1.0, Histogram((1.0,), (1, 0), float("nan")))
+    values: tuple[float | Histogram, ...] = (math.nan, math.inf, 1.0, Histogram((1.0,), (1, 0), math.nan))
     metrics = tuple(Metric(f"m{number}", MetricKind.GAUGE, "1", value) for number, value in enumerate(values))
     found = [name.partition(".count.3.")[2] for name, _ in points("p", MetricsRecord(SOURCE, 1.0, metrics))]
     assert found == ["m2", "m3.count"]
