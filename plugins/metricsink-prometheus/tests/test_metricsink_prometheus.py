@@ -216,7 +216,8 @@ def test_names_follow_the_conventions(name: str, kind: MetricKind, unit: str, wa
 
 def test_labels_of_a_metric_never_hide_from_whom_it_is() -> None:
     """The source of tuples is called component, too."""
-    found = labels_of(SOURCE, gauge("n", component="words", le="x", **{"__name__": "y", "1": "z"}))
+    labels = {"component": "words", "le": "x", "__name__": "y", "1": "z"}
+    found = labels_of(SOURCE, Metric("n", MetricKind.GAUGE, "1", 1.0, labels))
     assert found["component"] == "count"
     assert found["exported_component"] == "words"
     assert found["exported_le"] == "x"
