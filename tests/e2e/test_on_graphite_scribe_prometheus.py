@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
+from heron.clock import monotonic_s
 from heron.testing.servers.carbon import CarbonServer
 from heron.testing.servers.prometheus import PrometheusServer
 from heron.testing.servers.scribe import ScribeServer
@@ -38,6 +40,7 @@ metricsink:
 engine:
   heron.metrics.export.s: 0.25
 """
+ENDS_S = 15.0  # a few seconds, on a machine that is busy with others
 OUTAGE = "metrics sink {} has delivered nothing for"
 
 Readers = tuple[Callable[[], float], ...]
@@ -139,3 +142,24 @@ def test_words_are_counted_whichever_server_dies(sandbox: Sandbox, watched: Watc
     finals = [sum(int(str(row[1])) for row in rows) for rows in watched.run.results("count").values()]
     assert watched.in_carbon() == watched.in_scribe() == max(finals)
     assert list(watched.prometheus.targets.iterdir()) == []
+
+
+@pytest.mark.timeout(240)
+def test_a_server_that_never_answers_delays_nobody_and_no_end(sandbox: Sandbox, watched: Watched) -> None:
+    """It takes connections and is silent, so that only time tells; not even the end of a run waits for it."""
+    process = psutil.Process(watched.scribe.pid)
+    process.suspend()
+    try:
+        watched.flows()
+        watched.grows(watched.in_carbon, "Graphite")
+        watched.grows(watched.in_prometheus, "Prometheus")
+        watched.run.until(lambda: OUTAGE.format("scribe") in sandbox.say("status", "steady_words"), "an outage")
+        assert OUTAGE.format("graphite") not in sandbox.say("status", "steady_words")
+        (watched.run.out / "stop").touch()
+        began_s = monotonic_s()
+        watched.run.finished()
+        assert monotonic_s() - began_s < ENDS_S
+    finally:
+        process.resume()
+    finals = [sum(int(str(row[1])) for row in rows) for rows in watched.run.results("count").values()]
+    assert watched.in_carbon() == max(finals)
