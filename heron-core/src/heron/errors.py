@@ -15,6 +15,7 @@
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
     ├── PackageError            a package cannot be made, moved or trusted
+    ├── SinkError               a monitoring system does not take records; names how many are lost
     ├── RemoteProtocolError     the peer broke the wire's rules; its session ends
     ├── IllegalTransitionError  a state machine met an event its table does not have
     ├── TopologyFailedError     the topology ran and failed (exit code 1)
@@ -46,6 +47,7 @@ __all__ = [
     "RemoteProtocolError",
     "SchedulerError",
     "SerializationError",
+    "SinkError",
     "StateConflictError",
     "StateError",
     "StateUnavailableError",
@@ -121,6 +123,18 @@ class SchedulerError(HeronError):
 
 class PackageError(HeronError):
     """A topology package cannot be made, moved or trusted."""
+
+
+class SinkError(HeronError):
+    """A monitoring system does not take records.
+
+    `lost` records are gone and counted under `reason`, a word such as ``unsent``; 0: all are kept, for a later attempt.
+    """
+
+    def __init__(self, message: str, *, lost: int = 0, reason: str = "failed") -> None:
+        super().__init__(message)
+        self.lost = lost
+        self.reason = reason
 
 
 class RemoteProtocolError(HeronError):

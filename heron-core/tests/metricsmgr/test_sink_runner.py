@@ -8,6 +8,8 @@ from typing import Self
 
 import pytest
 
+from heron.errors import SinkError
+from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron.testing.pytest_plugin import Eventually
@@ -27,6 +29,7 @@ class TestSink(MetricsSink):
         self.go_on = threading.Event()
         self.go_on.set()
         self.raises = ""
+        self.error: Exception = OSError("no space left on device")
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -51,8 +54,7 @@ class TestSink(MetricsSink):
         self.threads.add(threading.get_ident())
         self.calls.append(name)
         if name == self.raises:
-            msg = "no space left on device"
-            raise OSError(msg)
+            raise self.error
 
 
 @pytest.fixture
@@ -67,8 +69,16 @@ def dropped(runner: SinkRunner) -> dict[str, float]:
     """How much was dropped, by reason."""
     found: dict[str, float] = {}
     for metric in runner.metrics():
-        assert isinstance(metric.value, int)
-        found[metric.labels["reason"]] = metric.value
+        if metric.name == SINK_DROPPED:
+            assert isinstance(metric.value, int)
+            found[metric.labels["reason"]] = metric.value
+    return found
+
+
+def outage_s(runner: SinkRunner) -> float:
+    """For how long it has not worked."""
+    (found,) = (metric.value for metric in runner.metrics() if metric.name == SINK_OUTAGE)
+    assert isinstance(found, float)
     return found
 
 
@@ -123,5 +133,29 @@ def test_it_flushes_each_interval(sink: TestSink, eventually: Eventually) -> Non
     """Also when nothing comes."""
     runner = SinkRunner("test", sink, 0.02)
     eventually(lambda: sink.calls.count("flush") >= 2)
+    runner.close()
+    assert runner.join(5.0)
+
+
+def test_a_sink_says_itself_what_it_lost_and_why(sink: TestSink) -> None:
+    """Only the sink knows how many records its buffer held, and that they did not fail one by one."""
+    sink.raises = "process"
+    sink.error = SinkError("the oldest is dropped", lost=7, reason="unsent")
+    runner = SinkRunner("test", sink, 60.0)
+    runner.offer(RECORD)
+    runner.close()
+    assert runner.join(5.0)
+    assert dropped(runner) == {"full": 0, "failed": 0, "closed": 0, "unsent": 7}
+
+
+def test_an_outage_lasts_until_a_flush_works(sink: TestSink, eventually: Eventually) -> None:
+    """A sink that keeps its records loses none, and yet somebody should look after its server."""
+    sink.raises = "flush"
+    sink.error = SinkError("carbon does not answer")
+    runner = SinkRunner("test", sink, 0.02)
+    eventually(lambda: outage_s(runner) > 0.1)
+    assert dropped(runner) == {"full": 0, "failed": 0, "closed": 0}
+    sink.raises = ""
+    eventually(lambda: outage_s(runner) == 0)
     runner.close()
     assert runner.join(5.0)

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import ComponentStatus, Culprit, ProcessStatus, TaskStatus, TopologyStatus
+from heron.ipc.status import ComponentStatus, Culprit, ProcessStatus, SinkOutage, TaskStatus, TopologyStatus
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.submit.execution_state import ExecutionState
 from heron.submit.metrics_text import metrics_text, spoken_amount, spoken_seconds
@@ -125,3 +125,11 @@ def test_amounts_have_three_digits_that_count() -> None:
         "12,346 s",
     ]
     assert [spoken_amount(each, "1") for each in (0.125, 3.0, 1234.5)] == ["0.125", "3", "1,234"]
+
+
+def test_a_sink_that_delivers_nothing_is_named_once() -> None:
+    """Whoever misses figures in a dashboard looks here first."""
+    outages = (SinkOutage("graphite", 0, 12.0), SinkOutage("graphite", 1, 80.2), SinkOutage("scribe", 1, 3.0))
+    text = shown(status_text(StatusReport(replace(STATUS, outages=outages), RUN), 100.0))
+    assert "metrics sink graphite has delivered nothing for 1 min 20 s (container 0, 1); data flows on" in text
+    assert "metrics sink scribe has delivered nothing for 3 s (container 1); data flows on" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import SinkOutage
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.metrics_board import MetricsBoard
 from heron.tmanager.quantile import quantile
@@ -117,3 +118,16 @@ def test_quantiles_lie_in_their_bucket() -> None:
     assert quantile(BOUNDS, (0, 10, 0, 0), 0.99) == pytest.approx(0.199)
     assert quantile(BOUNDS, (1, 0, 1, 0), 0.5) == pytest.approx(0.1)
     assert quantile(BOUNDS, (0, 0, 0, 3), 0.5) == 0.5
+
+
+def test_outages_of_sinks_are_those_that_last(board: MetricsBoard) -> None:
+    """One that is over, or whose metrics manager is gone, is none."""
+
+    def managed(container_id: int, outage_s: float) -> MetricsRecord:
+        metric = Metric("sink-outage-s", MetricKind.GAUGE, "s", outage_s, {"sink": "graphite"})
+        return MetricsRecord(Source("wc", container_id, "metricsmgr", 1), 100.0, (metric,))
+
+    board.take(managed(1, 2.5), 0.0)
+    board.take(managed(2, 0.0), 0.0)
+    assert board.outages(1.0) == (SinkOutage("graphite", 1, 2.5),)
+    assert board.outages(FRESH_S + 1.0) == ()

@@ -29,6 +29,8 @@ __all__ = [
     "RESIDENT_BYTES",
     "ROOTS_IN_FLIGHT",
     "SETTLED_ROOTS",
+    "SINK_DROPPED",
+    "SINK_OUTAGE",
 ]
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whatever the number of destinations
@@ -56,4 +58,6 @@ GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label gener
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
+SINK_DROPPED = "sink-dropped"  # counter, records; labels sink, reason; in a metrics manager
+SINK_OUTAGE = "sink-outage-s"  # gauge, s; label sink; how long it has delivered nothing, 0 while it works
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

@@ -16,6 +16,7 @@ __all__ = [
     "ComponentStatus",
     "Culprit",
     "ProcessStatus",
+    "SinkOutage",
     "TaskStatus",
     "TopologyStatus",
     "decode_status",
@@ -84,6 +85,15 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkOutage:
+    """A metrics sink that delivers nothing, in one container, and for how long; what it loses is a metric."""
+
+    sink: str
+    container_id: int
+    outage_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """The whole topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -100,6 +110,7 @@ class TopologyStatus:
     errors: tuple[str, ...] = ()
     processes: tuple[ProcessStatus, ...] = ()
     ended_at_s: float | None = None
+    outages: tuple[SinkOutage, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

@@ -27,9 +27,10 @@ __all__ = [
 
 SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"events", "files", "histograms", "server"})
-"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms. ``files``:
-they go into files of the machine where it is used. ``server``: to one, which may be away."""
+CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server"})
+"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms. ``history``:
+every value is, also when the process that took it has ended; without it only the newest, while the process lives.
+``files``: they go into files of the machine where it is used. ``server``: to one, which may be away."""
 
 
 class MetricKind(enum.Enum):
@@ -105,14 +106,18 @@ class MetricsSink(Driver):
     def process(self, record: MetricsRecord) -> None:
         """Takes one record: sends it, or keeps it for `flush`.
 
-        Called by the metrics manager from the sink's own thread; may block, for 10 s at most. After an exception, of
-        any kind, this record is lost and counted; whether a part of it arrived is unknown, and does not matter, as
-        counters are totals. The next call is made all the same: whoever lost a connection makes it anew there.
+        Called by the metrics manager from the sink's own thread; may block, for 10 s at most. After an exception this
+        record is lost and counted; whether a part of it arrived is unknown, and does not matter, as counters are
+        totals. A `SinkError` says itself how many records are lost, and under which name that is counted. The next
+        call is made all the same: whoever lost a connection makes it anew there.
         """
 
     @abstractmethod
     def flush(self) -> None:
         """After it returned, everything taken so far has left the process, or was reported lost by an exception.
+
+        A sink that keeps records while its server is away raises a `SinkError` that has lost none; it tries again at a
+        later flush. `heron.spi.sink_buffer` is what such a sink keeps them in.
 
         Called from the same thread after each export interval and before `close`; may block up to 10 s. What was
         flushed survives ``kill -9`` of the process.

@@ -27,6 +27,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     if status.processes and report.run:
         parts.append(_process_table(status))
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
+    parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
     if report.run:
         parts.append(Text(f"logs: {report.run.log_dir}"))
@@ -79,6 +80,14 @@ def _container_lines(report: StatusReport) -> Iterator[str]:
         if not each.running:
             why = f": {each.last_error}" if each.last_error else ""
             yield f"container {each.container_id} does not run, after {each.attempts} starts{why}"
+
+
+def _outage_lines(status: TopologyStatus) -> Iterator[str]:
+    for sink in sorted({each.sink for each in status.outages}):
+        there = [each for each in status.outages if each.sink == sink]
+        containers = ", ".join(str(each.container_id) for each in there)
+        longest = spoken_duration(max(each.outage_s for each in there))
+        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}); data flows on"
 
 
 def _error_lines(status: TopologyStatus) -> Iterator[str]:

@@ -226,6 +226,7 @@ class Leader:
             errors=self._errors.texts(),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
+            outages=self._board.outages(self._clock.monotonic_s()),
         )
 
     def _replan(self) -> list[Instruction]:

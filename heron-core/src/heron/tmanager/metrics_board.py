@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from heron.ipc.metric_names import SINK_OUTAGE
 from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import SinkOutage
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.quantile import quantile
 
@@ -87,6 +89,16 @@ class MetricsBoard:
             of_process = sums.setdefault(_who(source, by_task=by_task or bool(task_id)), {})
             self._add(of_process, latest, fresh=now_s - latest.arrived_s < self._fresh_s)
         return tuple(row for who, of_process in sorted(sums.items(), key=_order) for row in _rows_of(who, of_process))
+
+    def outages(self, now_s: float) -> tuple[SinkOutage, ...]:
+        """The sinks that do not work, as far as their metrics managers report."""
+        return tuple(
+            SinkOutage(metric.labels.get("sink", ""), latest.record.source.container_id, metric.value)
+            for _, latest in sorted(self._latest.items())
+            if now_s - latest.arrived_s < self._fresh_s
+            for metric in latest.record.metrics
+            if metric.name == SINK_OUTAGE and not isinstance(metric.value, Histogram) and metric.value > 0
+        )
 
     def _add(self, sums: dict[_What, _Sum], latest: _Latest, *, fresh: bool) -> None:
         before = {_what(metric): metric for metric in latest.before.metrics} if latest.before and fresh else {}

@@ -34,7 +34,7 @@ class FileSink(MetricsSink):
     """Appends to ``metrics-CONTAINER.jsonl`` and ``events-CONTAINER.jsonl`` in one folder."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"events", "files", "histograms"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"events", "files", "histograms", "history"})
     options_type: ClassVar[type] = FileOptions
 
     def __init__(self, directory: Path, max_bytes: int, files: int) -> None:

@@ -9,8 +9,9 @@ import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from heron.clock import wall_s
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink, Source
-from heron.testing.contracts.driver import DriverContract, in_time, needed
+from heron.testing.contracts.driver import DriverContract, in_time, needed, requires
 from heron.testing.contracts.metricsink_actor import numbered
 from heron.testing.faults import FULL_BYTES, Faults
 from heron.testing.pytest_plugin import wait_until
@@ -20,7 +21,9 @@ __all__ = ["MetricsSinkFaultCases"]
 _FLUSH_S = 10.0  # the contract's longest flush
 _BACK_S = 30.0  # a client may wait between its attempts to connect
 _FLUSHED = 50
-_LATE = MetricsRecord(Source("words", 1, "late", 0), 1.0, (Metric("late", MetricKind.GAUGE, "1", 1.0),))
+_LATE = MetricsRecord(
+    Source("words", 1, "late", 0), float(int(wall_s())), (Metric("late", MetricKind.GAUGE, "1", 1.0),)
+)
 
 
 class MetricsSinkFaultCases(DriverContract):
@@ -34,6 +37,7 @@ class MetricsSinkFaultCases(DriverContract):
 
     def test_what_was_flushed_survives_a_killed_process(self, sink: MetricsSink, options: dict[str, object]) -> None:
         """kill -9 of a metrics manager loses what it had not flushed, and spoils nothing for the next one."""
+        requires(sink, "history")
         entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
         command = [sys.executable, "-m", "heron.testing.contracts.metricsink_actor", entry, json.dumps(options)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as actor:
@@ -65,7 +69,7 @@ class MetricsSinkFaultCases(DriverContract):
         with needed(sink, faults, "full")():
             for _ in range(32):
                 try:
-                    sink.process(MetricsRecord(_LATE.source, 1.0, (wide,)))
+                    sink.process(MetricsRecord(_LATE.source, _LATE.at_s, (wide,)))
                     sink.flush()
                 except Exception:  # any error of the sink's loses its record only
                     refused += 1

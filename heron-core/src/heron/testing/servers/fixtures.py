@@ -12,14 +12,17 @@ from typing import Protocol, TypeVar
 
 import pytest
 
+from heron.testing.servers.carbon import CarbonServer
 from heron.testing.servers.etcd import EtcdServer
 from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.install import ServerNotInstalledError
 from heron.testing.servers.nginx import NginxServer
+from heron.testing.servers.prometheus import PrometheusServer
 from heron.testing.servers.s3 import S3Server
+from heron.testing.servers.scribe import ScribeServer
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["etcd", "hdfs", "nginx", "s3", "zookeeper", "zookeeper_ensemble"]
+__all__ = ["carbon", "etcd", "hdfs", "nginx", "prometheus", "s3", "scribe", "zookeeper", "zookeeper_ensemble"]
 
 
 class _Server(Protocol):
@@ -30,7 +33,7 @@ class _Server(Protocol):
 
 S = TypeVar("S", bound=_Server)
 
-_SERVERS = frozenset({"etcd", "hdfs", "nginx", "s3", "zookeeper", "zookeeper_ensemble"})
+_SERVERS = frozenset(__all__)
 _missing = pytest.StashKey[dict[str, str]]()
 
 
@@ -38,6 +41,12 @@ _missing = pytest.StashKey[dict[str, str]]()
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
     yield from _serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))
+
+
+@pytest.fixture(scope="session")
+def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarbonServer]:
+    """A running carbon, shared by the session: give series a prefix of your own, and start it again after a kill."""
+    yield from _serving("carbon", request.config, lambda: CarbonServer(tmp_path_factory.mktemp("carbon")))
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +62,21 @@ def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
+def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """A running Prometheus, shared by the session, that scrapes `PrometheusServer.target_port` and its `targets`."""
+    yield from _serving("prometheus", request.config, lambda: PrometheusServer(tmp_path_factory.mktemp("prometheus")))
+
+
+@pytest.fixture(scope="session")
 def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A running S3 server, shared by the session: make a bucket of your own, and start it again after a kill."""
     yield from _serving("s3", request.config, lambda: S3Server(tmp_path_factory.mktemp("s3")))
+
+
+@pytest.fixture(scope="session")
+def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
+    """A running Flume with a Scribe source, shared by the session: use categories of your own."""
+    yield from _serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))
 
 
 @pytest.fixture(scope="session")

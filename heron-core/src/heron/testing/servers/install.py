@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "go_program", "installed", "maven_jars"]
+__all__ = ["ServerNotInstalledError", "debian_package", "go_program", "installed", "maven_jars", "python_packages"]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
@@ -55,6 +56,19 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     return target
+
+
+def python_packages(*requirements: str) -> Callable[[Path], None]:
+    """An `install` that makes a virtual environment in the folder with these packages, apart from all others.
+
+    Start programs of it with its ``bin/python``: the first lines of its scripts name the place where it was made.
+    """
+
+    def install(folder: Path) -> None:
+        _run([sys.executable, "-m", "venv", "."], folder)
+        _run(["bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements], folder)
+
+    return install
 
 
 def debian_package(name: str) -> Callable[[Path], None]:

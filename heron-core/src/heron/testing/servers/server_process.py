@@ -15,7 +15,7 @@ from heron.errors import HeronError
 from heron.kernel.spawn import spawn
 from heron.testing.pytest_plugin import wait_until
 
-__all__ = ["ServerError", "ServerProcess", "answers", "free_port"]
+__all__ = ["ServerError", "ServerProcess", "answers", "free_port", "listens"]
 
 _READY_S = 60.0  # the slowest of the servers, on a machine that is busy with the rest of the tests
 _PROBE_S = 2.0
@@ -89,6 +89,15 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
+
+
+def listens(port: int) -> bool:
+    """Whether somebody accepts connections at a port of the loopback address."""
+    try:
+        socket.create_connection(("127.0.0.1", port), _PROBE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def answers(url: str) -> bool:

@@ -1,0 +1,292 @@
+"""The Prometheus sink, scraped by a real Prometheus: its contract, names, and readers that misbehave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from heron.errors import ConfigError, SinkError
+from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
+from heron.testing.fake_clock import FakeClock
+from heron.testing.pytest_plugin import Eventually
+from heron.testing.servers.prometheus import PrometheusServer, Sample
+from heron.testing.servers.server_process import free_port
+from heron_metricsink_prometheus import PrometheusSink
+from heron_metricsink_prometheus.board import Board
+from heron_metricsink_prometheus.names import family_name, labels_of
+
+
+class TestContract(MetricsSinkContract):
+    """The Prometheus sink keeps the family's contract; what arrived is what Prometheus says it scraped."""
+
+    name = "prometheus"
+    driver_class = PrometheusSink
+
+    @pytest.fixture
+    def options(self, prometheus: PrometheusServer) -> dict[str, object]:
+        self.prometheus = prometheus
+        return {"port": prometheus.target_port, "ports": 1}
+
+    def metrics(self) -> Sequence[Metric]:
+        samples = {each.labels["__name__"]: each for each in self.prometheus.scraped()}
+        found = []
+        if emitted := samples.get("heron_emitted_total"):
+            labels = {"stream": emitted.labels["stream"]} if "stream" in emitted.labels else {}
+            found.append(replace(EMITTED, value=emitted.value, labels=labels))
+        if "heron_latency_seconds_count" in samples:
+            found.append(replace(LATENCY, value=self._latency()))
+        if queue := samples.get("heron_queue_bytes"):
+            found.append(replace(QUEUE, value=queue.value))
+        return found
+
+    def events(self) -> Sequence[Event]:
+        return ()
+
+    def _latency(self) -> Histogram:
+        buckets = self.prometheus.query("heron_latency_seconds_bucket")
+        totals = sorted((float(each.labels["le"]), int(each.value)) for each in buckets)
+        counts = [after - before for (_, before), (_, after) in zip([(0.0, 0), *totals], totals, strict=False)]
+        (total,) = self.prometheus.query("heron_latency_seconds_sum")
+        return Histogram(tuple(bound for bound, _ in totals[:-1]), tuple(counts), total.value)
+
+
+@pytest.fixture
+def sink() -> Iterator[PrometheusSink]:
+    """At a port of its own."""
+    sink = PrometheusSink.open({"port": free_port(), "ports": 1})
+    yield sink
+    sink.close()
+
+
+def page(sink: PrometheusSink) -> str:
+    """What Prometheus would read."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{sink.port}/metrics", timeout=10) as answer:  # the test's own
+        text: str = answer.read().decode()
+        return text
+
+
+def values(text: str) -> dict[str, float]:
+    """Values by name; of several series the last."""
+    families = text_string_to_metric_families(text)
+    return {sample.name: sample.value for family in families for sample in family.samples}
+
+
+def gauge(name: str, value: float = 1.0, **labels: str) -> Metric:
+    return Metric(name, MetricKind.GAUGE, "1", value, labels)
+
+
+def test_labels_say_from_whom(prometheus: PrometheusServer) -> None:
+    """A dashboard sums over tasks and splits by component; Prometheus' own words job and instance stay its own."""
+    sink = PrometheusSink.open({"port": prometheus.target_port, "ports": 1})
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    (found,) = (each for each in prometheus.scraped() if each.labels["__name__"] == "heron_emitted_total")
+    sink.close()
+    place = {"job": "test", "instance": f"127.0.0.1:{prometheus.target_port}", "__name__": "heron_emitted_total"}
+    own = {"topology": "words", "container": "1", "process": "instance-3", "component": "count", "task": "3"}
+    assert found == Sample({**place, **own, "stream": "default"}, 12.0)
+
+
+def test_a_killed_prometheus_scrapes_on(prometheus: PrometheusServer) -> None:
+    """Nobody waits for it, and totals say what it missed."""
+    sink = PrometheusSink.open({"port": prometheus.target_port, "ports": 1})
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    prometheus.kill()
+    try:
+        sink.process(MetricsRecord(SOURCE, AT_S + 1, (replace(EMITTED, value=20.0),)))
+        sink.flush()
+    finally:
+        prometheus.start()
+    found = [each.value for each in prometheus.scraped() if each.labels["__name__"] == "heron_emitted_total"]
+    sink.close()
+    assert found == [20.0]
+
+
+def test_prometheus_finds_the_page_by_its_file(prometheus: PrometheusServer, eventually: Eventually) -> None:
+    """Ports need not be known before; the file goes with the page."""
+    sink = PrometheusSink.open({"port": 0, "targets_directory": str(prometheus.targets)})
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    path = prometheus.targets / "heron-words-1.json"
+    assert json.loads(path.read_text()) == [{"targets": [f"127.0.0.1:{sink.port}"], "labels": {}}]
+    eventually(lambda: prometheus.query('heron_emitted_total{job="found"}'), 30.0)
+    sink.close()
+    assert list(prometheus.targets.iterdir()) == []
+
+
+def test_containers_of_one_machine_take_one_port_after_the_other() -> None:
+    """Each has a metrics manager, and none knows of the others."""
+    first = free_port()
+    sinks = [PrometheusSink.open({"port": first, "ports": 50}) for _ in range(3)]
+    for sink in sinks:
+        sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    assert len({sink.port for sink in sinks}) == 3
+    assert all(first <= sink.port < first + 50 for sink in sinks)
+    for sink in sinks:
+        sink.close()
+
+
+def test_a_port_is_free_again_after_kill_9() -> None:
+    """The next metrics manager of the container must not be driven to another port by the dead one's connections."""
+    port = free_port()
+    program = (
+        "import sys; from heron_metricsink_prometheus import PrometheusSink as S; "
+        "from heron.testing.contracts.metricsink_actor import numbered; "
+        f"s = S.open({{'port': {port}, 'ports': 1}}); s.process(numbered(1)); print('on', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as actor:
+        assert actor.stdout is not None
+        assert actor.stdout.readline() == "on\n"
+        with socket.create_connection(("127.0.0.1", port), 10) as reader:
+            reader.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert reader.recv(10)
+            os.kill(actor.pid, signal.SIGKILL)
+            actor.wait(10)
+    sink = PrometheusSink.open({"port": port, "ports": 1})
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    assert sink.port == port
+    sink.close()
+
+
+def test_no_free_port_is_said_with_the_keys() -> None:
+    """It is counted for each record, and comes right when a port becomes free."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sink = PrometheusSink.open({"port": port, "ports": 1})
+        with pytest.raises(SinkError, match=rf"no port .* from {port} to {port} is free.*metricsink\.ports") as caught:
+            sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+        assert (caught.value.lost, caught.value.reason) == (1, "unserved")
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    assert values(page(sink))["heron_emitted_total"] == 12.0
+    sink.close()
+
+
+def test_readers_that_read_nothing_do_not_keep_others_out_for_ever(sink: PrometheusSink) -> None:
+    """A port scanner that connects and waits must neither hold up the sink nor take threads without end."""
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    silent = [socket.create_connection(("127.0.0.1", sink.port), 10) for _ in range(5)]
+    assert values(page(sink))["heron_emitted_total"] == 12.0
+    silent += [socket.create_connection(("127.0.0.1", sink.port), 10) for _ in range(20)]
+    silent[-1].settimeout(5)
+    assert silent[-1].recv(1) == b""  # turned away
+    sink.process(MetricsRecord(SOURCE, AT_S + 1, (EMITTED,)))
+    for each in silent:
+        each.close()
+
+
+def test_page_is_read_by_both_formats(sink: PrometheusSink) -> None:
+    """Prometheus asks for OpenMetrics, people and older readers for text."""
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED, QUEUE, LATENCY)))
+    wanted = {"heron_emitted_total": 12.0, "heron_queue_bytes": 0.5, "heron_latency_seconds_count": 6.0}
+    assert values(page(sink)).items() >= wanted.items()
+    headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    request = urllib.request.Request(f"http://127.0.0.1:{sink.port}/metrics", headers=headers)  # the test's own
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  # the same
+        assert answer.read().endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "unit", "wanted"),
+    [
+        ("emit-count", MetricKind.COUNTER, "tuples", "heron_emit_count"),
+        ("read_total", MetricKind.COUNTER, "1", "heron_read"),
+        ("held-back-s", MetricKind.COUNTER, "s", "heron_held_back_seconds"),
+        ("cpu-seconds", MetricKind.COUNTER, "s", "heron_cpu_seconds"),
+        ("resident-bytes", MetricKind.GAUGE, "bytes", "heron_resident_bytes"),
+        ("complete-latency", MetricKind.HISTOGRAM, "s", "heron_complete_latency_seconds"),
+        ("user/lines/ä b", MetricKind.GAUGE, "1", "heron_user_lines_b"),
+        ("complete-latency-count", MetricKind.GAUGE, "1", "heron_complete_latency_count_value"),
+    ],
+)
+def test_names_follow_the_conventions(name: str, kind: MetricKind, unit: str, wanted: str) -> None:
+    """Base units in full, and no name that looks like a part of another."""
+    assert family_name(Metric(name, kind, unit, 1.0)) == wanted
+
+
+def test_labels_of_a_metric_never_hide_from_whom_it_is() -> None:
+    """The source of tuples is called component, too."""
+    labels = {"component": "words", "le": "x", "__name__": "y", "1": "z"}
+    found = labels_of(SOURCE, Metric("n", MetricKind.GAUGE, "1", 1.0, labels))
+    assert found["component"] == "count"
+    assert found["exported_component"] == "words"
+    assert found["exported_le"] == "x"
+    assert "__name__" not in found
+    assert set(labels_of(ENGINE, gauge("n", task="3"))) == {"topology", "container", "process", "exported_task"}
+
+
+def test_half_a_character_spoils_no_page(sink: PrometheusSink) -> None:
+    """One label that cannot be written would cost every series of the page."""
+    sink.process(MetricsRecord(SOURCE, AT_S, (gauge("n", stream="\ud800"), EMITTED)))
+    assert values(page(sink))["heron_emitted_total"] == 12.0
+
+
+def test_what_is_not_reported_any_more_leaves_the_page(fake_clock: FakeClock) -> None:
+    """A task that moved to another container would be counted twice for ever."""
+    board = Board(10, 60.0, fake_clock)
+    board.take(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    fake_clock.advance(50.0)
+    board.take(MetricsRecord(ENGINE, AT_S, (QUEUE,)))
+    fake_clock.advance(20.0)
+    assert [family.name for family in board.collect()] == ["heron_queue_bytes", "heron_sink_left_out"]
+
+
+def test_a_former_life_does_not_overwrite_a_later_one(fake_clock: FakeClock) -> None:
+    """Its last record may come late, and its totals are of another count."""
+    board = Board(10, 60.0, fake_clock)
+    board.take(MetricsRecord(replace(SOURCE, incarnation=1), AT_S, (QUEUE,)))
+    board.take(MetricsRecord(replace(SOURCE, incarnation=0), AT_S, (replace(QUEUE, value=9.0),)))
+    queue, _ = board.collect()
+    assert [sample.value for sample in queue.samples] == [0.5]
+
+
+def test_what_has_no_place_is_counted_by_reason(fake_clock: FakeClock) -> None:
+    """Users make series without end; a page has one, and no two kinds under one name."""
+    board = Board(2, 60.0, fake_clock)
+    record = MetricsRecord(
+        SOURCE, AT_S, (gauge("a"), gauge("b"), gauge("c"), replace(gauge("a"), kind=MetricKind.COUNTER))
+    )
+    assert board.take(record) == "series"
+    *_, left_out = board.collect()
+    assert {each.labels["reason"]: each.value for each in left_out.samples} == {"series": 1, "kind": 1}
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """The page is served all the same, and what it is for is said."""
+    (tmp_path / "file").touch()
+    sink = PrometheusSink.open({"port": free_port(), "ports": 1, "targets_directory": str(tmp_path / "file" / "x")})
+    with pytest.raises(SinkError, match=r"metricsink\.targets_directory: cannot write"):
+        sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    assert values(page(sink))["heron_emitted_total"] == 12.0
+    sink.close()
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    """The error of the system says neither which key nor what to do."""
+    sink = PrometheusSink.open({"host": "192.0.2.1", "port": 0})
+    with pytest.raises(SinkError, match=r"192\.0\.2\.1.*is metricsink\.host an address of this machine"):
+        sink.process(MetricsRecord(Source("w", 1, "stmgr", 0), AT_S, (EMITTED,)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"port": -1}, r"metricsink\.port: expected `int` >= 0; it is -1"),
+        ({"port": 65500}, "port 65500 and 100 ports end above 65535"),
+        ({"max_series": 0}, r"metricsink\.max_series: expected `int` >= 1; it is 0"),
+    ],
+)
+def test_option_out_of_range_is_refused(options: dict[str, object], message: str) -> None:
+    """A limit that cannot work is found before anything starts."""
+    with pytest.raises(ConfigError, match=message):
+        PrometheusSink.open(options)

@@ -1,0 +1,15 @@
+/* What of Scribe's interface a client needs. */
+
+enum ResultCode {
+  OK = 0,
+  TRY_LATER = 1
+}
+
+struct LogEntry {
+  1: string category,
+  2: string message
+}
+
+service scribe {
+  ResultCode Log(1: list<LogEntry> messages)
+}

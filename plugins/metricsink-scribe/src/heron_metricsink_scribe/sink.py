@@ -1,0 +1,105 @@
+"""Sends metrics and events to a Scribe server.
+
+The server answers OK or TRY_LATER. The latter is back pressure: it has stored nothing of the batch, which is kept and
+offered again, in smaller batches, since one above the server's own limit would be put off for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Self
+
+import msgspec
+
+from heron.errors import SinkError
+from heron.spi.metricsink import MetricsRecord, MetricsSink
+from heron.spi.options import decode_options
+from heron.spi.sink_buffer import SinkBuffer
+from heron_metricsink_scribe.client import Answer, Client, Entry
+from heron_metricsink_scribe.entries import entries
+
+__all__ = ["ScribeOptions", "ScribeSink"]
+
+_ENTRY_BYTES = 200  # what Python needs for an entry beside its text
+_LARGEST_BYTES = 8 * 1024 * 1024  # servers end the connection at 16 MB
+
+_log = logging.getLogger(__name__)
+
+_Category = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_.-]{1,100}$")]
+
+
+class ScribeOptions(msgspec.Struct, frozen=True):
+    """The driver's section of a profile: the server, what it files messages under, how much is sent at once."""
+
+    host: Annotated[str, msgspec.Meta(min_length=1)]
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 1463
+    metrics_category: _Category = "heron_metrics"
+    events_category: _Category = "heron_events"
+    batch_messages: Annotated[int, msgspec.Meta(ge=1, le=10000)] = 100
+    max_buffer_bytes: Annotated[int, msgspec.Meta(ge=65536)] = 16 * 1024 * 1024
+
+
+class ScribeSink(MetricsSink):
+    """Keeps messages until the flush; while the server is away or busy, as many as the buffer holds."""
+
+    spi_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[str]] = frozenset({"events", "histograms", "history", "server"})
+    options_type: ClassVar[type] = ScribeOptions
+
+    def __init__(self, options: ScribeOptions) -> None:
+        self._options = options
+        self._place = f"Scribe at {options.host}:{options.port}"
+        self._client = Client(options.host, options.port)
+        self._buffer = SinkBuffer[Entry](self._place, options.max_buffer_bytes)
+        self._batch = options.batch_messages
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """Takes the options; connects at the first flush."""
+        return cls(decode_options(options, ScribeOptions, "metricsink"))
+
+    def check(self, timeout_s: float) -> str:
+        """The server answers a batch without messages."""
+        try:
+            answer = self._client.log((), timeout_s / 2)
+        finally:
+            self._client.close()
+        return self._place if answer is Answer.OK else f"{self._place}, which takes nothing at the moment"
+
+    def process(self, record: MetricsRecord) -> None:
+        """Keeps one message for the metrics, if there are any, and one for each event."""
+        lost: list[SinkError] = []
+        for entry in entries(record, self._options.metrics_category, self._options.events_category):
+            try:
+                self._keep(entry)
+            except SinkError as error:
+                lost.append(error)
+        if lost:
+            raise SinkError(str(lost[0]), lost=sum(each.lost for each in lost), reason=lost[0].reason)
+
+    def flush(self) -> None:
+        """Sends what is kept."""
+        self._buffer.deliver(self._send, self._batch)
+
+    def close(self) -> None:
+        """Tries a last time, and ends the connection."""
+        try:
+            self._buffer.deliver_at_last(self._send, self._batch)
+        except SinkError as error:
+            _log.warning("%s", error)
+        self._client.close()
+
+    def _keep(self, entry: Entry) -> None:
+        size = len(entry.message)
+        if size > _LARGEST_BYTES:
+            msg = f"a record of {size} bytes is above what Scribe's servers take, {_LARGEST_BYTES} bytes"
+            raise SinkError(msg, lost=1, reason="too-large")
+        self._buffer.add(entry, size + _ENTRY_BYTES)
+
+    def _send(self, part: Sequence[Entry]) -> None:
+        if self._client.log(part) is Answer.TRY_LATER:
+            self._batch = max(1, len(part) // 2)
+            msg = f"{self._place} says TRY_LATER: records are kept, and offered again in smaller batches"
+            raise SinkError(msg)
+        self._batch = min(self._batch + 1, self._options.batch_messages)
