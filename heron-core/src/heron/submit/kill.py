@@ -9,6 +9,7 @@ import msgspec
 
 from heron.errors import UsageError
 from heron.kernel.observers import installed_observers
+from heron.kernel.secrets import spoken
 from heron.submit.announcing import announcing
 from heron.submit.completion import complete_topology
 from heron.submit.ending import STEPS, Ending, Manner, kill_topology
@@ -77,14 +78,14 @@ def _tell(ending: Ending, as_json: bool) -> None:
             "id": run.topology_id if run else None,
             "manner": ending.manner.value,
             "why": ending.why,
-            "left": ending.left,
+            "left": [spoken(each) for each in ending.left],
             "logs": run.log_dir if run else None,
         }
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
         return
     if ending.left:
         for each in ending.left:
-            click.echo(f"heron: error: left of {ending.topology}: {each}", err=True)
+            click.echo(f"heron: error: left of {ending.topology}: {spoken(each)}", err=True)
         click.echo(f"heron: {ending.topology}: remove the cause and give the command again", err=True)
         return
     done = {

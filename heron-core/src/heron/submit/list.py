@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from heron.kernel.secrets import spoken
 from heron.submit.completion import complete_profile
 from heron.submit.environment import open_environment
 from heron.submit.overrides import parse_overrides
@@ -45,7 +46,7 @@ def list_topologies(
     finally:
         environment.statemgr.close()
     for note in found.notes:
-        click.echo(f"heron: note: {note}", err=True)
+        click.echo(f"heron: note: {spoken(note)}", err=True)
     entries = [each for each in found.entries if role in (None, each.role) and env in (None, each.env)]
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(entries), indent=2).decode())
@@ -55,7 +56,7 @@ def list_topologies(
         Console(width=None if sys.stdout.isatty() else 200).print(_table(entries))
         for each in entries:
             for error in each.errors:
-                click.echo(f"{each.name}: {error}", err=True)
+                click.echo(f"{each.name}: {spoken(error)}", err=True)
 
 
 def _table(entries: list[Entry]) -> Table:
