@@ -61,7 +61,8 @@ def place(profiles: Path, tmp_path: Path) -> Place:
 def test_error_after_opening_hides_it(place: Place) -> None:
     """Most errors of a state manager come when it is asked, not when it is opened."""
     place.cut(NodeKind.EXECUTION_STATE, "Words")
-    outputs = [place.command("status", "Words", "--profile", "here"), place.command("list", "here")]
+    calls = (("status", "Words", "--profile", "here"), ("list", "here"), ("list", "here", "--json"), ("doctor", "here"))
+    outputs = [place.command(*each) for each in calls]
     assert all("(secret)" in each.output for each in outputs)
     assert SECRET not in "".join(each.output for each in outputs)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.errors import HeronError
+from heron.kernel.secrets import spoken
 from heron.submit.checkup import Finding, check_machine, check_profile
 from heron.submit.completion import complete_profile
 from heron.submit.environment import open_environment
@@ -35,7 +37,8 @@ def doctor(
     context: click.Context, profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool
 ) -> None:
     """Checks this machine and PROFILE (local unless given), and names what dead topologies left; changes nothing."""
-    findings = tuple(_findings(profile, config_path, parse_overrides(settings)))
+    found = _findings(profile, config_path, parse_overrides(settings))
+    findings = tuple(replace(each, text=spoken(each.text)) for each in found)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
     else:

@@ -11,7 +11,7 @@ from heron.errors import UsageError
 from heron.kernel.observers import installed_observers
 from heron.kernel.secrets import spoken
 from heron.submit.announcing import announcing
-from heron.submit.completion import complete_topology
+from heron.submit.completion import complete_profile, complete_topology
 from heron.submit.ending import STEPS, Ending, Manner, kill_topology
 from heron.submit.environment import open_environment
 from heron.submit.overrides import parse_overrides
@@ -26,7 +26,7 @@ _EXIT_INTERRUPTED = 130
 
 @click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 asked wrongly and nothing changed.")
 @click.argument("name", shell_complete=complete_topology)
-@click.option("--profile", default="local", show_default=True, help="Where it runs.")
+@click.option("--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it runs.")
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option(

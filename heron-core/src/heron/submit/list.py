@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def list_topologies(
         environment.statemgr.close()
     for note in found.notes:
         click.echo(f"heron: note: {spoken(note)}", err=True)
-    entries = [each for each in found.entries if role in (None, each.role) and env in (None, each.env)]
+    wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
+    entries = [replace(each, errors=tuple(map(spoken, each.errors))) for each in wanted]
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(entries), indent=2).decode())
     elif not entries:
@@ -56,7 +58,7 @@ def list_topologies(
         Console(width=None if sys.stdout.isatty() else 200).print(_table(entries))
         for each in entries:
             for error in each.errors:
-                click.echo(f"{each.name}: {spoken(error)}", err=True)
+                click.echo(f"{each.name}: {error}", err=True)
 
 
 def _table(entries: list[Entry]) -> Table:
@@ -72,4 +74,4 @@ def _table(entries: list[Entry]) -> Table:
 def _spoken(since_s: float | None) -> str:
     if since_s is None:
         return ""
-    return datetime.fromtimestamp(since_s, UTC).astimezone().isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(since_s, UTC).isoformat(sep=" ", timespec="seconds")

@@ -17,6 +17,7 @@ from heron.errors import PluginError, UsageError, known, nearest
 from heron.kernel.drivers import FAMILIES, DriverInfo, Drivers
 from heron.kernel.loading import contract_version
 from heron.kernel.observer_catalog import OBSERVER_FAMILY, observer_catalog
+from heron.submit.completion import complete_profile
 from heron.submit.overrides import parse_overrides
 from heron.submit.plugin_check import PluginCheck, ServerState, check_plugins
 from heron.submit.plugins_new import new
@@ -74,7 +75,9 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
 @plugins.command("check")
 @click.argument("family", required=False)
 @click.argument("name", required=False)
-@click.option("--profile", default="local", show_default=True, help="Whose servers are asked.")
+@click.option(
+    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Whose servers are asked."
+)
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option("--timeout", "timeout_s", type=float, default=10.0, show_default=True, metavar="SECONDS")

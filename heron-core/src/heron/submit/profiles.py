@@ -10,6 +10,7 @@ import msgspec
 from heron.errors import UsageError
 from heron.kernel.drivers import Drivers
 from heron.kernel.profiles import ListedSetting, list_settings, profile_entries
+from heron.submit.completion import complete_profile
 from heron.submit.overrides import parse_overrides
 from heron.submit.profile_check import ProfileCheck, check_profile
 
@@ -51,7 +52,7 @@ def list_profiles(config_path: Path | None, as_json: bool) -> None:
 
 
 @profiles.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_profile)
 @click.option("--origin", is_flag=True, help="Shows where each value comes from.")
 @_config_path
 @_settings
@@ -72,7 +73,7 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
 
 
 @profiles.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_profile)
 @_config_path
 @_settings
 @_as_json

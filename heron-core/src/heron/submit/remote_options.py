@@ -14,6 +14,7 @@ import msgspec
 from heron.kernel.loading import open_driver
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
+from heron.submit.completion import complete_profile
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.remote import RemoteTopology
@@ -50,7 +51,9 @@ class Remote:
 def remote_options(timeout_s: float, timeout_help: str = _ANSWER) -> Callable[[Command], Command]:
     """Adds the options to a command, which is given them together as `options`."""
     added = (
-        click.option("--profile", default="local", show_default=True, help="Where it runs."),
+        click.option(
+            "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it runs."
+        ),
         click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first."),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides a setting; repeatable."),
         click.option(
