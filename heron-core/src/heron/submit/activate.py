@@ -10,8 +10,9 @@ from heron.clock import monotonic_s
 from heron.errors import UnreachableError
 from heron.ipc.keys import Speaker
 from heron.submit.completion import complete_topology
+from heron.submit.json_text import print_json
 from heron.submit.remote import RemoteTopology
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 from heron.submit.watcher import ENDED
 
 __all__ = ["activate", "deactivate", "set_state"]

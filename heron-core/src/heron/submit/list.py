@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from heron.kernel.secrets import spoken
 from heron.submit.completion import complete_profile
 from heron.submit.environment import open_environment
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.roll import Entry, roll
@@ -51,7 +51,7 @@ def list_topologies(
     wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
     entries = [replace(each, errors=tuple(map(spoken, each.errors))) for each in wanted]
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(entries), indent=2).decode())
+        print_json(entries)
     elif not entries:
         print(f"no topologies in profile {profile}")
     else:

@@ -14,9 +14,10 @@ from rich.live import Live
 from heron.errors import UsageError
 from heron.ipc.metrics_table import MetricsRow
 from heron.submit.completion import complete_topology
+from heron.submit.json_text import print_json
 from heron.submit.metrics_text import metrics_text
 from heron.submit.remote import RemoteTopology
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 
 __all__ = ["metrics"]
 

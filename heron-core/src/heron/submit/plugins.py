@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +17,7 @@ from heron.kernel.drivers import FAMILIES, DriverInfo, Drivers
 from heron.kernel.loading import contract_version
 from heron.kernel.observer_catalog import OBSERVER_FAMILY, observer_catalog
 from heron.submit.completion import complete_profile
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.plugin_check import PluginCheck, ServerState, check_plugins
 from heron.submit.plugins_new import new
@@ -46,7 +46,7 @@ def list_plugins(family: str | None, as_json: bool) -> None:
     """Lists the installed drivers by family, and the observers; those that do not work with the reason."""
     found = _catalog(family)
     if as_json:
-        _print_json([_fields(each) for each in found])
+        print_json([_fields(each) for each in found])
         return
     if found:
         _print(_table(found, {}))
@@ -64,7 +64,7 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
         flags = getattr(sys.modules[FAMILIES[family].__module__], "CAPABILITIES", ()) if family in FAMILIES else ()
         wanted = contract_version(FAMILIES[family]) if family in FAMILIES else None
         if as_json:
-            _print_json({**_fields(each), "core_spi_version": wanted, "known_capabilities": sorted(flags)})
+            print_json({**_fields(each), "core_spi_version": wanted, "known_capabilities": sorted(flags)})
             continue
         table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
         for row in _facts(each, wanted, frozenset(flags)):
@@ -104,7 +104,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     chosen = find_profile(profile, config_path, parse_overrides(settings))
     checked = check_plugins(found, chosen, timeout_s)
     if as_json:
-        _print_json(
+        print_json(
             [{**_fields(each.plugin), "server": each.server.value, "server_detail": each.detail} for each in checked]
         )
     else:
@@ -185,7 +185,3 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
 
 def _print(table: Table) -> None:
     Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False).print(table)
-
-
-def _print_json(value: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

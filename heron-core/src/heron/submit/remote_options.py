@@ -9,7 +9,6 @@ from functools import wraps
 from pathlib import Path
 
 import click
-import msgspec
 
 from heron.kernel.loading import open_driver
 from heron.spi.scheduler import Scheduler
@@ -19,7 +18,7 @@ from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.remote import RemoteTopology
 
-__all__ = ["Remote", "RemoteOptions", "open_remote", "print_json", "remote_options"]
+__all__ = ["Remote", "RemoteOptions", "open_remote", "remote_options"]
 
 Command = Callable[..., None]
 
@@ -104,8 +103,3 @@ def open_remote(name: str, options: RemoteOptions) -> Iterator[Remote]:
             yield Remote(topology, scheduler, statemgr, profile.name, Path(profile.log_dir))
     finally:
         statemgr.close()
-
-
-def print_json(value: object) -> None:
-    """Any of Heron's values, readable."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

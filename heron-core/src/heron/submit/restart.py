@@ -13,7 +13,8 @@ from heron.ipc.keys import Speaker
 from heron.ipc.status import TopologyStatus
 from heron.submit.completion import complete_topology
 from heron.submit.container_return import containers_of, given_up, missing
-from heron.submit.remote_options import Remote, RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.json_text import print_json
+from heron.submit.remote_options import Remote, RemoteOptions, open_remote, remote_options
 from heron.submit.watcher import ENDED
 
 __all__ = ["restart", "restart_containers"]

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from heron.clock import wall_s
 from heron.submit.completion import complete_topology
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.json_text import print_json
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 from heron.submit.status_report import status_report
 from heron.submit.status_text import status_text
 
