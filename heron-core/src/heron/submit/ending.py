@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError, UsageError, known, nearest
+from heron.kernel.secrets import spoken
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
@@ -78,7 +79,7 @@ def kill_topology(
             )
         running = facts.led or facts.job is SchedulerState.RUNNING
         progress.step("stopping its processes")
-        why = _stop(environment, facts, patience_s) if running else ""
+        why = spoken(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
         try:

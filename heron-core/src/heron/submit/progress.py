@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol, cast
 
 from heron.kernel.loading import load_object
+from heron.kernel.secrets import spoken
 
 __all__ = ["Progress", "QuietProgress", "progress"]
 
@@ -39,7 +40,7 @@ class QuietProgress:
             raise KeyboardInterrupt
 
     def note(self, text: str) -> None:
-        print(f"heron: note: {text}", file=sys.stderr)
+        print(f"heron: note: {spoken(text)}", file=sys.stderr)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from heron.kernel.secrets import spoken
+
 __all__ = ["ProgressBar"]
 
 
@@ -28,7 +30,7 @@ class ProgressBar:
         self._begun += 1
 
     def note(self, text: str) -> None:
-        self._progress.console.print(f"heron: note: {text}", markup=False, highlight=False)
+        self._progress.console.print(f"heron: note: {spoken(text)}", markup=False, highlight=False)
 
     def close(self) -> None:
         self._progress.stop()

@@ -11,8 +11,10 @@ from heron.clock import monotonic_s
 from heron.errors import TopologyFailedError, UnreachableError, UsageError, known
 from heron.ipc.keys import Speaker
 from heron.ipc.status import TopologyStatus
+from heron.submit.completion import complete_topology
 from heron.submit.container_return import containers_of, given_up, missing
-from heron.submit.remote_options import Remote, RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.json_text import print_json
+from heron.submit.remote_options import Remote, RemoteOptions, open_remote, remote_options
 from heron.submit.watcher import ENDED
 
 __all__ = ["restart", "restart_containers"]
@@ -24,7 +26,7 @@ _GIVEN_UP_S = 1.0  # what was given up before the restart is still told until th
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @click.argument("container", type=int, required=False)
 @remote_options(timeout_s=60.0, timeout_help="How long a container may take to be back.")
 @click.pass_context

@@ -6,8 +6,8 @@ import functools
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
@@ -91,19 +91,15 @@ class SchedulerFaultCases(DriverContract):
         self, options: dict[str, object], scheduler: Scheduler, bench: Bench
     ) -> None:
         """Two people submit one name in the same moment: one job, whole, and everybody else is told."""
-        outcomes: list[str] = []
         job = bench.job("t", "serve", "serve")
 
-        def race() -> None:
+        def race(_: int) -> str:
             other = self.driver_class.open(options)
             assert isinstance(other, Scheduler)
-            outcomes.append("scheduled" if _schedules(other, job) else "refused")
+            return "scheduled" if _schedules(other, job) else "refused"
 
-        threads = [threading.Thread(target=race) for _ in range(_RACERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(_RACERS) as threads:
+            outcomes = list(threads.map(race, range(_RACERS)))
         assert sorted(outcomes) == ["refused"] * (_RACERS - 1) + ["scheduled"]
         for number in range(2):
             bench.wait("t", number)
