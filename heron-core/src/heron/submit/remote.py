@@ -198,7 +198,8 @@ class RemoteTopology:
 
     def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
         try:
-            return self._scheduler.status(self.name)
+            job = self._scheduler.status(self.name).of(self.run.topology_id)
+            return job.state, job.containers
         except HeronError:
             return None, ()
 
