@@ -108,9 +108,8 @@ class JobStatus:
 
     def of(self, topology_id: str) -> JobStatus:
         """What this says of one run ("": whichever it is): ABSENT when the job is another's."""
-        return (
-            self if not self.topology_id or topology_id in {"", self.topology_id} else JobStatus(SchedulerState.ABSENT)
-        )
+        fits = not self.topology_id or topology_id in {"", self.topology_id}
+        return self if fits else JobStatus(SchedulerState.ABSENT)
 
 
 class Scheduler(Driver):

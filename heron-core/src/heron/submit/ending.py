@@ -18,7 +18,7 @@ from heron.submit.leftovers import another_job, elsewhere, last_report, lock_soo
 from heron.submit.progress import Progress
 from heron.submit.remote import RemoteTopology
 from heron.submit.removal import remove_run
-from heron.submit.survey import Facts, RunState, check_name, classify, survey, topologies
+from heron.submit.survey import Facts, RunState, check_name, classify, read_report, survey, topologies
 
 __all__ = ["STEPS", "Ending", "Manner", "kill_topology"]
 
@@ -122,7 +122,8 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     try:
         _ask(environment, facts)
     except HeronError as error:
-        return str(error)
+        if not _obeyed(environment, facts):
+            return str(error)  # else it went before its answer did
     if _wait(lambda: not _runs(environment, facts), patience_s):
         return ""
     return f"it did not stop within {patience_s:g} s"
@@ -131,6 +132,15 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
 def _ask(environment: Environment, facts: Facts) -> None:
     with RemoteTopology(environment.statemgr, environment.scheduler, facts.topology, _ANSWER_S) as remote:
         remote.change_state("killed")
+
+
+def _obeyed(environment: Environment, facts: Facts) -> bool:
+    """Whether it has written its last report, or nothing of it runs any more."""
+    try:
+        report = read_report(environment.statemgr, facts.topology)
+    except HeronError:
+        report = None
+    return (report is not None and report.status.topology_id == _id(facts)) or not _runs(environment, facts)
 
 
 def _runs(environment: Environment, facts: Facts) -> bool:
