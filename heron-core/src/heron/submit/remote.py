@@ -147,7 +147,7 @@ class RemoteTopology:
     def _strange(self, why: str) -> str:
         return (
             f"topology {self.name!r}: {why}; the node {NodeKind.KEYS.value!r} of the state manager was changed since "
-            f"{self.run.topology_id!r} began; put it back, or end its processes and submit it again"
+            f"{self.run.topology_id!r} began; put it back, or `heron kill {self.name}` and submit it again"
         )
 
     def _connected(self, location: TManagerLocation, speaker: Speaker) -> TManagerClient:
@@ -160,7 +160,8 @@ class RemoteTopology:
     def _keys(self, speaker: Speaker) -> ClientKeys:
         node = self._statemgr.get(NodeKind.KEYS, self.name)
         if node is None:
-            msg = f"topology {self.name!r} has no keys in the state manager; end its processes and submit it again"
+            remedy = f"`heron kill {self.name}` and submit it again"
+            msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
             raise StateError(msg)
         return decode_keys(node.value, self.name).connecting_as(speaker)
 
