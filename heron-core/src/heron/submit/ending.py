@@ -15,11 +15,11 @@ from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.last_report import encode_last_report
-from heron.submit.leftovers import elsewhere, last_report, lock_soon
+from heron.submit.leftovers import another_job, elsewhere, last_report, lock_soon
 from heron.submit.progress import Progress
 from heron.submit.remote import RemoteTopology
 from heron.submit.removal import remove_run
-from heron.submit.survey import Facts, RunState, check_name, classify, survey, topologies
+from heron.submit.survey import Facts, RunState, check_name, classify, read_report, survey, topologies
 
 __all__ = ["STEPS", "Ending", "Manner", "kill_topology"]
 
@@ -77,13 +77,14 @@ def kill_topology(
             progress.note(
                 f"{facts.error or 'there is no execution state'}; its package stays in the store, if it has one"
             )
-        running = facts.led or facts.job is SchedulerState.RUNNING
+        other_too = facts.run is None and facts.other is not None  # only `force` comes so far
+        running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
         why = spoken(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
         try:
-            environment.scheduler.kill(topology)  # before the report says that it is over
+            environment.scheduler.kill(topology, _id(facts))  # before the report says that it is over
         except HeronError as error:
             return Ending(topology, facts.run, manner, why, (f"job: {error}",))
         facts = survey(environment, topology, locked=False)  # with its last report
@@ -93,12 +94,15 @@ def kill_topology(
         left = remove_run(environment, topology, facts.run, keep_report=report is not None)
     finally:
         lock.release()
-    return Ending(topology, facts.run, manner, why, left or _still_there(environment, topology))
+    return Ending(topology, facts.run, manner, why, left or _still_there(environment, facts))
 
 
 def _check(environment: Environment, facts: Facts, force: bool) -> None:
     name = facts.topology
-    there = facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
+    if facts.other and facts.run is None and not force:
+        remedy = "give the command with the profile that submitted it; if there is none, --force ends it"
+        raise UsageError(another_job(environment, name, facts.other, remedy))
+    there = facts.other or facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
     if not there:
         names = topologies(environment.statemgr)
         state = classify(facts)
@@ -119,8 +123,9 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     try:
         _ask(environment, facts)
     except HeronError as error:
-        return str(error)
-    if _wait(lambda: not _runs(environment, facts.topology), patience_s):
+        if not _obeyed(environment, facts):
+            return str(error)  # else it went before its answer did
+    if _wait(lambda: not _runs(environment, facts), patience_s):
         return ""
     return f"it did not stop within {patience_s:g} s"
 
@@ -130,20 +135,34 @@ def _ask(environment: Environment, facts: Facts) -> None:
         remote.change_state("killed")
 
 
-def _runs(environment: Environment, topology: str) -> bool:
+def _obeyed(environment: Environment, facts: Facts) -> bool:
+    """Whether it has written its last report, or nothing of it runs any more."""
     try:
-        if environment.scheduler.status(topology)[0] is SchedulerState.RUNNING:
+        report = read_report(environment.statemgr, facts.topology)
+    except HeronError:
+        report = None
+    return (report is not None and report.status.topology_id == _id(facts)) or not _runs(environment, facts)
+
+
+def _runs(environment: Environment, facts: Facts) -> bool:
+    try:
+        if environment.scheduler.status(facts.topology).of(_id(facts)).state is SchedulerState.RUNNING:
             return True
-        return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, topology) is not None
+        return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, facts.topology) is not None
     except HeronError:
         return True  # asked again in a moment
 
 
-def _still_there(environment: Environment, topology: str) -> tuple[str, ...]:
+def _still_there(environment: Environment, facts: Facts) -> tuple[str, ...]:
     """Looks again: what a scheduler and a state manager say is gone has to be gone."""
-    if _wait(lambda: not _runs(environment, topology), _GONE_S):
+    if _wait(lambda: not _runs(environment, facts), _GONE_S):
         return ()
-    return (f"job or topology manager: there is still one of topology {topology!r}; give the command again",)
+    return (f"job or topology manager: there is still one of topology {facts.topology!r}; give the command again",)
+
+
+def _id(facts: Facts) -> str:
+    """The run that is ended; "" when nothing says which it is."""
+    return facts.run.topology_id if facts.run else ""
 
 
 def _who(manner: Manner, why: str) -> str:

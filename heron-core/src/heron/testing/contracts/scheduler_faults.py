@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.scheduler import Job, Scheduler, SchedulerState
+from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
 from heron.testing.contracts.driver import DriverContract, in_time, needed
 from heron.testing.contracts.scheduler_bench import GONE_S, START_S, Bench
 from heron.testing.fake_executor import alive
@@ -81,7 +81,7 @@ class SchedulerFaultCases(DriverContract):
         process.wait()
         executors = [found for number in range(3) if (found := alive(bench.log_dir("t"), number)) is not None]
         scheduler.kill("t")
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         bench.wait_until_nothing_is_left("t", *executors)
         bench.forget("t")
         wait_until(functools.partial(_schedules, scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
@@ -103,9 +103,9 @@ class SchedulerFaultCases(DriverContract):
         assert sorted(outcomes) == ["refused"] * (_RACERS - 1) + ["scheduled"]
         for number in range(2):
             bench.wait("t", number)
-        state, containers = scheduler.status("t")
-        assert state is SchedulerState.RUNNING
-        assert [each.container_id for each in containers] == [0, 1]
+        status = scheduler.status("t")
+        assert status.state is SchedulerState.RUNNING
+        assert [each.container_id for each in status.containers] == [0, 1]
 
     @pytest.mark.parametrize("fault", ["away", "silent"])
     def test_a_server_that_does_not_answer_is_an_error_in_time(
@@ -125,7 +125,7 @@ class SchedulerFaultCases(DriverContract):
         with needed(scheduler, faults, "answers_lost")(), _maybe():
             scheduler.schedule(bench.job("t", "serve"))
         wait_until(lambda: _can_be_killed(scheduler, "t"), GONE_S, "the server answers")
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         bench.forget("t")
         scheduler.schedule(bench.job("t", "serve"))
         bench.wait("t", 0)
@@ -149,7 +149,7 @@ def _schedules(scheduler: Scheduler, job: Job) -> bool:
 
 def _is_absent(scheduler: Scheduler, topology: str) -> bool:
     try:
-        return scheduler.status(topology)[0] is SchedulerState.ABSENT
+        return scheduler.status(topology).state is SchedulerState.ABSENT
     except SchedulerError:
         return False
 
