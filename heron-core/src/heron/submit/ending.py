@@ -30,6 +30,7 @@ _LOCK_WAIT_S = 10.0  # a submission that is under way holds it for seconds
 _ANSWER_S = 3.0  # a topology manager answers in milliseconds; one that is being restarted is back within two seconds
 _GONE_S = 2.0
 _LOOK_S = 0.05
+_UNLED = "it has no topology manager yet, or any more"
 
 
 class Manner(enum.Enum):
@@ -80,6 +81,8 @@ def kill_topology(
         other_too = facts.run is None and facts.other is not None  # only `force` comes so far
         running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
+        if running and not facts.led:
+            _note_end(environment, facts)
         why = spoken(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
@@ -119,13 +122,13 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
 def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     """Has the topology manager stop it; says why that did not do, if it did not."""
     if not facts.led:
-        return "it has no topology manager yet, or any more"
+        return _UNLED
     try:
         _ask(environment, facts)
     except HeronError as error:
         if not _obeyed(environment, facts):
             return str(error)  # else it went before its answer did
-    if _wait(lambda: not _runs(environment, facts), patience_s):
+    if _wait(lambda: not _runs(environment, facts, idle_is_over=True), patience_s):
         return ""
     return f"it did not stop within {patience_s:g} s"
 
@@ -133,6 +136,15 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
 def _ask(environment: Environment, facts: Facts) -> None:
     with RemoteTopology(environment.statemgr, environment.scheduler, facts.topology, _ANSWER_S) as remote:
         remote.change_state("killed")
+
+
+def _note_end(environment: Environment, facts: Facts) -> None:
+    """Before the job goes, in whose stead nobody will report: a kill that is killed itself leaves the reason."""
+    if facts.run is None:
+        return
+    report = last_report(facts, facts.run, killed=_who(Manner.FORCED, _UNLED))
+    if report:
+        environment.statemgr.set(NodeKind.REPORT, facts.topology, encode_last_report(report))
 
 
 def _obeyed(environment: Environment, facts: Facts) -> bool:
@@ -144,9 +156,14 @@ def _obeyed(environment: Environment, facts: Facts) -> bool:
     return (report is not None and report.status.topology_id == _id(facts)) or not _runs(environment, facts)
 
 
-def _runs(environment: Environment, facts: Facts) -> bool:
+def _runs(environment: Environment, facts: Facts, *, idle_is_over: bool = False) -> bool:
+    """Whether it has a job or a topology manager; a job whose containers are all down may count as none: one of them
+    was never told to stop because it could not begin.
+    """
     try:
-        if environment.scheduler.status(facts.topology).of(_id(facts)).state is SchedulerState.RUNNING:
+        job = environment.scheduler.status(facts.topology).of(_id(facts))
+        idle = idle_is_over and job.containers and not any(each.running for each in job.containers)
+        if job.state is SchedulerState.RUNNING and not idle:
             return True
         return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, facts.topology) is not None
     except HeronError:

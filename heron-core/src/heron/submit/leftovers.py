@@ -82,7 +82,7 @@ def settle(environment: Environment, topology: str) -> str:
         return f"topology {topology!r} is over, but cannot be tidied up: {'; '.join(left)}"
     if classify(facts) is not RunState.LOST:
         return ""
-    why = report.status.error if report else "its submission was cut off"
+    why = report.status.error if report else "it was ended before it had a plan, or its submission was cut off"
     return f"removed what was left of topology {topology!r}, run {facts.run.topology_id}: {why}"
 
 
