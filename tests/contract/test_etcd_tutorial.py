@@ -18,7 +18,7 @@ from heron.testing.servers.etcd import EtcdServer
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COUNT = re.compile(r"\d+")
+SECONDS = re.compile(r"\d+(\\\.\d+)?s\b")
 ETCD_URL = "http://127.0.0.1:2379"  # the page's, where an etcd listens that was installed as usual
 STEP_S = 300
 
@@ -65,7 +65,7 @@ class Reader:
         fails = expected is not None and "failed" in expected
         assert (ran.returncode != 0) == fails, ran.stdout
         if expected is not None:
-            assert re.search(COUNT.sub(r"\\d+", expected), ran.stdout), ran.stdout
+            assert re.search(r"\b" + SECONDS.sub(r"[\\d.]+s", re.escape(expected)), ran.stdout), ran.stdout
         if ran.returncode == 0:
             self.folder = Path(self._place.read_text(encoding="utf-8").strip())
 

@@ -20,6 +20,7 @@ from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, encode_status
+from heron.ipc.watched_channel import open_watched_channel
 
 LONG_S = 20.0  # nothing here takes so long
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)
@@ -34,8 +35,9 @@ def answer_to(question: Envelope, status: TopologyStatus = STATUS) -> bytes:
 class TManager:
     """A topology manager's socket on a thread of its own; `answer` makes the answers, None for none."""
 
-    def __init__(self) -> None:
+    def __init__(self, linger_s: float = 0.0) -> None:
         self.keys = new_keys()
+        self._linger_s = linger_s
         self.answer: Callable[[Envelope], bytes | None] = answer_to
         self.heard = threading.Event()
         self._reactor = Reactor()
@@ -61,8 +63,9 @@ class TManager:
         if self._thread.is_alive():
             self._reactor.stop()
             self._thread.join()
-            self._hub.close()
-            self._sockets.close()
+            if not self._linger_s:
+                self._hub.close()
+            self._sockets.close(self._linger_s)
 
     def _read(self) -> None:
         while (message := self._hub.receive_from()) is not None:
@@ -121,6 +124,24 @@ def test_nobody_at_the_endpoint_is_known_at_once() -> None:
             pytest.raises(UnreachableError, match="nobody listens there"),
         ):
             client.status(LONG_S)
+
+
+def test_the_last_words_of_one_that_leaves_are_heard() -> None:
+    """The answer to a kill comes with the end of the connection: both may be there before the command looks."""
+    for _ in range(20):
+        tmanager = TManager(linger_s=LONG_S)
+        sockets = SocketContext()
+        channel = open_watched_channel(sockets, tmanager.endpoint, tmanager.keys.connecting_as(Speaker.CONTROL))
+        try:
+            channel.send(control_frame(Envelope(status_request=pb.StatusRequest(request_id=1))))
+            assert tmanager.heard.wait(LONG_S)
+            tmanager.close()
+            assert channel.wait(LONG_S)
+            assert channel.receive() is not None
+        finally:
+            tmanager.close()
+            channel.close()
+            sockets.close()
 
 
 def test_one_that_dies_before_its_answer_is_known_at_once(tmanager: TManager) -> None:

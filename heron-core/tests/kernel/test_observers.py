@@ -47,7 +47,18 @@ def test_each_observer_is_told_although_another_one_raises(caplog: pytest.LogCap
         observers.add(name, each)
     observers.notify("heron_plan_changed", topology="words", version=2)
     assert before.seen == after.seen == [("words", 2)]
-    assert "observer broken failed in heron_plan_changed" in caplog.text
+    assert "observer broken failed in heron_plan_changed: RuntimeError: broken observer" in caplog.text
+
+
+def test_observer_that_fails_is_one_line_to_a_command(caplog: pytest.LogCaptureFixture) -> None:
+    """Commands print warnings and errors; where it failed is for the log of a process that has one."""
+    observers = Observers()
+    observers.add("broken", Raiser())
+    with caplog.at_level(logging.INFO):
+        observers.notify("heron_plan_changed", topology="words", version=2)
+    printed, logged = caplog.records
+    assert (printed.levelno, printed.exc_info) == (logging.ERROR, None)
+    assert (logged.levelno, bool(logged.exc_info)) == (logging.INFO, True)
 
 
 def test_observer_takes_only_the_facts_it_names() -> None:

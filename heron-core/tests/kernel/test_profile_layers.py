@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 
 from heron.errors import ConfigError
 from heron.kernel.profiles import list_settings
+from heron.spi.driver import DriverRef
 
 if TYPE_CHECKING:
     from conftest import Reading
@@ -165,14 +167,28 @@ def test_listing_says_where_each_value_is_from(reading: Reading) -> None:
 
 
 def test_listing_of_a_driver_that_is_not_installed_has_what_is_written(reading: Reading) -> None:
-    """A profile for elsewhere can be read here."""
-    reading.write(TEXT.replace("driver: localfs, root", "driver: absent, root"))
-    listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={})
+    """A profile for elsewhere can be read here; only its driver knows which values are secrets."""
+    reading.write(TEXT.replace("driver: localfs, root", "driver: absent, token: '${env:T}', pin: 1234, root"))
+    environ = {"HERON__STATEMGR__PASSWORD": "hunter22"}
+    listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ=environ)
     assert {each.path: each.value for each in listed.settings if each.path.startswith("statemgr")} == {
         "statemgr.driver": "absent",
-        "statemgr.root": "/state",
-        "statemgr.account.user": "u",
+        "statemgr.token": "${env:T}",
+        "statemgr.pin": "(hidden: unknown key)",
+        "statemgr.root": "(hidden: unknown key)",
+        "statemgr.account.user": "(hidden: unknown key)",
+        "statemgr.password": "(hidden: unknown key)",
     }
+
+
+def test_listing_shows_what_everybody_has(reading: Reading) -> None:
+    """What a shipped profile says is no secret, whether its driver is installed or not."""
+
+    def resolve(family: str, name: str, options: Mapping[str, object]) -> DriverRef:
+        return reading.resolve(family, "absent" if family == "statemgr" else name, options)
+
+    listed = list_settings("production", resolve, config_path=reading.folder, environ={})
+    assert {each.path: each.value for each in listed.settings}["statemgr.root"] == "/heron"
 
 
 def test_listing_of_what_has_no_place_in_a_profile_is_refused(reading: Reading) -> None:

@@ -173,3 +173,28 @@ def test_listing_shows_references_and_resolves_none(reading: Reading) -> None:
     assert values["statemgr.root"] == "${env:NOBODY}"
     assert values["statemgr.token"] == "${file:/nowhere}"
     assert values["statemgr.account.password"] == "(secret)"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        f"tokn: {SECRET}",
+        f"account: {{user: u, pasword: {SECRET}}}",
+        "token: 'hunter2$${ss'",
+        "token: 'hunter2${env:TEAM}'",
+        "token: 'hunter2'",
+    ],
+)
+def test_listing_shows_of_a_secret_only_what_is_a_reference_as_a_whole(reading: Reading, options: str) -> None:
+    """A misspelt key may be that of a secret; what stands beside a reference is a part of one."""
+    reading.write(text(options))
+    listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={"TEAM": "red"})
+    assert "hunter2" not in repr(listed.settings)
+
+
+def test_what_stands_beside_a_reference_to_a_secret_is_in_no_message(reading: Reading) -> None:
+    """A driver that repeats its options would show half of the password otherwise."""
+    environ = {"TEAM": "red-team"}
+    problems = reading.problems(text("token: 'hunter2${env:TEAM}', port: 'hunter2${env:TEAM}'"), environ)
+    assert "(secret)" in problems[0]
+    assert "hunter2" not in "\n".join(problems)

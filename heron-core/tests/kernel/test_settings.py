@@ -24,7 +24,7 @@ def test_defaults_are_acceptable() -> None:
     ("key", "value", "message"),
     [
         ("heron.hartbeat.s", 1, r"engine\.heron\.hartbeat\.s: unknown key \(nearest: 'heron\.heartbeat\.s'\)"),
-        ("heron.heartbeat.s", "1", "'1' is not of type float; give a float in s"),
+        ("heron.heartbeat.s", "1", "'1' is not of type float; give one in s"),
         ("heron.heartbeat.s", True, "True is not of type float"),
         ("heron.instance.queue.target.s", float("inf"), "inf s is no finite number; give one in s"),
         ("heron.silence.s", float("nan"), "nan s is no finite number"),

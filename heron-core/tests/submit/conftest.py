@@ -15,7 +15,7 @@ from heron.kernel.drivers import Drivers
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile, load_profile
 from heron.spi.packing import Packing
-from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, JobLink, Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, JobLink, JobStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 from heron.submit.environment import Environment
@@ -46,6 +46,7 @@ class IdleScheduler(Scheduler):
     state: SchedulerState = SchedulerState.ABSENT
     reason: str = ""
     attempts: int = 1
+    whose: str = ""
     jobs: list[Job] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
 
@@ -60,10 +61,13 @@ class IdleScheduler(Scheduler):
         if self.refusal:
             raise SchedulerError(self.refusal)
         self.jobs.append(job)
+        self.whose = job.topology_id
         self.state = SchedulerState.RUNNING
 
-    def kill(self, topology: str) -> None:
-        """Ends the job."""
+    def kill(self, topology: str, topology_id: str = "") -> None:
+        """Ends the job, unless it is another run's."""
+        if self.status(topology).of(topology_id).state is not self.state:
+            return
         self.killed.append(topology)
         self.state = SchedulerState.ABSENT
 
@@ -75,10 +79,11 @@ class IdleScheduler(Scheduler):
         """Never asked for here."""
         raise SchedulerError(topology, add, remove)
 
-    def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
+    def status(self, topology: str) -> JobStatus:
         """What the test set."""
         assert topology
-        return self.state, (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
+        troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
+        return JobStatus(self.state, troubles, self.whose)
 
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """None."""

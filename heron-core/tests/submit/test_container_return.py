@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from heron.ipc.status import ProcessStatus, TaskStatus, TopologyStatus
-from heron.submit.container_return import containers_of, given_up, missing
+from heron.spi.scheduler import ContainerStatus
+from heron.submit.container_return import containers_of, given_up, missing, refused
 
 
 def process(name: str, incarnation: int, state: str = "running", error: str = "", container: int = 1) -> ProcessStatus:
@@ -66,3 +67,13 @@ def test_what_was_given_up_does_not_come_back(state: str) -> None:
     assert given_up(status(*container(2), task=state, error="no prices"), 1) == f"task count/3 is {state}: no prices"
     assert given_up(replace(BEFORE, processes=(process("stmgr", 2, "down", "killed"),)), 1) == "stmgr is down: killed"
     assert given_up(status(*container(2), task=state), 2) == ""
+
+
+def test_an_executor_that_does_not_begin_says_why_and_is_given_up() -> None:
+    """A package that was altered in the store: each start ends with the same words, and no time limit mends that."""
+    error = "exit code 1: the package was altered"
+    assert refused(None, 1) == ("", 0)
+    assert refused(ContainerStatus(1, True, 2, "ended by a restart"), 1) == ("", 0)
+    assert refused(ContainerStatus(1, False, 1, "ended by a restart"), 1) == ("", 0)
+    assert refused(ContainerStatus(1, False, 2, error), 1) == (error, 0)
+    assert refused(ContainerStatus(1, False, 4, error), 1) == (error, 3)

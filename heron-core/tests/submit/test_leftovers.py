@@ -17,6 +17,7 @@ from heron.submit.ending import Manner, kill_topology
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, encode_execution_state
 from heron.submit.last_report import LastReport, encode_last_report
+from heron.submit.leftovers import end_run, make_room
 from heron.submit.progress import QuietProgress
 from heron.submit.removal import package_file, remove_run
 from heron.submit.roll import Entry, roll
@@ -68,9 +69,28 @@ def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environ
     """Nothing of it has ever run, so there is nothing to report."""
     found = roll(environment)
     assert found.entries == ()
-    assert found.notes == ("removed what was left of topology 'Words', run Words-1: its submission was cut off",)
+    why = "it was ended before it had a plan, or its submission was cut off"
+    assert found.notes == (f"removed what was left of topology 'Words', run Words-1: {why}",)
     assert nodes(environment) == []
     assert not Path(run.run_dir).exists()
+
+
+def test_a_kill_that_is_killed_has_noted_that_it_kills(
+    environment: Environment, run: ExecutionState, scheduler: IdleScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that ran too briefly to have a plan was submitted all the same: who looks for it finds how it ended."""
+    scheduler.state, scheduler.whose = SchedulerState.RUNNING, run.topology_id
+
+    def killed(_topology: str, _topology_id: str = "") -> None:
+        scheduler.state = SchedulerState.ABSENT
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "kill", killed)
+        with pytest.raises(KeyboardInterrupt):
+            kill_topology(environment, "Words", 0.0, QuietProgress())
+    assert only(environment).state == "killed"
+    assert "killed by a command" in only(environment).errors[0]
 
 
 def test_one_that_finished_is_tidied_up_silently_and_listed(environment: Environment, run: ExecutionState) -> None:
@@ -168,3 +188,32 @@ def test_a_garbled_node_spoils_only_its_own_line(environment: Environment, run: 
     assert entries["Words"].errors == (
         "node executionstate/Words: is of topology 'Wrods'; it was changed by hand; `heron kill Words` removes it",
     )
+
+
+def test_the_job_of_another_state_manager_is_never_ended(
+    environment: Environment, run: ExecutionState, scheduler: IdleScheduler
+) -> None:
+    """Two profiles may share a scheduler's root and not the state: one's command must not kill the other's topology."""
+    scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
+    report = LastReport(TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=5e9))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(report))
+    with pytest.raises(UsageError, match=r"is of run 'Words-2', which the state manager of profile 'here' does not"):
+        make_room(environment, "Words")
+    assert kill_topology(environment, "Words", 0.0, QuietProgress()).manner is Manner.OVER
+    assert nodes(environment) == ["REPORT"]
+    with pytest.raises(UsageError, match="with the profile that submitted it; if there is none, --force ends it"):
+        kill_topology(environment, "Words", 0.0, QuietProgress())
+    assert (scheduler.killed, scheduler.state) == ([], SchedulerState.RUNNING)
+    assert kill_topology(environment, "Words", 0.0, QuietProgress(), force=True).manner is Manner.FORCED
+    assert scheduler.state is SchedulerState.ABSENT
+
+
+def test_a_run_whose_name_another_state_manager_has_taken_is_over(
+    environment: Environment, run: ExecutionState, scheduler: IdleScheduler
+) -> None:
+    """A scheduler has room for one job of a name, so this run's is gone; it is tidied up, and the other goes on."""
+    environment.statemgr.set(NodeKind.PACKING_PLAN, "Words", b"")
+    scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
+    end_run(environment, run)
+    assert nodes(environment) == []
+    assert (scheduler.killed, scheduler.state) == ([], SchedulerState.RUNNING)

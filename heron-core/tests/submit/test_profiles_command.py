@@ -66,6 +66,15 @@ def test_show_prints_each_value_and_on_request_its_origin(profiles: Path, monkey
     assert document["files"] == [str(profiles / "here.yaml")]
 
 
+def test_show_says_that_something_is_wrong(profiles: Path) -> None:
+    """What is listed would not hold; no other command would take it."""
+    arguments = ("show", "here", "--config-path", str(profiles))
+    assert command(*arguments).stderr == ""
+    result = command(*arguments, "--set", "statemgr.rot=1")
+    assert result.exit_code == 0
+    assert result.stderr == "heron: note: one thing is wrong with it; see `heron profiles check here`\n"
+
+
 def test_check_of_a_good_profile_names_its_drivers(profiles: Path) -> None:
     """Exit code 0 is what a script looks at."""
     result = command("check", "here", "--config-path", str(profiles))

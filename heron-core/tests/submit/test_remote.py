@@ -118,6 +118,18 @@ def test_one_whose_processes_are_gone_is_not_waited_for(world: World) -> None:
     assert world.ask() == "UsageError: topology 'words' is not running; its last run, words-1, finished"
 
 
+def test_one_that_has_reported_its_end_is_not_being_restarted(world: World) -> None:
+    """Its topology manager left by itself; a command that holds the lock asks too, and the job may still be leaving."""
+    world.submit()
+    world.state.set(NodeKind.PHYSICAL_PLAN, "words", b"{}")
+    world.report("killed")
+    hold = world.state.hold(NodeKind.LOCK, "words", b"")
+    with RemoteTopology(world.state, world.scheduler, "words", LONG_S) as topology:
+        assert not topology.over()
+    assert world.ask() == "UsageError: topology 'words' is not running; its last run, words-1, was killed"
+    hold.release()
+
+
 def test_one_that_a_command_is_at_work_on_is_waited_for(world: World) -> None:
     """A submission writes the state before it starts the job."""
     world.submit()

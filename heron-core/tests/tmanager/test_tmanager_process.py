@@ -311,7 +311,7 @@ def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TMa
         assert (row.task_id, row.name, row.value, row.rate_per_s) == (3, "execute-count", 30.0, 10.0)
         with pytest.raises(RefusedError, match=r"component 'cuont' is unknown \(nearest: 'count'\)"):
             client.metrics("cuont", 0, by_task=True, timeout_s=5.0)
-        with pytest.raises(RefusedError, match="task 1 is unknown; known: 2, 3"):
+        with pytest.raises(RefusedError, match="task 1 is not of component 'count'; its tasks: 2, 3"):
             client.metrics("count", 1, by_task=True, timeout_s=5.0)
 
 

@@ -60,10 +60,10 @@ def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenSched
     executors = [bench.wait("t", number) for number in range(2)]
     os.kill(_supervisor(root, "t"), signal.SIGKILL)
     wait_until(lambda: not any(runs(each.pid) for each in executors), 10, "the executors are gone")
-    state, containers = scheduler.status("t")
-    assert state is SchedulerState.FAILED
-    assert [each.running for each in containers] == [False, False]
-    assert "supervisor" in containers[0].last_error
+    status = scheduler.status("t")
+    assert status.state is SchedulerState.FAILED
+    assert [each.running for each in status.containers] == [False, False]
+    assert "supervisor" in status.containers[0].last_error
 
 
 @pytest.mark.parametrize("files", [[], ["lock"], ["lock", "c0.json"], ["lock", "c0.json", "job.json"]])
@@ -75,10 +75,10 @@ def test_what_a_command_left_that_was_killed_while_scheduling_goes_with_kill(
     for name in files:
         (root / "t" / name).write_text("{}", encoding="utf-8")
     scheduler = open_scheduler()
-    assert scheduler.status("t")[0] is not SchedulerState.RUNNING
+    assert scheduler.status("t").state is not SchedulerState.RUNNING
     scheduler.kill("t")
     assert not (root / "t").exists()
-    assert scheduler.status("t")[0] is SchedulerState.ABSENT
+    assert scheduler.status("t").state is SchedulerState.ABSENT
 
 
 def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
@@ -92,7 +92,7 @@ def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
     scheduler.schedule(bench.job("t", "serve"))
     assert not runs(old.pid)
     wait_until(lambda: bench.wait("t", 0).pid != old.pid, 20, "the new executor is up")
-    assert scheduler.status("t")[0] is SchedulerState.RUNNING
+    assert scheduler.status("t").state is SchedulerState.RUNNING
 
 
 def test_kill_ends_a_job_whose_supervisor_hangs(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
@@ -133,8 +133,8 @@ def test_an_end_without_a_word_is_explained_by_stderr(open_scheduler: OpenSchedu
     failing = [sys.executable, "-P", "-c", "raise SystemExit('no module named x')"]
     scheduler = open_scheduler(executor=failing)
     scheduler.schedule(bench.job("t", "serve"))
-    wait_until(lambda: scheduler.status("t")[1][0].last_error, 20, "an attempt failed")
-    assert scheduler.status("t")[1][0].last_error == "exit code 1: no module named x"
+    wait_until(lambda: scheduler.status("t").containers[0].last_error, 20, "an attempt failed")
+    assert scheduler.status("t").containers[0].last_error == "exit code 1: no module named x"
 
 
 def test_a_run_directory_that_others_may_enter_is_refused(open_scheduler: OpenScheduler, bench: Bench) -> None:
@@ -165,7 +165,7 @@ def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenSc
     bench.run_dir("u").write_text("a file where a directory belongs")
     with pytest.raises(SchedulerError, match="container 3"):
         scheduler.update("t", [bench.spec("t", 2), bad], [1])
-    assert [each.container_id for each in scheduler.status("t")[1]] == [0, 1]
+    assert [each.container_id for each in scheduler.status("t").containers] == [0, 1]
     assert [bench.wait("t", number).pid for number in range(2)] == before
 
 

@@ -40,7 +40,7 @@ def test_a_garbled_file_is_named_and_a_write_repairs_it(manager: LocalFsStateMan
     manager.set(_KIND, "t", b"two")
     file = root / "pplans" / "t"
     file.write_bytes(b"garbage")
-    with pytest.raises(StateError, match=f"{file}: .* remove the file"):
+    with pytest.raises(StateError, match=f"{file}: .* `heron kill`"):
         manager.get(_KIND, "t")
     assert manager.list(_KIND) == ("t",)
     with pytest.raises(StateConflictError):

@@ -26,6 +26,7 @@ _GONE = int(zmq.EVENT_DISCONNECTED)
 _NOT_TO_BE_HAD = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
 _RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
 _NO_RECONNECT = -1
+_LATE_RECONNECT_MS = 24 * 3600 * 1000  # longer than anybody waits for an answer
 _NETWORK = "tcp://"
 _PINGS = 3  # in the time after which a silent link counts as broken
 _PUSH_LIMIT = 1000  # records of metrics that wait for a metrics manager; a few seconds' worth of a busy container
@@ -97,6 +98,8 @@ class SocketContext:
         """A socket for a hub on the network, not yet connected; for `heron.ipc.watched_channel`."""
         socket = self._open(zmq.DEALER)
         self._secure_client(socket, endpoint, keys)
+        # Where there is to be no other connection the library forgets, with the one it had, what came and is unread.
+        socket.setsockopt(zmq.RECONNECT_IVL, _LATE_RECONNECT_MS)
         return socket
 
     def push_to(self, endpoint: str) -> Push:

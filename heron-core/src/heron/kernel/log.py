@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from heron.kernel.secrets import hidden
+from heron.kernel.secrets import hidden, spoken
 
 __all__ = ["JsonLines", "RotatingLog", "configure", "hide_in_warnings"]
 
@@ -43,12 +43,8 @@ class JsonLines(logging.Formatter):
 class _Warnings(logging.Formatter):
     """Formats a record as Python does where no logging is set up, without secrets."""
 
-    def __init__(self, secrets: Sequence[str]) -> None:
-        super().__init__()
-        self._secrets = secrets
-
     def format(self, record: logging.LogRecord) -> str:
-        return hidden(super().format(record), self._secrets)
+        return spoken(super().format(record))
 
 
 class RotatingLog(logging.FileHandler):
@@ -99,7 +95,7 @@ def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] =
     logging.raiseExceptions = False
 
 
-def hide_in_warnings(secrets: Sequence[str]) -> None:
-    """Takes the texts out of the warnings that Python writes to stderr for a command, which has no log."""
+def hide_in_warnings() -> None:
+    """Takes the command's secrets out of the warnings that Python writes to stderr for a command, which has no log."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Warnings(secrets))
+        logging.lastResort.setFormatter(_Warnings())

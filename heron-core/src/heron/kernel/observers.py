@@ -99,8 +99,10 @@ class Observers:
         for reaction in self.reactions(hook, facts):
             try:
                 reaction.call()
-            except (Exception, SystemExit):  # an observer must not end the process either
-                _log.exception("observer %s failed in %s", reaction.observer, hook)
+            except (Exception, SystemExit) as error:  # an observer must not end the process either
+                what = f"{type(error).__name__}: {error}"
+                _log.error("observer %s failed in %s: %s", reaction.observer, hook, what)
+                _log.info("where observer %s failed", reaction.observer, exc_info=True)  # for a log, not for a terminal
 
 
 class _Manager(pluggy.PluginManager):

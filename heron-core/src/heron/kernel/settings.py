@@ -169,7 +169,7 @@ def _checked(key: str, value: object, kind: type, low: object, unit: str) -> obj
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:
-        msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give a {kind.__name__} in {unit}"
+        msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(value, float) and not math.isfinite(value):
         msg = f"engine.{key}: {value} {unit} is no finite number; give one in {unit}"

@@ -16,6 +16,7 @@ __all__ = [
     "ContainerStatus",
     "Job",
     "JobLink",
+    "JobStatus",
     "Scheduler",
     "SchedulerState",
 ]
@@ -94,6 +95,23 @@ class ContainerStatus:
     last_error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """What a scheduler knows of the job of a name: its containers by id, and whose run it is ("": it cannot tell).
+
+    Topologies of two state managers may have one name; a scheduler that both use has room for one of them.
+    """
+
+    state: SchedulerState
+    containers: tuple[ContainerStatus, ...] = ()
+    topology_id: str = ""
+
+    def of(self, topology_id: str) -> JobStatus:
+        """What this says of one run ("": whichever it is): ABSENT when the job is another's."""
+        fits = not self.topology_id or topology_id in {"", self.topology_id}
+        return self if fits else JobStatus(SchedulerState.ABSENT)
+
+
 class Scheduler(Driver):
     """Runs jobs. Called by commands, from the main thread; two commands may call at the same time for one topology.
 
@@ -115,8 +133,10 @@ class Scheduler(Driver):
         """
 
     @abstractmethod
-    def kill(self, topology: str) -> None:
+    def kill(self, topology: str, topology_id: str = "") -> None:
         """Ends the job and returns when nothing of it is left running (at most 15 s); no job is no error.
+
+        With `topology_id` only a job of that run is ended; one of another run goes on, and that is no error either.
 
         Also ends what a command that was killed left half scheduled. Ends in order what can be, and the rest by force.
 
@@ -143,8 +163,8 @@ class Scheduler(Driver):
         """
 
     @abstractmethod
-    def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
-        """What the scheduler knows of the job now, its containers by id. At most 10 s, and changes nothing.
+    def status(self, topology: str) -> JobStatus:
+        """What the scheduler knows of the job now. At most 10 s, and changes nothing.
 
         Raises:
             SchedulerError: when the scheduler does not answer: never ABSENT then.

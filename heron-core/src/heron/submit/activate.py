@@ -9,8 +9,10 @@ import click
 from heron.clock import monotonic_s
 from heron.errors import UnreachableError
 from heron.ipc.keys import Speaker
+from heron.submit.completion import complete_topology
+from heron.submit.json_text import print_json
 from heron.submit.remote import RemoteTopology
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 from heron.submit.watcher import ENDED
 
 __all__ = ["activate", "deactivate", "set_state"]
@@ -19,7 +21,7 @@ _LOOK_S = 0.1
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @remote_options(timeout_s=30.0)
 def activate(name: str, options: RemoteOptions) -> None:
     """Resumes the topology NAME: its spouts are asked for tuples again. One that runs already goes on."""
@@ -27,7 +29,7 @@ def activate(name: str, options: RemoteOptions) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @remote_options(timeout_s=30.0)
 def deactivate(name: str, options: RemoteOptions) -> None:
     """Pauses the topology NAME: its spouts are not asked for tuples any more.

@@ -9,6 +9,8 @@ import click
 
 from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
 from heron.kernel.loading import load_object
+from heron.kernel.log import hide_in_warnings
+from heron.kernel.secrets import spoken
 
 __all__ = ["heron", "main"]
 
@@ -47,6 +49,7 @@ class _Commands(click.Group):
         return cast("click.Command", load_object(entry)) if entry else None
 
     def invoke(self, ctx: click.Context) -> object:
+        hide_in_warnings()
         try:
             return super().invoke(ctx)
         except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
@@ -55,7 +58,7 @@ class _Commands(click.Group):
             code, text = _EXIT_REFUSED, str(error)
         except KeyboardInterrupt:
             code, text = _EXIT_INTERRUPTED, "interrupted; nothing was started"
-        click.echo(f"heron: error: {text}", err=True)
+        click.echo(f"heron: error: {spoken(text)}", err=True)
         return ctx.exit(code)
 
 

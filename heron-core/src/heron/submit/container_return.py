@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from heron.ipc.status import TopologyStatus
+from heron.spi.scheduler import ContainerStatus
 
-__all__ = ["containers_of", "given_up", "missing"]
+__all__ = ["containers_of", "given_up", "missing", "refused"]
 
 _MANAGERS = ("tmanager", "metricsmgr")
 _OTHERS = ("stmgr", "metricsmgr")
+_IN_VAIN = 3  # an executor that ends by itself so often says why, and no further start mends it
 _DOWN = ("down", "failed")
 
 
@@ -42,6 +44,17 @@ def given_up(now: TopologyStatus, container_id: int) -> str:
         if each.container_id == container_id and each.state in _DOWN:
             return f"{each.process} is {each.state}{_because(each.last_error)}"
     return ""
+
+
+def refused(now: ContainerStatus | None, attempts: int) -> tuple[str, int]:
+    """Why its executor does not begin, and after how many starts in vain it is time to give up (0: not yet).
+
+    `attempts` are the starts before the restart, which makes one more.
+    """
+    if now is None or now.running or now.attempts <= attempts or not now.last_error:
+        return "", 0
+    tried = now.attempts - attempts
+    return now.last_error, tried if tried >= _IN_VAIN else 0
 
 
 def _expected(status: TopologyStatus, container_id: int) -> tuple[str, ...]:

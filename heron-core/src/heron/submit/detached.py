@@ -6,7 +6,6 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 
 from heron.errors import HeronError
@@ -19,6 +18,7 @@ from heron.submit.environment import Environment, open_environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.folders import name_log_dir, name_run_dir, prune_logs
 from heron.submit.interrupts import Interrupts
+from heron.submit.json_text import print_json
 from heron.submit.leftovers import logs_in_use, settle
 from heron.submit.loaded import LoadingTopology
 from heron.submit.overrides import engine_settings, parse_overrides
@@ -96,7 +96,7 @@ def _show_plan(request: SubmitRequest, prepared: Prepared, profile: Profile) -> 
     limits = open_driver(profile.packing, Packing).limits(prepared.loaded.definition)
     if request.as_json:
         document = plan_document(prepared, profile.packing.name, limits)
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
     else:
         Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, profile.packing.name, limits))
         print("dry run: nothing was changed", file=sys.stderr)
@@ -114,7 +114,7 @@ def _tell(request: SubmitRequest, run: ExecutionState, containers: int) -> None:
             "containers": containers,
             "logs": run.log_dir,
         }
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
         return
     how = " deactivated" if run.deactivated else ""
     print(f"{run.topology} submitted{how} as {run.topology_id} in {containers} containers; logs: {run.log_dir}")

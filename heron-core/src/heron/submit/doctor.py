@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from heron.errors import HeronError
+from heron.kernel.secrets import spoken
 from heron.submit.checkup import Finding, check_machine, check_profile
 from heron.submit.completion import complete_profile
 from heron.submit.environment import open_environment
+from heron.submit.json_text import print_json
 from heron.submit.overrides import Overrides, parse_overrides
 from heron.submit.prepare import find_profile
 
@@ -35,9 +37,10 @@ def doctor(
     context: click.Context, profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool
 ) -> None:
     """Checks this machine and PROFILE (local unless given), and names what dead topologies left; changes nothing."""
-    findings = tuple(_findings(profile, config_path, parse_overrides(settings)))
+    found = _findings(profile, config_path, parse_overrides(settings))
+    findings = tuple(replace(each, text=spoken(each.text)) for each in found)
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
+        print_json(findings)
     else:
         Console(width=None if sys.stdout.isatty() else 200).print(_table(findings))
     context.exit(_EXIT_ERRORS if any(each.level == "error" for each in findings) else 0)

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError, UsageError, known, nearest
+from heron.kernel.secrets import spoken
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.last_report import encode_last_report
-from heron.submit.leftovers import elsewhere, last_report, lock_soon
+from heron.submit.leftovers import another_job, elsewhere, last_report, lock_soon
 from heron.submit.progress import Progress
 from heron.submit.remote import RemoteTopology
 from heron.submit.removal import remove_run
-from heron.submit.survey import Facts, RunState, check_name, classify, survey, topologies
+from heron.submit.survey import Facts, RunState, check_name, classify, read_report, survey, topologies
 
 __all__ = ["STEPS", "Ending", "Manner", "kill_topology"]
 
@@ -29,6 +30,7 @@ _LOCK_WAIT_S = 10.0  # a submission that is under way holds it for seconds
 _ANSWER_S = 3.0  # a topology manager answers in milliseconds; one that is being restarted is back within two seconds
 _GONE_S = 2.0
 _LOOK_S = 0.05
+_UNLED = "it has no topology manager yet, or any more"
 
 
 class Manner(enum.Enum):
@@ -76,13 +78,16 @@ def kill_topology(
             progress.note(
                 f"{facts.error or 'there is no execution state'}; its package stays in the store, if it has one"
             )
-        running = facts.led or facts.job is SchedulerState.RUNNING
+        other_too = facts.run is None and facts.other is not None  # only `force` comes so far
+        running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
-        why = _stop(environment, facts, patience_s) if running else ""
+        if running and not facts.led:
+            _note_end(environment, facts)
+        why = spoken(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
         try:
-            environment.scheduler.kill(topology)  # before the report says that it is over
+            environment.scheduler.kill(topology, _id(facts))  # before the report says that it is over
         except HeronError as error:
             return Ending(topology, facts.run, manner, why, (f"job: {error}",))
         facts = survey(environment, topology, locked=False)  # with its last report
@@ -92,12 +97,15 @@ def kill_topology(
         left = remove_run(environment, topology, facts.run, keep_report=report is not None)
     finally:
         lock.release()
-    return Ending(topology, facts.run, manner, why, left or _still_there(environment, topology))
+    return Ending(topology, facts.run, manner, why, left or _still_there(environment, facts))
 
 
 def _check(environment: Environment, facts: Facts, force: bool) -> None:
     name = facts.topology
-    there = facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
+    if facts.other and facts.run is None and not force:
+        remedy = "give the command with the profile that submitted it; if there is none, --force ends it"
+        raise UsageError(another_job(environment, name, facts.other, remedy))
+    there = facts.other or facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
     if not there:
         names = topologies(environment.statemgr)
         state = classify(facts)
@@ -114,12 +122,13 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
 def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     """Has the topology manager stop it; says why that did not do, if it did not."""
     if not facts.led:
-        return "it has no topology manager yet, or any more"
+        return _UNLED
     try:
         _ask(environment, facts)
     except HeronError as error:
-        return str(error)
-    if _wait(lambda: not _runs(environment, facts.topology), patience_s):
+        if not _obeyed(environment, facts):
+            return str(error)  # else it went before its answer did
+    if _wait(lambda: not _runs(environment, facts, idle_is_over=True), patience_s):
         return ""
     return f"it did not stop within {patience_s:g} s"
 
@@ -129,20 +138,48 @@ def _ask(environment: Environment, facts: Facts) -> None:
         remote.change_state("killed")
 
 
-def _runs(environment: Environment, topology: str) -> bool:
+def _note_end(environment: Environment, facts: Facts) -> None:
+    """Before the job goes, in whose stead nobody will report: a kill that is killed itself leaves the reason."""
+    if facts.run is None:
+        return
+    report = last_report(facts, facts.run, killed=_who(Manner.FORCED, _UNLED))
+    if report:
+        environment.statemgr.set(NodeKind.REPORT, facts.topology, encode_last_report(report))
+
+
+def _obeyed(environment: Environment, facts: Facts) -> bool:
+    """Whether it has written its last report, or nothing of it runs any more."""
     try:
-        if environment.scheduler.status(topology)[0] is SchedulerState.RUNNING:
+        report = read_report(environment.statemgr, facts.topology)
+    except HeronError:
+        report = None
+    return (report is not None and report.status.topology_id == _id(facts)) or not _runs(environment, facts)
+
+
+def _runs(environment: Environment, facts: Facts, *, idle_is_over: bool = False) -> bool:
+    """Whether it has a job or a topology manager; a job whose containers are all down may count as none: one of them
+    was never told to stop because it could not begin.
+    """
+    try:
+        job = environment.scheduler.status(facts.topology).of(_id(facts))
+        idle = idle_is_over and job.containers and not any(each.running for each in job.containers)
+        if job.state is SchedulerState.RUNNING and not idle:
             return True
-        return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, topology) is not None
+        return environment.statemgr.get(NodeKind.TMANAGER_LOCATION, facts.topology) is not None
     except HeronError:
         return True  # asked again in a moment
 
 
-def _still_there(environment: Environment, topology: str) -> tuple[str, ...]:
+def _still_there(environment: Environment, facts: Facts) -> tuple[str, ...]:
     """Looks again: what a scheduler and a state manager say is gone has to be gone."""
-    if _wait(lambda: not _runs(environment, topology), _GONE_S):
+    if _wait(lambda: not _runs(environment, facts), _GONE_S):
         return ()
-    return (f"job or topology manager: there is still one of topology {topology!r}; give the command again",)
+    return (f"job or topology manager: there is still one of topology {facts.topology!r}; give the command again",)
+
+
+def _id(facts: Facts) -> str:
+    """The run that is ended; "" when nothing says which it is."""
+    return facts.run.topology_id if facts.run else ""
 
 
 def _who(manner: Manner, why: str) -> str:

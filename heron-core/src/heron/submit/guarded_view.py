@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from heron.ipc.status import TopologyStatus
+from heron.kernel.secrets import spoken
 from heron.submit.view import View
 
 __all__ = ["GuardedView"]
@@ -33,7 +34,7 @@ class GuardedView:
 
     def note(self, text: str) -> None:
         """`View`."""
-        self._guard(lambda: self._view.note(text))
+        self._guard(lambda: self._view.note(spoken(text)))
 
     def close(self) -> None:
         """`View`."""

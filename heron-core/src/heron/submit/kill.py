@@ -9,8 +9,9 @@ import msgspec
 
 from heron.errors import UsageError
 from heron.kernel.observers import installed_observers
+from heron.kernel.secrets import spoken
 from heron.submit.announcing import announcing
-from heron.submit.completion import complete_topology
+from heron.submit.completion import complete_profile, complete_topology
 from heron.submit.ending import STEPS, Ending, Manner, kill_topology
 from heron.submit.environment import open_environment
 from heron.submit.overrides import parse_overrides
@@ -25,7 +26,7 @@ _EXIT_INTERRUPTED = 130
 
 @click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 asked wrongly and nothing changed.")
 @click.argument("name", shell_complete=complete_topology)
-@click.option("--profile", default="local", show_default=True, help="Where it runs.")
+@click.option("--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it runs.")
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option(
@@ -77,14 +78,14 @@ def _tell(ending: Ending, as_json: bool) -> None:
             "id": run.topology_id if run else None,
             "manner": ending.manner.value,
             "why": ending.why,
-            "left": ending.left,
+            "left": [spoken(each) for each in ending.left],
             "logs": run.log_dir if run else None,
         }
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
         return
     if ending.left:
         for each in ending.left:
-            click.echo(f"heron: error: left of {ending.topology}: {each}", err=True)
+            click.echo(f"heron: error: left of {ending.topology}: {spoken(each)}", err=True)
         click.echo(f"heron: {ending.topology}: remove the cause and give the command again", err=True)
         return
     done = {

@@ -10,7 +10,7 @@ from heron.clock import monotonic_s, wall_s
 from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError, UsageError
 from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import TopologyState
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import JobStatus, SchedulerState
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
@@ -18,7 +18,7 @@ from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.removal import remove_run
 from heron.submit.survey import ENDED, Facts, RunState, classify, is_over, read_report, read_run, survey, topologies
 
-__all__ = ["elsewhere", "end_run", "last_report", "lock_soon", "logs_in_use", "make_room", "settle"]
+__all__ = ["another_job", "elsewhere", "end_run", "last_report", "lock_soon", "logs_in_use", "make_room", "settle"]
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +40,9 @@ def make_room(environment: Environment, topology: str) -> str:
     leaving = state in ENDED and facts.run is not None and not facts.run.attached  # its name is free at once
     if not leaving and (facts.led or facts.job is SchedulerState.RUNNING):
         raise UsageError(_running(topology, facts.run))
+    if facts.other and facts.other.state is SchedulerState.RUNNING:
+        remedy = "give one of the two another name, or this profile a scheduler.root of its own"
+        raise UsageError(another_job(environment, topology, facts.other, remedy))
     if state is RunState.ELSEWHERE and facts.run:
         raise UsageError(elsewhere(facts.run))
     if facts.run is None and not facts.error:
@@ -79,7 +82,7 @@ def settle(environment: Environment, topology: str) -> str:
         return f"topology {topology!r} is over, but cannot be tidied up: {'; '.join(left)}"
     if classify(facts) is not RunState.LOST:
         return ""
-    why = report.status.error if report else "its submission was cut off"
+    why = report.status.error if report else "it was ended before it had a plan, or its submission was cut off"
     return f"removed what was left of topology {topology!r}, run {facts.run.topology_id}: {why}"
 
 
@@ -163,6 +166,14 @@ def elsewhere(run: ExecutionState) -> str:
     return (
         f"topology {run.topology!r} was submitted with profile {run.profile!r} on host {run.host!r}, where alone can "
         f"be told whether it runs; give the command there, or remove it with `heron kill {run.topology} --force`"
+    )
+
+
+def another_job(environment: Environment, topology: str, job: JobStatus, remedy: str) -> str:
+    """That the scheduler's job of that name is not what this profile's state manager has under it."""
+    return (
+        f"the scheduler's job {topology!r} is of run {job.topology_id!r}, which the state manager of profile "
+        f"{environment.profile.name!r} does not know: another state manager does, or it was removed there; {remedy}"
     )
 
 

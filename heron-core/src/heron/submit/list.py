@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from heron.kernel.secrets import spoken
 from heron.submit.completion import complete_profile
 from heron.submit.environment import open_environment
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.roll import Entry, roll
@@ -45,10 +47,11 @@ def list_topologies(
     finally:
         environment.statemgr.close()
     for note in found.notes:
-        click.echo(f"heron: note: {note}", err=True)
-    entries = [each for each in found.entries if role in (None, each.role) and env in (None, each.env)]
+        click.echo(f"heron: note: {spoken(note)}", err=True)
+    wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
+    entries = [replace(each, errors=tuple(map(spoken, each.errors))) for each in wanted]
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(entries), indent=2).decode())
+        print_json(entries)
     elif not entries:
         print(f"no topologies in profile {profile}")
     else:
@@ -71,4 +74,4 @@ def _table(entries: list[Entry]) -> Table:
 def _spoken(since_s: float | None) -> str:
     if since_s is None:
         return ""
-    return datetime.fromtimestamp(since_s, UTC).astimezone().isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(since_s, UTC).isoformat(sep=" ", timespec="seconds")

@@ -13,6 +13,7 @@ import msgspec
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError, StateError, UsageError
+from heron.submit.completion import complete_topology
 from heron.submit.log_folder import LogFolder
 from heron.submit.log_line import LogLine
 from heron.submit.remote import RemoteTopology
@@ -26,7 +27,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @click.option("--task", "task_id", type=click.IntRange(min=1), help="Only this task's.")
 @click.option("--follow", "-f", is_flag=True, help="Goes on until the topology ends, or Ctrl-C.")
 @click.option("-n", "count", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of each file.")

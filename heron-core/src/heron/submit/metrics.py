@@ -13,9 +13,11 @@ from rich.live import Live
 
 from heron.errors import UsageError
 from heron.ipc.metrics_table import MetricsRow
+from heron.submit.completion import complete_topology
+from heron.submit.json_text import print_json
 from heron.submit.metrics_text import metrics_text
 from heron.submit.remote import RemoteTopology
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 
 __all__ = ["metrics"]
 
@@ -24,7 +26,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @click.option("--component", default="", help="Only this one, each of its tasks.")
 @click.option("--task", "task_id", type=click.IntRange(min=1), default=None, help="Only this one.")
 @click.option("--watch", is_flag=True, help="Goes on until the topology ends, or Ctrl-C.")

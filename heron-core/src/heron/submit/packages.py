@@ -13,12 +13,14 @@ from heron.errors import PackageError, StateConflictError
 from heron.kernel.large_values import open_statemgr
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile
+from heron.kernel.secrets import spoken
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.spi.uploader import PackageEntry, Uploader
+from heron.submit.completion import complete_profile
 from heron.submit.execution_state import decode_execution_state
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
-from heron.submit.remote_options import print_json
 from heron.submit.retention import merged, prunable
 from heron.submit.view import spoken_bytes
 
@@ -27,7 +29,9 @@ __all__ = ["packages"]
 _DAY_S = 86400.0
 _EXIT_FAILED = 1
 
-_profile = click.option("--profile", default="local", show_default=True, help="Whose packages.")
+_profile = click.option(
+    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Whose packages."
+)
 _config_path = click.option(
     "--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first."
 )
@@ -152,7 +156,7 @@ def _remove(store: _Store, chosen: tuple[PackageEntry, ...]) -> dict[str, str]:
         except StateConflictError:
             failed[each.uri] = f"another command is at work on topology {each.name!r}; try again later"
         except PackageError as error:
-            failed[each.uri] = str(error)
+            failed[each.uri] = spoken(str(error))
     return failed
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from heron.kernel.loading import open_driver
 from heron.spi.packing import Packing
+from heron.submit.completion import complete_file, complete_profile
 from heron.submit.interrupts import Interrupts
 from heron.submit.loaded import LoadingTopology
 from heron.submit.overrides import parse_overrides
@@ -21,9 +22,11 @@ __all__ = ["plan"]
 
 
 @click.command()
-@click.argument("target", metavar="FILE[:NAME]")
+@click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--profile", default="local", show_default=True, help="Where it would run.")
+@click.option(
+    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it would run."
+)
 @click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heron.errors import HeronError
 from heron.kernel.drivers import DriverInfo
 from heron.kernel.profiles import Profile
+from heron.kernel.secrets import hidden
 from heron.kernel.server_check import ask_server
 from heron.spi.driver import DriverRef
 
@@ -60,5 +61,5 @@ def _check(plugin: DriverInfo, ref: DriverRef | None, timeout_s: float) -> Plugi
     try:
         answer = ask_server(ref, timeout_s)
     except HeronError as error:
-        return PluginCheck(plugin, ServerState.AWAY, str(error))
-    return PluginCheck(plugin, ServerState.ANSWERS if answer else ServerState.NONE, answer)
+        return PluginCheck(plugin, ServerState.AWAY, hidden(str(error), ref.secrets))
+    return PluginCheck(plugin, ServerState.ANSWERS if answer else ServerState.NONE, hidden(answer, ref.secrets))

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +17,8 @@ from heron.kernel.compat_catalog import COMPAT_FAMILY, compat_catalog
 from heron.kernel.drivers import FAMILIES, DriverInfo, Drivers
 from heron.kernel.loading import contract_version
 from heron.kernel.observer_catalog import OBSERVER_FAMILY, observer_catalog
+from heron.submit.completion import complete_profile
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.plugin_check import PluginCheck, ServerState, check_plugins
 from heron.submit.plugins_new import new
@@ -46,7 +47,7 @@ def list_plugins(family: str | None, as_json: bool) -> None:
     """Lists the installed drivers by family, served packages and observers; those that do not work with the reason."""
     found = _catalog(family)
     if as_json:
-        _print_json([_fields(each) for each in found])
+        print_json([_fields(each) for each in found])
         return
     if found:
         _print(_table(found, {}))
@@ -64,7 +65,7 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
         flags = getattr(sys.modules[FAMILIES[family].__module__], "CAPABILITIES", ()) if family in FAMILIES else ()
         wanted = contract_version(FAMILIES[family]) if family in FAMILIES else None
         if as_json:
-            _print_json({**_fields(each), "core_spi_version": wanted, "known_capabilities": sorted(flags)})
+            print_json({**_fields(each), "core_spi_version": wanted, "known_capabilities": sorted(flags)})
             continue
         table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
         for row in _facts(each, wanted, frozenset(flags)):
@@ -75,7 +76,9 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
 @plugins.command("check")
 @click.argument("family", required=False)
 @click.argument("name", required=False)
-@click.option("--profile", default="local", show_default=True, help="Whose servers are asked.")
+@click.option(
+    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Whose servers are asked."
+)
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option("--timeout", "timeout_s", type=float, default=10.0, show_default=True, metavar="SECONDS")
@@ -102,7 +105,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     chosen = find_profile(profile, config_path, parse_overrides(settings))
     checked = check_plugins(found, chosen, timeout_s)
     if as_json:
-        _print_json(
+        print_json(
             [{**_fields(each.plugin), "server": each.server.value, "server_detail": each.detail} for each in checked]
         )
     else:
@@ -185,7 +188,3 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
 
 def _print(table: Table) -> None:
     Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False).print(table)
-
-
-def _print_json(value: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -8,8 +8,8 @@ from pathlib import Path
 from heron.errors import PackingError, UsageError
 from heron.kernel.drivers import Drivers
 from heron.kernel.loading import open_driver
-from heron.kernel.log import hide_in_warnings
 from heron.kernel.profiles import Profile, load_profile
+from heron.kernel.secrets import hide_in_command
 from heron.kernel.yaml_file import parse_yaml
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.verify import verify
@@ -34,14 +34,14 @@ class Prepared:
 def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
     """The profile with its drivers found.
 
-    From now on warnings of this process do not show its secrets.
+    From now on what this command says does not show its secrets.
 
     Raises:
         ConfigError: when it, or something in it, is unknown or wrong.
         PluginError: when a driver is missing or does not work.
     """
     profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
-    hide_in_warnings(profile.secrets)
+    hide_in_command(profile.secrets)
     return profile
 
 

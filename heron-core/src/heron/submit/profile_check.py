@@ -9,8 +9,8 @@ from pathlib import Path
 from heron.errors import HeronError
 from heron.kernel.drivers import FAMILIES, Drivers
 from heron.kernel.loading import open_driver
-from heron.kernel.log import hide_in_warnings
 from heron.kernel.profiles import Problem, read_profile
+from heron.kernel.secrets import hide_in_command, spoken
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import StateManager
 
@@ -71,13 +71,13 @@ def check_profile(
     profile = found.profile
     if profile is None:
         return ProfileCheck(name, (), found.problems)
-    hide_in_warnings(profile.secrets)
+    hide_in_command(profile.secrets)
     drivers: list[CheckedDriver] = []
     problems: list[Problem] = []
     for ref in (profile.scheduler, profile.statemgr, profile.uploader, profile.packing):
         try:
-            drivers.append(CheckedDriver(ref.family, ref.name, ask(ref)))
+            drivers.append(CheckedDriver(ref.family, ref.name, spoken(ask(ref))))
         except HeronError as error:
-            problems.append(Problem(str(error), ref.family))
+            problems.append(Problem(spoken(str(error)), ref.family))
     drivers += [CheckedDriver(each.family, each.name) for each in profile.metricsinks]
     return ProfileCheck(name, tuple(drivers), tuple(problems))

@@ -9,7 +9,9 @@ import msgspec
 
 from heron.errors import UsageError
 from heron.kernel.drivers import Drivers
-from heron.kernel.profiles import ListedSetting, list_settings, profile_entries
+from heron.kernel.profiles import ListedSetting, list_settings, profile_entries, read_profile
+from heron.submit.completion import complete_profile
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.profile_check import ProfileCheck, check_profile
 
@@ -38,7 +40,7 @@ def list_profiles(config_path: Path | None, as_json: bool) -> None:
     """Lists the profiles, with the file that serves each."""
     found = profile_entries(config_path)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (each.name, each.about or "", "shipped" if each.shipped else str(each.source), each.error) for each in found
@@ -51,20 +53,24 @@ def list_profiles(config_path: Path | None, as_json: bool) -> None:
 
 
 @profiles.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_profile)
 @click.option("--origin", is_flag=True, help="Shows where each value comes from.")
 @_config_path
 @_settings
 @_as_json
 def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Shows every value of a profile, defaults included; references and secrets stay what they are."""
-    listed = list_settings(name, Drivers().resolve, config_path=config_path, overrides=_overrides(settings))
+    resolve, overrides = Drivers().resolve, _overrides(settings)
+    listed = list_settings(name, resolve, config_path=config_path, overrides=overrides)
+    if problems := read_profile(name, resolve, config_path=config_path, overrides=overrides).problems:
+        count = f"{len(problems)} things are" if len(problems) > 1 else "one thing is"
+        click.echo(f"heron: note: {count} wrong with it; see `heron profiles check {name}`", err=True)
     if as_json:
         values = [
             {"path": each.path, "value": each.value, "layer": each.layer, "origin": each.origin}
             for each in listed.settings
         ]
-        _print_json({"profile": name, "files": [str(each) for each in listed.files], "settings": values})
+        print_json({"profile": name, "files": [str(each) for each in listed.files], "settings": values})
         return
     rows = [(each.path, _spoken(each), *((each.origin,) if origin else ())) for each in listed.settings]
     for line in _columns(rows):
@@ -72,7 +78,7 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
 
 
 @profiles.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_profile)
 @_config_path
 @_settings
 @_as_json
@@ -87,7 +93,7 @@ def check(
             {"path": each.path, "origin": each.origin, "text": each.text, "install": each.install}
             for each in found.problems
         ]
-        _print_json(
+        print_json(
             {
                 "profile": name,
                 "ok": found.ok,
@@ -133,7 +139,3 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
     """The rows as lines; every column but the last as wide as its widest text."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _print_json(document: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode())

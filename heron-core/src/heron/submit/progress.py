@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, cast
 
 from heron.kernel.loading import load_object
+from heron.kernel.secrets import spoken
 from heron.spi.uploader import Uploader
 
 __all__ = ["WATCHED_BYTES", "Progress", "QuietProgress", "progress"]
@@ -49,7 +50,7 @@ class QuietProgress:
             raise KeyboardInterrupt
 
     def note(self, text: str) -> None:
-        print(f"heron: note: {text}", file=sys.stderr)
+        print(f"heron: note: {spoken(text)}", file=sys.stderr)
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
         if size_bytes < WATCHED_BYTES or not sys.stderr.isatty():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from heron.kernel.secrets import spoken
 from heron.spi.uploader import Uploader
 from heron.submit.progress import WATCHED_BYTES
 from heron.submit.upload_bar import upload_bar
@@ -33,7 +34,7 @@ class ProgressBar:
         self._begun += 1
 
     def note(self, text: str) -> None:
-        self._progress.console.print(f"heron: note: {text}", markup=False, highlight=False)
+        self._progress.console.print(f"heron: note: {spoken(text)}", markup=False, highlight=False)
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:

@@ -94,11 +94,8 @@ class RemoteTopology:
 
     def over(self) -> bool:
         """Whether this run has ended, so that nothing of it runs any more."""
-        try:
-            self._absence()
-        except UsageError:
-            return True
-        return False
+        present = self._present()
+        return present is None or present.topology_id != self.run.topology_id or self._traces().dead()
 
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
@@ -150,7 +147,7 @@ class RemoteTopology:
     def _strange(self, why: str) -> str:
         return (
             f"topology {self.name!r}: {why}; the node {NodeKind.KEYS.value!r} of the state manager was changed since "
-            f"{self.run.topology_id!r} began; put it back, or end its processes and submit it again"
+            f"{self.run.topology_id!r} began; put it back, or `heron kill {self.name}` and submit it again"
         )
 
     def _connected(self, location: TManagerLocation, speaker: Speaker) -> TManagerClient:
@@ -163,7 +160,8 @@ class RemoteTopology:
     def _keys(self, speaker: Speaker) -> ClientKeys:
         node = self._statemgr.get(NodeKind.KEYS, self.name)
         if node is None:
-            msg = f"topology {self.name!r} has no keys in the state manager; end its processes and submit it again"
+            remedy = f"`heron kill {self.name}` and submit it again"
+            msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
             raise StateError(msg)
         return decode_keys(node.value, self.name).connecting_as(speaker)
 
@@ -181,24 +179,28 @@ class RemoteTopology:
         present = self._present()
         if present is None or present.topology_id != self.run.topology_id:
             raise UsageError(self._ended())
-        traces = Traces(
-            self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
-            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
-            *self._job(),
-        )
+        if (report := self.last_report()) and report.topology_id == self.run.topology_id:
+            raise UsageError(self._ended())  # it says so itself, though its processes may still be on their way out
+        traces = self._traces()
         if not traces.dead():
             return traces.spoken()
-        if (report := self.last_report()) and report.topology_id == self.run.topology_id:
-            raise UsageError(self._ended())
         msg = (
             f"topology {self.name!r} is not running any more: its processes are gone and did not tidy up; "
             f"`heron kill {self.name}` removes what they left"
         )
         raise UsageError(msg)
 
+    def _traces(self) -> Traces:
+        return Traces(
+            self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
+            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
+            *self._job(),
+        )
+
     def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
         try:
-            return self._scheduler.status(self.name)
+            job = self._scheduler.status(self.name).of(self.run.topology_id)
+            return job.state, job.containers
         except HeronError:
             return None, ()
 

@@ -9,17 +9,17 @@ from functools import wraps
 from pathlib import Path
 
 import click
-import msgspec
 
 from heron.kernel.large_values import open_statemgr
 from heron.kernel.loading import open_driver
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
+from heron.submit.completion import complete_profile
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.remote import RemoteTopology
 
-__all__ = ["Remote", "RemoteOptions", "open_remote", "print_json", "remote_options"]
+__all__ = ["Remote", "RemoteOptions", "open_remote", "remote_options"]
 
 Command = Callable[..., None]
 
@@ -51,7 +51,9 @@ class Remote:
 def remote_options(timeout_s: float, timeout_help: str = _ANSWER) -> Callable[[Command], Command]:
     """Adds the options to a command, which is given them together as `options`."""
     added = (
-        click.option("--profile", default="local", show_default=True, help="Where it runs."),
+        click.option(
+            "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it runs."
+        ),
         click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first."),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides a setting; repeatable."),
         click.option(
@@ -102,8 +104,3 @@ def open_remote(name: str, options: RemoteOptions) -> Iterator[Remote]:
             yield Remote(topology, scheduler, statemgr, profile.name, Path(profile.log_dir))
     finally:
         statemgr.close()
-
-
-def print_json(value: object) -> None:
-    """Any of Heron's values, readable."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -39,10 +39,12 @@ def remove_run(
 ) -> tuple[str, ...]:
     """Removes the job, the package, the run directory and every node, as far as they are there; says what is left.
 
-    When the job cannot be ended nothing else is touched: what runs needs it. The caller holds the topology's lock.
+    When the job cannot be ended nothing else is touched: what runs needs it. A job of that name that is another run's,
+    of another state manager, goes on. The caller holds the topology's lock.
     """
     left: list[str] = []
-    if not _attempt(left, "job", partial(environment.scheduler.kill, topology)):
+    run_id = run.topology_id if run else ""
+    if not _attempt(left, "job", partial(environment.scheduler.kill, topology, run_id)):
         return tuple(left)
     if run:
         _attempt(left, "package", partial(_remove_package, environment.uploader, run))

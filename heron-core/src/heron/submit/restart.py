@@ -8,11 +8,14 @@ from collections.abc import Callable
 import click
 
 from heron.clock import monotonic_s
-from heron.errors import TopologyFailedError, UnreachableError, UsageError, known
+from heron.errors import SchedulerError, TopologyFailedError, UnreachableError, UsageError, known
 from heron.ipc.keys import Speaker
 from heron.ipc.status import TopologyStatus
-from heron.submit.container_return import containers_of, given_up, missing
-from heron.submit.remote_options import Remote, RemoteOptions, open_remote, print_json, remote_options
+from heron.spi.scheduler import ContainerStatus, SchedulerState
+from heron.submit.completion import complete_topology
+from heron.submit.container_return import containers_of, given_up, missing, refused
+from heron.submit.json_text import print_json
+from heron.submit.remote_options import Remote, RemoteOptions, open_remote, remote_options
 from heron.submit.watcher import ENDED
 
 __all__ = ["restart", "restart_containers"]
@@ -24,7 +27,7 @@ _GIVEN_UP_S = 1.0  # what was given up before the restart is still told until th
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @click.argument("container", type=int, required=False)
 @remote_options(timeout_s=60.0, timeout_help="How long a container may take to be back.")
 @click.pass_context
@@ -72,6 +75,14 @@ def _restart_one(remote: Remote, container_id: int) -> float:
     topology = remote.topology
     before = topology.status()
     began_s = monotonic_s()
+    job = remote.scheduler.status(topology.name).of(topology.run.topology_id)
+    if job.state is not SchedulerState.RUNNING:
+        msg = (
+            f"the scheduler of profile {remote.profile!r} does not run topology {topology.name!r}; "
+            "give the profile that submitted it"
+        )
+        raise UsageError(msg)
+    attempts = next((each.attempts for each in job.containers if each.container_id == container_id), 0)
     remote.scheduler.restart(topology.name, container_id)
     pause = threading.Event()
     while True:
@@ -81,13 +92,29 @@ def _restart_one(remote: Remote, container_id: int) -> float:
         took_s = monotonic_s() - began_s
         if not lacking:
             return took_s
+        error, in_vain = refused(_container(remote, container_id), attempts)
+        if in_vain:
+            msg = (
+                f"container {container_id} of topology {topology.name!r} does not begin, {in_vain} times: {error}; "
+                f"it is still tried, see `heron status {topology.name}`"
+            )
+            raise TopologyFailedError(msg)
         if took_s >= topology.timeout_s:
             msg = (
                 f"container {container_id} of topology {topology.name!r} is not back after {topology.timeout_s:g} s: "
-                f"{lacking}; see `heron status {topology.name}` and `heron logs {topology.name}`"
+                f"{error or lacking}; see `heron status {topology.name}` and `heron logs {topology.name}`"
             )
             raise UnreachableError(msg)
         pause.wait(_LOOK_S)
+
+
+def _container(remote: Remote, container_id: int) -> ContainerStatus | None:
+    """The scheduler's view of it; None while nobody can tell."""
+    try:
+        job = remote.scheduler.status(remote.topology.name).of(remote.topology.run.topology_id)
+    except SchedulerError:
+        return None
+    return next((each for each in job.containers if each.container_id == container_id), None)
 
 
 def _check(status: TopologyStatus, container_id: int, *, given_up_too: bool) -> None:

@@ -11,6 +11,7 @@ import click
 from heron.clock import monotonic_s, wall_s
 from heron.errors import UsageError
 from heron.kernel.loading import load_object
+from heron.submit.completion import complete_file, complete_profile
 from heron.submit.interrupts import Interrupts
 from heron.submit.loaded import LoadingTopology
 from heron.submit.report import check_report_path
@@ -27,9 +28,11 @@ _STARTED_AT_S = wall_s()
 @click.command(
     epilog="Exit codes: 0 finished, 1 failed or timed out, 2 asked wrongly and nothing changed, 130 Ctrl-C.",
 )
-@click.argument("target", metavar="FILE[:NAME]")
+@click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--profile", default="local", show_default=True, help="Where and how it runs.")
+@click.option(
+    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where and how it runs."
+)
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stops it after that time, with exit code 1.")

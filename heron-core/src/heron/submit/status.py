@@ -8,7 +8,9 @@ import click
 from rich.console import Console
 
 from heron.clock import wall_s
-from heron.submit.remote_options import RemoteOptions, open_remote, print_json, remote_options
+from heron.submit.completion import complete_topology
+from heron.submit.json_text import print_json
+from heron.submit.remote_options import RemoteOptions, open_remote, remote_options
 from heron.submit.status_report import status_report
 from heron.submit.status_text import status_text
 
@@ -16,7 +18,7 @@ __all__ = ["status"]
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topology)
 @remote_options(timeout_s=10.0)
 def status(name: str, options: RemoteOptions) -> None:
     """Shows how the topology NAME is: its tasks and processes, back pressure, errors."""

@@ -41,8 +41,8 @@ def status_report(remote: Remote) -> StatusReport:
             raise
         return StatusReport(report)
     try:
-        job, containers = remote.scheduler.status(topology.name)
+        job = remote.scheduler.status(topology.name).of(topology.run.topology_id)
         links = remote.scheduler.links(topology.name)
     except HeronError:
         return StatusReport(status, topology.run)  # what the topology manager says is what matters
-    return StatusReport(status, topology.run, job, containers, links)
+    return StatusReport(status, topology.run, job.state, job.containers, links)

@@ -10,13 +10,15 @@ import enum
 import re
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from heron.errors import StateError, StateUnavailableError, UsageError
+from heron.kernel.tmanager_location import decode_location
 from heron.planner.codec import decode_packing_plan, decode_physical_plan
 from heron.planner.physical_plan import TopologyState
-from heron.spi.scheduler import ContainerStatus, SchedulerState
+from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, decode_execution_state
@@ -73,6 +75,7 @@ class Facts:
 
     `error` says which node could not be read, `plan` is the state that the physical plan gives, `led` whether a
     topology manager lives, `locked` whether another command is at work; `troubles` are containers with an error.
+    `other` is the scheduler's job of that name if this state manager does not know its run: `job` is ABSENT then.
     """
 
     topology: str
@@ -87,6 +90,7 @@ class Facts:
     troubles: tuple[ContainerStatus, ...] = ()
     containers: int = 0
     tasks: int = 0
+    other: JobStatus | None = None
 
 
 def classify(facts: Facts) -> RunState | None:
@@ -170,23 +174,26 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
     if counts is None:
         counts = (report.containers, report.tasks) if report else (0, 0)
     plan = _readable(errors, lambda: _plan_state(statemgr, topology, run))
-    led = _readable(errors, lambda: statemgr.get(NodeKind.TMANAGER_LOCATION, topology) is not None)
+    leader = _readable(errors, lambda: statemgr.get(NodeKind.TMANAGER_LOCATION, topology))
     if locked is None:
         locked = bool(_readable(errors, lambda: statemgr.get(NodeKind.LOCK, topology) is not None))
     ours = run is None or is_ours(environment, run)
-    job, known = environment.scheduler.status(topology) if ours else (SchedulerState.ABSENT, ())
+    found = environment.scheduler.status(topology) if ours else JobStatus(SchedulerState.ABSENT)
+    known = not found.topology_id or found.topology_id in _run_ids(statemgr, topology, run)
+    job = found if known else JobStatus(SchedulerState.ABSENT)
     return Facts(
         topology,
         run,
         report,
         errors[0] if errors else "",
         plan,
-        bool(led),
+        leader is not None,
         locked,
         ours,
-        job,
-        tuple(each for each in known if each.last_error),
+        job.state,
+        tuple(each for each in job.containers if each.last_error),
         *counts,
+        other=None if known else found,
     )
 
 
@@ -225,6 +232,20 @@ def _counts(statemgr: StateManager, topology: str) -> tuple[int, int] | None:
         return None
     plan = decode_packing_plan(node.value, f"node packingplans/{topology}")
     return len(plan.containers), sum(len(each.instances) for each in plan.containers)
+
+
+def _run_ids(statemgr: StateManager, topology: str, run: ExecutionState | None) -> frozenset[str]:
+    """The runs whose job is this topology's; where its execution state is lost other nodes still tell."""
+    if run:
+        return frozenset({run.topology_id})
+    found = set()
+    with suppress(StateError):
+        if node := statemgr.get(NodeKind.PHYSICAL_PLAN, topology):
+            found.add(decode_physical_plan(node.value, f"node pplans/{topology}").topology_id)
+    with suppress(StateError):
+        if node := statemgr.get(NodeKind.TMANAGER_LOCATION, topology):
+            found.add(decode_location(node.value).topology_id)
+    return frozenset(found)
 
 
 def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | None) -> TopologyState | None:

@@ -13,7 +13,7 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.status import TopologyStatus
 from heron.kernel.loading import load_object
-from heron.spi.scheduler import ContainerStatus, SchedulerState
+from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState
 from heron.submit.guarded_view import GuardedView
@@ -120,16 +120,19 @@ class Vigil:
     def _lost(self) -> Outcome | None:
         """The outcome when the job has ended without its topology manager having said so."""
         try:
-            state, containers = self._environment.scheduler.status(self._run.topology)
+            job = self._job()
         except HeronError:
             return None  # asked again in a moment
-        if state is SchedulerState.RUNNING:
-            return self._never_begun(containers)
+        if job.state is SchedulerState.RUNNING:
+            return self._never_begun(job.containers)
         if report := self._watcher.report():
             self._take(report)
             return Outcome(report.state, report.error)
-        reasons = [f"container {each.container_id}: {each.last_error}" for each in containers if each.last_error]
+        reasons = [f"container {each.container_id}: {each.last_error}" for each in job.containers if each.last_error]
         return Outcome("failed", "; ".join(reasons) or "its containers ended without a report")
+
+    def _job(self) -> JobStatus:
+        return self._environment.scheduler.status(self._run.topology).of(self._run.topology_id)
 
     def _never_begun(self, containers: Sequence[ContainerStatus]) -> Outcome | None:
         """Shows why containers had to be started again; the outcome when one of them never begins."""
@@ -147,7 +150,7 @@ class Vigil:
         while monotonic_s() < deadline_s and not interrupts.requested():
             self._pump()
             try:
-                if self._environment.scheduler.status(self._run.topology)[0] is not SchedulerState.RUNNING:
+                if self._job().state is not SchedulerState.RUNNING:
                     return
             except HeronError:
                 return
@@ -156,7 +159,7 @@ class Vigil:
     def _stop(self) -> None:
         """Ends the job, so that its last words can be shown."""
         try:
-            self._environment.scheduler.kill(self._run.topology)
+            self._environment.scheduler.kill(self._run.topology, self._run.topology_id)
         except HeronError as error:
             self._view.note(f"heron: error: {error}")
 

@@ -202,7 +202,8 @@ class Leader:
             raise HeronError(msg)
         if task_id and tasks.get(task_id, "") not in ({component} if component else {*tasks.values()}):
             ids = ", ".join(str(each) for each, name in sorted(tasks.items()) if component in ("", name))
-            msg = f"task {task_id} is unknown; known: {ids}"
+            what = f"is not of component {component!r}; its tasks" if task_id in tasks else "is unknown; known"
+            msg = f"task {task_id} {what}: {ids}"
             raise HeronError(msg)
         return self._board.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
 

@@ -186,8 +186,12 @@ class Service:
         change = envelope.change_state
         self._carry_out(self._leader.state_asked(change.state))
         done = Envelope(done=pb.Done(request_id=change.request_id))
-        self._plans.when_written(lambda: self._containers.answer(identity, done))
+        self._plans.when_written(lambda: self._answer_change(identity, done))
         return []
+
+    def _answer_change(self, identity: bytes, done: Envelope) -> None:
+        if not self._containers.answer(identity, done):
+            _log.warning("a command that asked for a change was gone before it could be told that it is done")
 
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.executor_of(identity)

@@ -75,6 +75,15 @@ class JobFolder:
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
+    def topology_id(self) -> str:
+        """The run whose job this is; "" when there is none, or it cannot be told."""
+        record = self.read_job()
+        return record.topology_id if record is not None else ""
+
+    def is_of_another(self, topology_id: str) -> bool:
+        """Whether this is known to be the job of another run than this one; "" stands for any."""
+        return bool(topology_id) and self.topology_id() not in {"", topology_id}
+
     def lock(self, *, make: bool) -> int | None:
         """The descriptor of the lock, taken; None when the job lives, or without `make` when there is no folder."""
         while True:

@@ -23,6 +23,7 @@ from heron.spi.scheduler import (
     ContainerStatus,
     Job,
     JobLink,
+    JobStatus,
     Scheduler,
     SchedulerState,
 )
@@ -74,22 +75,24 @@ class LocalScheduler(Scheduler):
         if job.attached:
             self._supervisors.append(supervisor)
 
-    def kill(self, topology: str) -> None:
+    def kill(self, topology: str, topology_id: str = "") -> None:
         folder = self._folder(topology)
+        if folder.is_of_another(topology_id):
+            return
         processes = ProcessList.read(folder)
         with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
             request(folder, {"op": "kill"}, self._options.stop_grace_s + _END_S)
-        lock = self._lock_of_ended(folder, _START_S)
-        if lock is None and folder.path.exists() and processes is not None:
+        lock = self._lock_of_ended(folder, topology_id, _START_S)
+        if lock is None and processes is not None and folder.path.exists() and not folder.is_of_another(topology_id):
             processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
-            lock = self._lock_of_ended(folder, _END_S)
+            lock = self._lock_of_ended(folder, topology_id, _END_S)
         if lock is not None:
             try:
                 clear(folder)
                 folder.remove()
             finally:
                 os.close(lock)
-        elif folder.path.exists():
+        elif folder.path.exists() and not folder.is_of_another(topology_id):
             message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
             raise SchedulerError(message)
         self._reap()
@@ -107,26 +110,27 @@ class LocalScheduler(Scheduler):
             raise SchedulerError(message) from error
         self._ask(topology, {"op": "update", "add": specs, "remove": list(remove)})
 
-    def status(self, topology: str) -> tuple[SchedulerState, tuple[ContainerStatus, ...]]:
+    def status(self, topology: str) -> JobStatus:
         folder = self._folder(topology)
         self._reap()
         deadline_s = monotonic_s() + _ANSWER_S
         pause = threading.Event()
         while folder.job_file.exists():
+            topology_id = folder.topology_id()
             try:
                 answer = request(folder, {"op": "status"}, _ANSWER_S)
             except OSError:
                 if (lock := folder.lock(make=False)) is not None:
                     os.close(lock)
-                    return SchedulerState.FAILED, _last_known(folder)
+                    return JobStatus(SchedulerState.FAILED, _last_known(folder), topology_id)
                 if monotonic_s() > deadline_s:
                     message = f"the supervisor of {topology!r} does not answer; see its log, or kill the topology"
                     raise SchedulerError(message) from None
                 pause.wait(_POLL_S)  # it is about to listen, or about to be gone
                 continue
             state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
-            return state, msgspec.convert(answer["containers"], tuple[ContainerStatus, ...])
-        return SchedulerState.ABSENT, ()
+            return JobStatus(state, msgspec.convert(answer["containers"], tuple[ContainerStatus, ...]), topology_id)
+        return JobStatus(SchedulerState.ABSENT)
 
     def links(self, topology: str) -> tuple[JobLink, ...]:
         record = self._folder(topology).read_job()
@@ -166,11 +170,14 @@ class LocalScheduler(Scheduler):
             raise SchedulerError(message) from error
         return lock
 
-    def _lock_of_ended(self, folder: JobFolder, limit_s: float) -> int | None:
-        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither."""
+    def _lock_of_ended(self, folder: JobFolder, topology_id: str, limit_s: float) -> int | None:
+        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither.
+
+        None too when another run has taken the name meanwhile.
+        """
         deadline_s = monotonic_s() + limit_s
         pause = threading.Event()
-        while folder.path.exists() and monotonic_s() < deadline_s:
+        while folder.path.exists() and not folder.is_of_another(topology_id) and monotonic_s() < deadline_s:
             self._reap()
             if (lock := folder.lock(make=False)) is not None:
                 return lock

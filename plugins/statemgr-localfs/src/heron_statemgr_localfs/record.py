@@ -22,7 +22,7 @@ _HEADER = re.compile(
     rb"heron-node (?P<format>\d{1,9}) version=(?P<version>\d{1,19}) holder=(?P<holder>-|[0-9a-f]{1,64})"
     rb" size=(?P<size>\d{1,19}) crc32=(?P<crc32>[0-9a-f]{8})\n"
 )
-_REMEDY = "remove the file when no topology of that name runs, then submit again"
+_REMEDY = "`heron kill` with the topology's name removes it and ends what runs"
 
 
 @dataclass(frozen=True, slots=True)

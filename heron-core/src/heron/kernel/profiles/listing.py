@@ -12,6 +12,8 @@ from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layered import Overlay, read_layers
 from heron.kernel.profiles.layers import SECTIONS, SINGLE, SINKS
 from heron.kernel.profiles.reading import RUN_DEFAULTS
+from heron.kernel.profiles.references import is_reference
+from heron.kernel.profiles.search import is_shipped
 from heron.kernel.profiles.section import DriverSection, Resolver, driver_section
 from heron.kernel.settings import EngineSettings
 from heron.spi.options import option_fields
@@ -19,6 +21,7 @@ from heron.spi.options import option_fields
 __all__ = ["ListedProfile", "ListedSetting", "list_settings"]
 
 _HIDDEN = "(secret)"
+_UNKNOWN = "(hidden: unknown key)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,9 @@ def list_settings(
 def _driver(placed: Placed, path: tuple[str | int, ...], resolve: Resolver) -> Iterator[ListedSetting]:
     section = driver_section(placed, path, resolve, Findings())
     if section is None:
-        yield from (ListedSetting((*path, *steps), leaf.value, *_who(leaf)) for steps, leaf in leaves(placed))
+        yield from (
+            ListedSetting((*path, *steps), _unknown(steps, leaf), *_who(leaf)) for steps, leaf in leaves(placed)
+        )
         return
     yield ListedSetting((*path, "driver"), section.driver.value, *_who(section.driver))
     for steps, leaf in leaves(section.options):
@@ -95,9 +100,21 @@ def _driver(placed: Placed, path: tuple[str | int, ...], resolve: Resolver) -> I
 
 def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Placed) -> object:
     field = section.field_at(steps)
-    value = plain(leaf)
-    hide = field is not None and field.secret and "${" not in str(value)
-    return _HIDDEN if hide else value
+    if field is None:
+        return _unknown(steps, leaf)
+    return _HIDDEN if field.secret and not _is_reference(leaf) else plain(leaf)
+
+
+def _unknown(steps: tuple[str | int, ...], leaf: Placed) -> object:
+    """A value whose meaning no schema tells: a misspelt key, or one of a driver that is not installed."""
+    tells = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
+    return _UNKNOWN if tells else plain(leaf)
+
+
+def _is_reference(leaf: Placed) -> bool:
+    """Whether it is a reference and nothing else."""
+    written = leaf.value if leaf.text is None else leaf.text
+    return written in {"", None} or (isinstance(written, str) and is_reference(written))
 
 
 def _own(section: str, placed: Placed | None) -> Iterator[ListedSetting]:

@@ -19,12 +19,18 @@ from heron.kernel.placed import Placed, Step, path_text
 from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layers import SINKS
 
-__all__ = ["RUN_LOGS", "References"]
+__all__ = ["RUN_LOGS", "References", "is_reference"]
 
 RUN_LOGS = "${run:logs}"
 
 _REFERENCE = re.compile(r"(?P<plain>\$)?\$\{(?P<source>[^:{}]*)(?::(?P<name>[^{}]*))?(?P<end>\}?)")
 _MAX_BYTES = 64 * 1024  # a key or a certificate has a few thousand
+
+
+def is_reference(written: str) -> bool:
+    """Whether a value is a reference as a whole, so that it can be shown even where it stands for a secret."""
+    match = _REFERENCE.fullmatch(written)
+    return match is not None and bool(match["name"] and match["end"]) and not match["plain"]
 
 
 class References:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import ConfigError, HeronError, known, nearest
-from heron.kernel.placed import Placed
+from heron.kernel.placed import Origin, Placed
 from heron.kernel.yaml_file import read_yaml
 
-__all__ = ["ProfileEntry", "ProfileFile", "profile_entries", "profile_names", "read_chain"]
+__all__ = ["ProfileEntry", "ProfileFile", "is_shipped", "profile_entries", "profile_names", "read_chain"]
 
 _SHIPPED = Path(__file__).parent / "shipped"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -58,6 +58,11 @@ def profile_entries(config_path: Path | None = None) -> tuple[ProfileEntry, ...]
         ConfigError: when `config_path` is no folder.
     """
     return tuple(_entry(name, path, config_path) for name, path in sorted(profile_names(config_path).items()))
+
+
+def is_shipped(origin: Origin) -> bool:
+    """Whether a value stands in a profile that everybody has."""
+    return origin.place.startswith(f"{_SHIPPED}/")
 
 
 def read_chain(name: str, config_path: Path | None) -> tuple[ProfileFile, ...]:

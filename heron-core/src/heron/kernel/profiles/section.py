@@ -12,6 +12,7 @@ from heron.kernel.loading import load_object
 from heron.kernel.placed import Layer, Placed, Step, leaves, path_text, plain, value_at
 from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layers import DRIVER
+from heron.kernel.profiles.references import is_reference
 from heron.kernel.yaml_file import parse_placed
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.options import OptionField, OptionProblem, option_fields, option_problems
@@ -67,7 +68,10 @@ class DriverSection:
             declared = field is not None and field.secret
             if declared and isinstance(leaf.value, str) and leaf.value:
                 found.add(leaf.value)
-                findings.resolved.setdefault(leaf.value, leaf.shown or "(secret)")
+                if leaf.shown is not None and is_reference(leaf.shown):
+                    findings.resolved.setdefault(leaf.value, leaf.shown)
+                else:  # what stands around a reference is a part of the secret
+                    findings.resolved.update(dict.fromkeys((leaf.value, leaf.shown or leaf.value), "(secret)"))
                 findings.variables.update(_VARIABLE.findall(leaf.shown or ""))
                 if leaf.origin.layer is Layer.ENVIRONMENT:
                     findings.variables.add(leaf.origin.place)
@@ -123,9 +127,11 @@ def _typed(placed: Placed, schema: type, path: tuple[Step, ...]) -> Placed:
 def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | None:
     found = None
     for step in steps:
-        fields = {} if schema is None else {each.name: each for each in option_fields(schema)}
-        if step not in fields:
+        if schema is None:
             break
+        fields = {each.name: each for each in option_fields(schema)}
+        if step not in fields:
+            return None
         found = fields[str(step)]
         schema = found.schema
     return found

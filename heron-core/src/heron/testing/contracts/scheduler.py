@@ -25,7 +25,7 @@ from typing import cast
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.scheduler import ContainerStatus, Job, Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, SchedulerState
 from heron.testing.contracts.driver import requires
 from heron.testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
 from heron.testing.contracts.scheduler_faults import SchedulerFaultCases
@@ -69,9 +69,10 @@ class SchedulerContract(SchedulerFaultCases):
         assert [each.attempt for each in executors] == [1, 1, 1]
         assert {each.spec_mode for each in executors} == {0o600}
         assert {each.run_dir_mode for each in executors} == {0o700}
-        state, containers = scheduler.status("t")
-        assert state is SchedulerState.RUNNING
-        assert containers == tuple(ContainerStatus(number, True, 1) for number in range(3))
+        status = scheduler.status("t")
+        assert status.state is SchedulerState.RUNNING
+        assert status.containers == tuple(ContainerStatus(number, True, 1) for number in range(3))
+        assert status.topology_id == "t-1"
 
     def test_a_name_that_runs_is_refused_and_left_alone(
         self, scheduler: Scheduler, other: Scheduler, bench: Bench
@@ -90,7 +91,7 @@ class SchedulerContract(SchedulerFaultCases):
         bench.log_dir("t").write_text("a file where a directory belongs")
         with pytest.raises(SchedulerError):
             scheduler.schedule(bench.job("t", "serve"))
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         assert not bench.run_dir("t").exists()
         bench.log_dir("t").unlink()
         scheduler.schedule(bench.job("t", "serve"))
@@ -103,8 +104,19 @@ class SchedulerContract(SchedulerFaultCases):
         first, second = bench.wait("t", 0), bench.wait("t-2", 0)
         scheduler.kill("t")
         bench.wait_until_nothing_is_left("t", first)
-        assert scheduler.status("t-2")[1] == (ContainerStatus(0, True, 1),)
+        assert scheduler.status("t-2").containers == (ContainerStatus(0, True, 1),)
         assert runs(second.pid)
+
+    def test_a_job_of_another_run_is_left_alone(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Two state managers may each have a topology of one name: who ends one of them must not end the other."""
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        other.kill("t", "t-2")
+        assert runs(pid)
+        assert other.status("t").of("t-2") == JobStatus(SchedulerState.ABSENT)
+        assert other.status("t").of("t-1").state is SchedulerState.RUNNING
+        other.kill("t", "t-1")
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
 
     # -- ends
 
@@ -116,7 +128,7 @@ class SchedulerContract(SchedulerFaultCases):
         again = bench.wait("t", 1, attempt=2)
         assert again.pid != second.pid
         assert bench.wait("t", 0).pid == first.pid
-        containers = scheduler.status("t")[1]
+        containers = scheduler.status("t").containers
         assert containers[0] == ContainerStatus(0, True, 1)
         assert (containers[1].running, containers[1].attempts) == (True, 2)
         assert containers[1].last_error
@@ -135,7 +147,7 @@ class SchedulerContract(SchedulerFaultCases):
         scheduler.schedule(bench.job("t", "crash"))
 
         def tried_thrice() -> ContainerStatus | None:
-            (container,) = scheduler.status("t")[1]
+            (container,) = scheduler.status("t").containers
             return container if container.attempts >= 3 and container.last_error else None
 
         container = wait_until(tried_thrice, START_S, "a third attempt")
@@ -147,15 +159,13 @@ class SchedulerContract(SchedulerFaultCases):
         scheduler.schedule(bench.job("t", "serve", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
         os.kill(second.pid, signal.SIGUSR1)
-        wait_until(lambda: not scheduler.status("t")[1][1].running, GONE_S, "container 1 ended")
-        assert scheduler.status("t") == (
-            SchedulerState.RUNNING,
-            (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1)),
-        )
+        wait_until(lambda: not scheduler.status("t").containers[1].running, GONE_S, "container 1 ended")
+        containers = (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1))
+        assert scheduler.status("t") == JobStatus(SchedulerState.RUNNING, containers, "t-1")
         os.kill(first.pid, signal.SIGUSR1)
         bench.wait_until_nothing_is_left("t", first, second)
         ended = {SchedulerState.ENDED, SchedulerState.ABSENT}
-        wait_until(lambda: scheduler.status("t")[0] in ended, GONE_S, "the job ended")
+        wait_until(lambda: scheduler.status("t").state in ended, GONE_S, "the job ended")
         wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
 
     def test_kill_leaves_nothing(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
@@ -165,7 +175,7 @@ class SchedulerContract(SchedulerFaultCases):
         other.kill("t")
         assert [runs(pid) for each in executors for pid in (each.pid, each.child)] == [False] * 6
         assert not bench.run_dir("t").exists()
-        assert other.status("t") == (SchedulerState.ABSENT, ())
+        assert other.status("t") == JobStatus(SchedulerState.ABSENT)
         other.kill("t")
 
     def test_a_killed_job_can_be_scheduled_again(self, scheduler: Scheduler, bench: Bench) -> None:
@@ -186,7 +196,7 @@ class SchedulerContract(SchedulerFaultCases):
         assert not runs(second.pid)
         assert bench.wait("t", 1, attempt=2).pid != second.pid
         assert bench.wait("t", 0).pid == first.pid
-        assert scheduler.status("t")[1][1].attempts == 2
+        assert scheduler.status("t").containers[1].attempts == 2
 
     def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
         """Scaling a topology leaves the containers that stay alone."""
@@ -197,7 +207,7 @@ class SchedulerContract(SchedulerFaultCases):
         assert not runs(second.pid)
         third = bench.wait("t", 3)
         bench.wait("t", 2)
-        assert [each.container_id for each in scheduler.status("t")[1]] == [0, 2, 3]
+        assert [each.container_id for each in scheduler.status("t").containers] == [0, 2, 3]
         assert bench.wait("t", 0).pid == first.pid
         other.update("t", [], [3])
         assert not runs(third.pid)
@@ -217,7 +227,7 @@ class SchedulerContract(SchedulerFaultCases):
 
     def test_what_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:
         """An unknown name is an error that names it; ending it is none."""
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         assert scheduler.links("t") == ()
         scheduler.kill("t")
         attempts: list[Callable[[], None]] = [
@@ -256,7 +266,7 @@ class SchedulerContract(SchedulerFaultCases):
         executors = [bench.wait("t", number) for number in range(2)]
         process.kill()
         bench.wait_until_nothing_is_left("t", *executors)
-        wait_until(lambda: scheduler.status("t")[0] is SchedulerState.ABSENT, GONE_S, "the job is gone")
+        wait_until(lambda: scheduler.status("t").state is SchedulerState.ABSENT, GONE_S, "the job is gone")
 
     def test_a_detached_job_survives_its_command(
         self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
@@ -268,7 +278,7 @@ class SchedulerContract(SchedulerFaultCases):
         process.wait()
         os.kill(first.pid, signal.SIGKILL)
         bench.wait("t", 0, attempt=2)
-        assert scheduler.status("t")[0] is SchedulerState.RUNNING
+        assert scheduler.status("t").state is SchedulerState.RUNNING
 
     def _open(self, options: dict[str, object]) -> Scheduler:
         return cast("Scheduler", self.driver_class.open(options))

@@ -6,15 +6,15 @@ import functools
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.scheduler import Job, Scheduler, SchedulerState
+from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
 from heron.testing.contracts.driver import DriverContract, in_time, needed
 from heron.testing.contracts.scheduler_bench import GONE_S, START_S, Bench
 from heron.testing.fake_executor import alive
@@ -81,7 +81,7 @@ class SchedulerFaultCases(DriverContract):
         process.wait()
         executors = [found for number in range(3) if (found := alive(bench.log_dir("t"), number)) is not None]
         scheduler.kill("t")
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         bench.wait_until_nothing_is_left("t", *executors)
         bench.forget("t")
         wait_until(functools.partial(_schedules, scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
@@ -91,25 +91,21 @@ class SchedulerFaultCases(DriverContract):
         self, options: dict[str, object], scheduler: Scheduler, bench: Bench
     ) -> None:
         """Two people submit one name in the same moment: one job, whole, and everybody else is told."""
-        outcomes: list[str] = []
         job = bench.job("t", "serve", "serve")
 
-        def race() -> None:
+        def race(_: int) -> str:
             other = self.driver_class.open(options)
             assert isinstance(other, Scheduler)
-            outcomes.append("scheduled" if _schedules(other, job) else "refused")
+            return "scheduled" if _schedules(other, job) else "refused"
 
-        threads = [threading.Thread(target=race) for _ in range(_RACERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(_RACERS) as threads:
+            outcomes = list(threads.map(race, range(_RACERS)))
         assert sorted(outcomes) == ["refused"] * (_RACERS - 1) + ["scheduled"]
         for number in range(2):
             bench.wait("t", number)
-        state, containers = scheduler.status("t")
-        assert state is SchedulerState.RUNNING
-        assert [each.container_id for each in containers] == [0, 1]
+        status = scheduler.status("t")
+        assert status.state is SchedulerState.RUNNING
+        assert [each.container_id for each in status.containers] == [0, 1]
 
     @pytest.mark.parametrize("fault", ["away", "silent"])
     def test_a_server_that_does_not_answer_is_an_error_in_time(
@@ -129,7 +125,7 @@ class SchedulerFaultCases(DriverContract):
         with needed(scheduler, faults, "answers_lost")(), _maybe():
             scheduler.schedule(bench.job("t", "serve"))
         wait_until(lambda: _can_be_killed(scheduler, "t"), GONE_S, "the server answers")
-        assert scheduler.status("t") == (SchedulerState.ABSENT, ())
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         bench.forget("t")
         scheduler.schedule(bench.job("t", "serve"))
         bench.wait("t", 0)
@@ -153,7 +149,7 @@ def _schedules(scheduler: Scheduler, job: Job) -> bool:
 
 def _is_absent(scheduler: Scheduler, topology: str) -> bool:
     try:
-        return scheduler.status(topology)[0] is SchedulerState.ABSENT
+        return scheduler.status(topology).state is SchedulerState.ABSENT
     except SchedulerError:
         return False
 

@@ -21,6 +21,7 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -198,11 +199,9 @@ class SerializerContract(DriverContract):
 
     def test_it_serves_either_thread(self, serializer: Serializer) -> None:
         """The gateway's thread flushes where the author's code blocks the task's."""
-        made: list[bytes] = []
-        thread = threading.Thread(target=lambda: made.append(serializer.encode([["from another thread"]])))
-        thread.start()
-        thread.join()
-        assert serializer.decode(made[0]) in ([["from another thread"]], [("from another thread",)])
+        with ThreadPoolExecutor(1) as thread:
+            made = thread.submit(serializer.encode, [["from another thread"]]).result()
+        assert serializer.decode(made) in ([["from another thread"]], [("from another thread",)])
 
     def test_another_process_reads_it(self, serializer: Serializer, options: dict[str, object]) -> None:
         """Nothing of a payload may mean something in its own process only."""

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
@@ -182,22 +183,17 @@ class StateManagerContract(StateManagerFaultCases):
 
     def test_one_of_many_threads_creates(self, manager: StateManager) -> None:
         """The manager is shared by a process's threads, and a lock node must have one winner."""
-        outcomes: queue.Queue[bool] = queue.Queue()
 
-        def create(number: int) -> None:
+        def create(number: int) -> bool:
             try:
                 manager.set(NodeKind.LOCK, "t", b"%d" % number, expected=MUST_NOT_EXIST)
             except StateConflictError:
-                outcomes.put(False)
-            else:
-                outcomes.put(True)
+                return False
+            return True
 
-        threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(outcomes.get_nowait() for _ in threads) == [False] * 7 + [True]
+        with ThreadPoolExecutor(8) as threads:
+            outcomes = list(threads.map(create, range(8)))
+        assert sorted(outcomes) == [False] * 7 + [True]
 
     def test_a_writer_killed_in_the_middle_leaves_a_whole_value(self, manager: StateManager, actor: Actors) -> None:
         """A node is never half-written: not after kill -9 at any moment of a large write."""

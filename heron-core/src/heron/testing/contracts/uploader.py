@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,21 +176,16 @@ class UploaderContract(UploaderFaultCases, UploaderListingCases):
     def test_uploads_at_once_agree(self, options: dict[str, object], package: Path, target: Path) -> None:
         """Two people may submit the same file in the same moment."""
         package.write_bytes(b"x" * (1024 * 1024))
-        uris: list[str] = []
 
-        def upload() -> None:
+        def upload(_: int) -> str:
             driver = self.driver_class.open(options)
             assert isinstance(driver, Uploader)
-            uris.append(driver.upload(package, "words"))
+            return driver.upload(package, "words")
 
-        threads = [threading.Thread(target=upload) for _ in range(_UPLOADS_AT_ONCE)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as threads:
+            uris = list(threads.map(upload, range(_UPLOADS_AT_ONCE)))
         driver = self.driver_class.open(options)
         assert isinstance(driver, Uploader)
         driver.download(uris[0], target)
-        assert len(uris) == _UPLOADS_AT_ONCE
         assert len(set(uris)) == 1
         assert target.read_bytes() == package.read_bytes()

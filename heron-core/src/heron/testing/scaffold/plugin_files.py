@@ -32,7 +32,7 @@ _HINTS = {
 _DECLARATIONS = {"serializer": "    encoding: ClassVar[int] = 128  # from PRIVATE_ENCODINGS; one of its own for each\n"}
 """What a family's driver declares besides its version and its capabilities."""
 
-_NO_HINT = "Override its fixtures where the driver needs more than options."
+_NO_HINT = "Override other fixtures of the suite where the driver needs more than options."
 
 
 def plugin_files(names: PluginNames, contract: type[Driver], suite: type[DriverContract]) -> dict[PurePosixPath, str]:
@@ -64,9 +64,7 @@ def _values(names: PluginNames, contract: type[Driver], suite: type[DriverContra
         "contract": f"{contract.__module__}.{contract.__name__}",
         "spi_version": str(contract_version(contract)),
         "suite": suite.__name__,
-        "hint": _HINTS.get(
-            names.family, "Override other fixtures of the suite where the driver needs more than options."
-        ),
+        "hint": _HINTS.get(names.family, _NO_HINT),
         "declarations": _DECLARATIONS.get(names.family, ""),
         "methods": "\n\n".join(_written(method) for method in methods),
         "questions": "".join(f"\n\n{_asked(question)}" for question in questions),
