@@ -75,24 +75,6 @@ def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environ
     assert not Path(run.run_dir).exists()
 
 
-def test_a_kill_that_is_killed_has_noted_that_it_kills(
-    environment: Environment, run: ExecutionState, scheduler: IdleScheduler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that ran too briefly to have a plan was submitted all the same: who looks for it finds how it ended."""
-    scheduler.state, scheduler.whose = SchedulerState.RUNNING, run.topology_id
-
-    def killed(_topology: str, _topology_id: str = "") -> None:
-        scheduler.state = SchedulerState.ABSENT
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(scheduler, "kill", killed)
-        with pytest.raises(KeyboardInterrupt):
-            kill_topology(environment, "Words", 0.0, QuietProgress())
-    assert only(environment).state == "killed"
-    assert "killed by a command" in only(environment).errors[0]
-
-
 def test_one_that_finished_is_tidied_up_silently_and_listed(environment: Environment, run: ExecutionState) -> None:
     """The topology manager's report is completed with who submitted it."""
     status = TopologyStatus("Words", run.topology_id, "failed", 1.0, error="no database", ended_at_s=5e9)

@@ -30,7 +30,6 @@ _LOCK_WAIT_S = 10.0  # a submission that is under way holds it for seconds
 _ANSWER_S = 3.0  # a topology manager answers in milliseconds; one that is being restarted is back within two seconds
 _GONE_S = 2.0
 _LOOK_S = 0.05
-_UNLED = "it has no topology manager yet, or any more"
 
 
 class Manner(enum.Enum):
@@ -81,8 +80,6 @@ def kill_topology(
         other_too = facts.run is None and facts.other is not None  # only `force` comes so far
         running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
-        if running and not facts.led:
-            _note_end(environment, facts)
         why = spoken(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
@@ -122,7 +119,7 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
 def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     """Has the topology manager stop it; says why that did not do, if it did not."""
     if not facts.led:
-        return _UNLED
+        return "it has no topology manager yet, or any more"
     try:
         _ask(environment, facts)
     except HeronError as error:
@@ -136,15 +133,6 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
 def _ask(environment: Environment, facts: Facts) -> None:
     with RemoteTopology(environment.statemgr, environment.scheduler, facts.topology, _ANSWER_S) as remote:
         remote.change_state("killed")
-
-
-def _note_end(environment: Environment, facts: Facts) -> None:
-    """Before the job goes, in whose stead nobody will report: a kill that is killed itself leaves the reason."""
-    if facts.run is None:
-        return
-    report = last_report(facts, facts.run, killed=_who(Manner.FORCED, _UNLED))
-    if report:
-        environment.statemgr.set(NodeKind.REPORT, facts.topology, encode_last_report(report))
 
 
 def _obeyed(environment: Environment, facts: Facts) -> bool:

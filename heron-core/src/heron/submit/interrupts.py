@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Interrupts"]
+__all__ = ["Interrupts", "insistent_interrupts"]
 
+_AGAIN_S = 0.5
 _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -50,3 +53,20 @@ class Interrupts:
 
     def _mark(self, _number: int, _frame: FrameType | None) -> None:
         self._wish.set()
+
+
+@contextmanager
+def insistent_interrupts() -> Iterator[None]:
+    """Ctrl-C comes again until it is heard: in callbacks of imports and of finalizers Python drops an exception."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -12,6 +12,7 @@ from heron.clock import monotonic_s
 from heron.kernel.loading import load_object
 from heron.kernel.manifest import PackageManifest
 from heron.spi.driver import DriverRef
+from heron.submit.interrupts import insistent_interrupts
 from heron.submit.prepare import Prepared
 from heron.submit.report import Counts, RunReport, component_reports, write_report
 from heron.submit.run_request import RunRequest
@@ -50,13 +51,14 @@ def run_simulated(request: RunRequest, prepared: Prepared) -> int:
     counts: Mapping[str, Counts] = {}
     state, error, exit_code = "killed", "interrupted", _EXIT_INTERRUPTED
     try:
-        result = simulate(
-            loaded.definition,
-            loaded.root,
-            manifest_of(loaded),
-            timeout_s=request.timeout_s,
-            serializers=prepared.serializers,
-        )
+        with insistent_interrupts():
+            result = simulate(
+                loaded.definition,
+                loaded.root,
+                manifest_of(loaded),
+                timeout_s=request.timeout_s,
+                serializers=prepared.serializers,
+            )
         counts, state, error = result.components, result.state, result.error
         exit_code = 0 if state == "finished" else 1
     except KeyboardInterrupt:
