@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bench_record import TICK_S, config_of, options, repeated
-from const_spout import NullBolt
+from bench_record import TICK_S, config_of, options
+from const_spout import AckedConstSpout, ConstSpout, NullBolt
 
-from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api import Grouping, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 BLOCK = 1_000
 EXPECTED = {"count": BLOCK}
@@ -21,33 +20,16 @@ PAUSE_S = 0.01
 PER_PAUSE = 100  # tuples between two pauses: at most 10,000 a second
 
 
-class TextSpout(Spout):
+class TextSpout(ConstSpout):
     """Emits texts of a hundred bytes."""
 
-    outputs = ("text",)
-
-    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.texts = repeated([f"{number:0100}" for number in range(BLOCK)], config, context)
-
-    def next_tuple(self) -> None:
-        for text in self.texts:
-            self.emit([text])
-            return
-        self.end()
+    block = tuple(f"{number:0100}" for number in range(BLOCK))
 
 
-class AckedTextSpout(TextSpout):
+class AckedTextSpout(AckedConstSpout):
     """Emits each with an id of its own."""
 
-    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        super().initialize(config, context)
-        self.next_id = count().__next__
-
-    def next_tuple(self) -> None:
-        for text in self.texts:
-            self.emit([text], self.next_id())
-            return
-        self.end()
+    block = TextSpout.block
 
 
 class SlowBolt(NullBolt):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -17,9 +17,10 @@ class ConstSpout(Spout):
     """Emits the same string for ever."""
 
     outputs = ("text",)
+    block: Sequence[str] = ("some data",) * BLOCK
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.texts = repeated(["some data"] * BLOCK, config, context)
+        self.texts = repeated(self.block, config, context)
 
     def next_tuple(self) -> None:
         for text in self.texts:

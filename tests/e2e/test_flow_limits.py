@@ -43,8 +43,8 @@ def test_a_component_sends_so_many_bytes_a_second_as_it_is_allowed(sandbox: Sand
     assert max(held) > 1.5, "of 3 s"
 
 
-def test_the_queue_of_a_slow_task_shrinks_and_grows_again(sandbox: Sandbox) -> None:
-    """200 KB a second is 20 KB in the target time: it holds the least, not the window; later it is quick at once."""
+def test_the_queue_of_a_slow_task_shrinks_and_what_waits_for_it_arrives(sandbox: Sandbox) -> None:
+    """200 KB a second is 20 KB in the target time: it holds the least, not the window, and loses nothing by that."""
     run = sandbox.start(
         "recovering.py", "--set", "heron.metrics.export.s=0.1", "--set", "heron.instance.batch.bytes=8192"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -172,6 +173,26 @@ def test_an_unknown_task_is_counted_and_its_room_given_back() -> None:
     assert router.unroutable_segments == 4
     assert room.released == len(frame) - FRAME_HEADER_BYTES
     assert peer.rooms[98].released == peer.received[98]
+
+
+def test_culprits_of_a_round_are_those_of_all_outlets() -> None:
+    """Looking only at what a round has touched must not miss one, nor keep one that drained or left the plan."""
+    draw, router, room = random.Random(1), router_of(1, 2, 3, 4), Room()
+    seen = 0
+    for _ in range(300):
+        router.touched.clear()
+        for _ in range(draw.randrange(3)):
+            task_id = draw.choice([1, 2, 3, 4])
+            if draw.random() < 0.5:
+                router.route(frame_of(tuples([task_id], b"x" * draw.choice([50, 150, 300]))), room)
+            elif task_id in router.outlets:
+                take_all(router, task_id)
+                router.touched.add(task_id)
+        if draw.random() < 0.05:
+            router.set_tasks(draw.sample([1, 2, 3, 4], 3))
+        assert router.culprits_after(router.touched) == router.culprits()
+        seen += bool(router.culprits())
+    assert 50 < seen < 300
 
 
 def test_a_gone_producer_gets_nothing_back() -> None:

@@ -69,7 +69,7 @@ class SpoutRunner(Runner):
             self.emitter.flush()
             data_in.wait(_RESTING_WAIT_S if room <= 0 else self.task.settings.linger_s)
         else:
-            self._emit_for_a_while()
+            self._emit_for_a_while(room)
             if self._spout_emitter.ending and self._done():
                 self.end()
 
@@ -147,10 +147,9 @@ class SpoutRunner(Runner):
         target = self.task.queued_target
         target.emit, target.end = self._component.emit, self._component.end
 
-    def _emit_for_a_while(self) -> None:
+    def _emit_for_a_while(self, room: float) -> None:
         before = self._emitted()
         failed = False
-        room = self._room()
         if room != math.inf:
             share = max(1, int(room) // len(self.emitter.streams))  # that of all streams must not exceed it
             for stream in self.emitter.streams.values():

@@ -14,15 +14,18 @@ __all__ = ["PeerInbound"]
 
 
 class _TaskRoom:
-    """A producer for the router: one peer's data for one task."""
+    """A producer for the router: one peer's data for one task; notes in `released` that there is credit to tell."""
 
-    __slots__ = ("grant",)
+    __slots__ = ("_released", "_task_id", "grant")
 
-    def __init__(self) -> None:
+    def __init__(self, task_id: int, released: set[int]) -> None:
+        self._task_id = task_id
+        self._released = released
         self.grant = CreditGrant()
 
     def release(self, size_bytes: int) -> None:
         self.grant.release(size_bytes)
+        self._released.add(self._task_id)
 
 
 class PeerInbound:
@@ -38,6 +41,7 @@ class PeerInbound:
         self._session = session
         self._lane = ReceiveLane(session)
         self._rooms: dict[int, _TaskRoom] = {}
+        self._released: set[int] = set()
 
     @property
     def frames(self) -> int:
@@ -48,7 +52,7 @@ class PeerInbound:
         """`heron.stmgr.router.PeerProducers`."""
         room = self._rooms.get(task_id)
         if room is None:
-            room = self._rooms[task_id] = _TaskRoom()
+            room = self._rooms[task_id] = _TaskRoom(task_id, self._released)
         room.grant.receive(size_bytes)
         return room
 
@@ -74,8 +78,9 @@ class PeerInbound:
 
     def send_credits(self, hub: Hub) -> None:
         """Tells the peer what was released since the last time, per task."""
-        for task_id, room in self._rooms.items():
-            released = room.grant.due()
+        while self._released:
+            task_id = self._released.pop()
+            released = self._rooms[task_id].grant.due()
             if released is not None:
                 header = frame_header(FrameKind.CREDIT, self._session, 0)
                 hub.send(self.identity, header + credit_body(task_id, released))

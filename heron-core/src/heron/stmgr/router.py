@@ -38,6 +38,7 @@ class Router:
         self._acks = acks
         self._marks = marks
         self._holding: set[int] = set()
+        self._congested: frozenset[int] = frozenset()
         self._planned = False
         self.outlets: dict[int, Outlet] = {}
         self.touched: set[int] = set()
@@ -57,6 +58,7 @@ class Router:
         for outlet in gone:
             self.unroutable_segments += len(outlet.queue)
             outlet.congested = outlet.full = False
+            self._congested -= {outlet.task_id}
             self._pass_on(outlet)
         return gone
 
@@ -122,6 +124,13 @@ class Router:
     def culprits(self) -> frozenset[int]:
         """The tasks whose outlets are congested."""
         return frozenset(task_id for task_id, outlet in self.outlets.items() if outlet.congested)
+
+    def culprits_after(self, touched: set[int]) -> frozenset[int]:
+        """The same after a round in which the outlets of these tasks alone have changed: a plan may have thousands."""
+        now = {task_id for task_id in touched if task_id in self.outlets and self.outlets[task_id].congested}
+        if now != self._congested & touched:
+            self._congested = self._congested - touched | now
+        return self._congested
 
     def forget(self, producer: Releasable) -> None:
         """A producer is gone."""

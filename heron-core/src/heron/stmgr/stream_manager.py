@@ -69,11 +69,11 @@ class StreamManager:
         """Sends what the round has gathered: segments, then the credit that their going has freed."""
         router = self._host.router
         self._tell_losses()
-        if router.touched:
-            touched, router.touched = router.touched, set()
+        touched, router.touched = router.touched, set()
+        if touched:
             self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
         router.release_held()
-        congested = router.culprits()
+        congested = router.culprits_after(touched)
         if congested != self._culprits.present():
             self._report_pressure(congested)
         for each in self._host.pressure.take_changes():

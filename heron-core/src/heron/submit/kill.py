@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import msgspec
 
 from heron.errors import UsageError
 from heron.kernel.observers import installed_observers
@@ -14,6 +13,7 @@ from heron.submit.announcing import announcing
 from heron.submit.completion import complete_profile, complete_topology
 from heron.submit.ending import STEPS, Ending, Manner, kill_topology
 from heron.submit.environment import open_environment
+from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.progress import progress
@@ -81,7 +81,7 @@ def _tell(ending: Ending, as_json: bool) -> None:
             "left": [spoken(each) for each in ending.left],
             "logs": run.log_dir if run else None,
         }
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
         return
     if ending.left:
         for each in ending.left:

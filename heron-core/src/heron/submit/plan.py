@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import Console
 
 from heron.kernel.loading import open_driver
 from heron.spi.packing import Packing
 from heron.submit.completion import complete_file, complete_profile
 from heron.submit.interrupts import Interrupts
+from heron.submit.json_text import print_json
 from heron.submit.loaded import LoadingTopology
 from heron.submit.overrides import parse_overrides
 from heron.submit.plan_tree import plan_document, plan_tree
@@ -49,7 +49,6 @@ def plan(
         prepared = prepare(loading.result(interrupts.requested), found, overrides)
     limits = open_driver(found.packing, Packing).limits(prepared.loaded.definition)
     if as_json:
-        data = msgspec.json.encode(plan_document(prepared, found.packing.name, limits))
-        print(msgspec.json.format(data, indent=2).decode())
+        print_json(plan_document(prepared, found.packing.name, limits))
     else:
         Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name, limits))

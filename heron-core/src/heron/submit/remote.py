@@ -7,7 +7,6 @@ What cannot become better by waiting is an error at once.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -32,11 +31,11 @@ from heron.kernel.tmanager_location import TManagerLocation, decode_location
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.execution_state import ExecutionState, decode_execution_state
+from heron.submit.survey import check_name
 from heron.submit.traces import Traces
 
 __all__ = ["RemoteTopology"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
 _ANSWER_S = 2.0  # it answers in milliseconds; after so long another may lead
 _RETRY_S = 0.1
 _STRANGE = 2  # one that is just leaving, or has just taken over a port, may seem strange once
@@ -99,7 +98,7 @@ class RemoteTopology:
 
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
-        self._check_name()
+        check_name(self.name)
         return self._read(NodeKind.REPORT, decode_status)
 
     def close(self) -> None:
@@ -205,7 +204,7 @@ class RemoteTopology:
             return None, ()
 
     def _find(self) -> ExecutionState:
-        self._check_name()
+        check_name(self.name)
         if present := self._present():
             return present
         raise UsageError(self._ended())
@@ -233,8 +232,3 @@ class RemoteTopology:
                 "or is of another version of heron-core"
             )
             raise StateError(msg) from error
-
-    def _check_name(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            msg = f"{self.name[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
-            raise UsageError(msg)
