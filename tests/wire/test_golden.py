@@ -52,6 +52,7 @@ from heron.ipc.status import (
     ComponentStatus,
     Culprit,
     ProcessStatus,
+    SinkOutage,
     TaskStatus,
     TopologyStatus,
     decode_status,
@@ -276,6 +277,7 @@ STATUS_WITH_PROCESSES = replace(
         ProcessStatus(1, "count-3", "restarting", 0, 65537, 3, 1, "here", "killed by SIGKILL"),
     ),
 )
+STATUS_WITH_OUTAGES = replace(STATUS_WITH_PROCESSES, outages=(SinkOutage("graphite", 1, 12.5),))
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -297,7 +299,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode(TOPOLOGY),
     "packing-plan": encode(PACKING),
     "physical-plan": encode(PHYSICAL),
-    "status-with-processes": encode_status(STATUS_WITH_PROCESSES),
+    "status-with-outages": encode_status(STATUS_WITH_OUTAGES),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -315,7 +317,7 @@ FILES: dict[str, bytes] = (
 )
 
 
-FOR_READING = ("payload-pickle.bin", "status.json")
+FOR_READING = ("payload-pickle.bin", "status-with-processes.json", "status.json")
 
 
 def read(name: str) -> bytes:
@@ -430,7 +432,8 @@ def test_documents_decode() -> None:
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
     assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
     assert decode_status(read("status.json")) == STATUS  # from before it had processes
-    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES
+    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES  # before outages of sinks
+    assert decode_status(read("status-with-outages.json")) == STATUS_WITH_OUTAGES
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

@@ -13,6 +13,7 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
 from heron.executor.location_service import LocationService
+from heron.executor.output_file import empty_when_full
 from heron.executor.shutdown import Shutdown
 from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
 from heron.executor.workspace import Workspace
@@ -102,6 +103,7 @@ class Executor:
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
+        reactor.every(host.settings.heartbeat_s, self._bound_outputs)
         reactor.every(host.settings.metrics_export_s, self._telemetry.publish)
 
     def start(self) -> None:
@@ -215,6 +217,14 @@ class Executor:
             pid=self._children.pid(state.process),
         )
         self._tmanager.send(Envelope(process_report=report))
+
+    def _bound_outputs(self) -> None:
+        for output in self._children.outputs():
+            try:
+                if empty_when_full(output, self._host.settings.output_max_bytes):
+                    _log.info("%s was full and is begun anew", output.name)
+            except OSError as error:
+                _log.warning("%s cannot be kept within its size: %s", output, error)
 
     def _beat(self) -> None:
         spec = self._host.spec

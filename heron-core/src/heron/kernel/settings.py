@@ -92,6 +92,13 @@ class EngineSettings:
     stop_grace_s: float = _float(
         "heron.executor.stop.grace.s", 3.0, "s", 0.0, "an orderly stop may take so long, then SIGKILL"
     )
+    output_max_bytes: int = _int(
+        "heron.executor.output.max.bytes",
+        10 * _MIB,
+        "bytes",
+        4096,
+        "size at which a file of a process's output is begun anew; two older ones are kept",
+    )
     on_failure: str = field(
         default="restart",
         metadata={
