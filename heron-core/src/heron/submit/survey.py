@@ -30,6 +30,7 @@ __all__ = [
     "RunState",
     "check_name",
     "classify",
+    "is_name",
     "is_ours",
     "is_over",
     "read_report",
@@ -120,13 +121,18 @@ def is_ours(environment: Environment, run: ExecutionState) -> bool:
     return run.profile == environment.profile.name and (anywhere or run.host == socket.gethostname())
 
 
+def is_name(text: str) -> bool:
+    """Whether a topology can be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(topology: str) -> None:
     """Refuses what cannot be the name of a topology.
 
     Raises:
         UsageError: when it has other characters, or is too long.
     """
-    if not _NAME.fullmatch(topology):
+    if not is_name(topology):
         msg = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
         raise UsageError(msg)
 
