@@ -207,6 +207,16 @@ def test_a_token_is_not_shown(opened: Opener) -> None:
     assert "kept-to-itself" in str(caught.value.__cause__)  # which is why
 
 
+def test_a_token_that_is_refused_is_said(opened: Opener) -> None:
+    """What a password is elsewhere; it is not shown, and nobody waits for it to become better."""
+    manager = opened(user="", token="kept-to-itself")
+    for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"one"), lambda: manager.check(5.0)):
+        with pytest.raises(StateError, match=r"is refused or over; get a new one|is not let in; check") as caught:
+            attempt()
+        assert not isinstance(caught.value, StateUnavailableError)
+        assert "kept-to-itself" not in str(caught.value)
+
+
 def test_a_full_quota_changes_nothing(
     opened: Opener, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +15,9 @@ import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
+from heron.testing.contracts.driver import in_time
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.server_process import free_port
 from heron_uploader_hdfs.driver import HdfsUploader
@@ -26,6 +30,7 @@ Stored = Callable[[], dict[str, Entry]]
 LARGE_BYTES = 500 * 1024 * 1024
 MEMORY_KIB = 80 * 1024
 HOUR_MS = 3_600_000
+STALL_S = 30.0  # the contract's longest time without progress
 
 
 @pytest.fixture
@@ -99,6 +104,23 @@ def test_packages_are_listed_and_can_be_removed(
     for each in found:
         uploader.undo(each)
     assert uploader.packages() == ()
+
+
+def test_ages_are_by_the_clock_of_hdfs(
+    uploader: HdfsUploader, hdfs: HdfsServer, options: dict[str, object], web: WebHdfs, package: Path
+) -> None:
+    """`heron packages prune` goes by them: the only package there is may be old, and our own clock wrong."""
+    path = uploader.upload(package, "words").removeprefix("hdfs://")
+    found = web.entry(path)
+    assert found is not None
+    hdfs.ask("PUT", path, "SETTIMES", modificationtime=found.modified_ms - 10 * 24 * HOUR_MS)
+    code = (
+        "import json, sys; from heron_uploader_hdfs.driver import HdfsUploader\n"
+        "print(*(round(each.age_s / 86400) for each in HdfsUploader.open(json.loads(sys.argv[1])).packages()))"
+    )
+    for by in ("+1h", "-1h"):
+        command = [sys.executable, "-c", code, json.dumps(options)]
+        assert subprocess.check_output(command, env={**os.environ, **shifted_clock(by)}, text=True) == "10\n"
 
 
 def test_a_name_of_an_unfinished_upload_is_no_package(
@@ -195,6 +217,23 @@ def test_a_token_is_not_shown(package: Path) -> None:
     with pytest.raises(PackageError, match="cannot be reached") as caught:
         uploader.upload(package, "words")
     assert "kept-to-itself" not in str(caught.value)
+
+
+def test_a_token_that_is_refused_is_said(opened: Opener, package: Path) -> None:
+    """What a password is elsewhere; nothing is stored, and it is not shown."""
+    with pytest.raises(
+        PackageError, match=r"token.*(is refused or over; get a new one|is not let in; check)"
+    ) as caught:
+        opened(user="", token="kept-to-itself").upload(package, "words")
+    assert "kept-to-itself" not in str(caught.value)
+
+
+def test_a_name_node_that_never_answers_is_given_up(package: Path) -> None:
+    """Accepts and is silent: the command has to end by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with in_time(STALL_S), pytest.raises(PackageError, match=f"{url} does not answer in time; is it running"):
+            HdfsUploader.open({"url": url}).upload(package, "words")
 
 
 def test_a_user_without_the_right_is_told_so(opened: Opener, package: Path) -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -92,6 +93,12 @@ class WebHdfs:
             answer = self._found(self._client._list_status, folder)
             found = [] if answer is None else answer.json()["FileStatuses"]["FileStatus"]
             return tuple(_entry(each) for each in found)
+
+    def now_ms(self) -> int:
+        """The time by the name node's clock, to a second; 0 where a proxy keeps it to itself."""
+        with self._translated("be read", "/"):
+            said = self._client._get_file_status("/").headers.get("Date", "")
+            return round(parsedate_to_datetime(said).timestamp() * 1000) if said else 0
 
     def read(self, path: str, offset: int) -> Iterator[bytes]:
         """The content of a file from an offset on."""
