@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 from collections.abc import Callable
@@ -205,6 +206,41 @@ def test_a_token_is_not_shown(opened: Opener) -> None:
         manager.get(KIND, "t")
     assert "kept-to-itself" not in str(caught.value)
     assert "kept-to-itself" in str(caught.value.__cause__)  # which is why
+
+
+class RefusingNameNode(BaseHTTPRequestHandler):
+    """What one with Kerberos says to a token that is over; without Kerberos they look at none."""
+
+    def do_GET(self) -> None:
+        said = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
+        body = json.dumps({"RemoteException": said}).encode()
+        self.send_response(403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_token_that_is_refused_is_said() -> None:
+    """What a password is elsewhere; it is not shown, and nobody waits for it to become better."""
+    with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        manager = HdfsStateManager.open({"url": url, "token": "kept-to-itself"})
+        for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"one")):
+            with pytest.raises(StateError, match="is refused or over; get a new one for 'token'") as caught:
+                attempt()
+            assert not isinstance(caught.value, StateUnavailableError)
+            assert "kept-to-itself" not in str(caught.value)
+        manager.close()
+        server.shutdown()
+        thread.join()
 
 
 def test_a_full_quota_changes_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.testing.contracts.driver import in_time
 from heron.testing.faults import Fault, relay_faults
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.relay import Relay
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
@@ -125,6 +128,32 @@ def test_a_killed_holder_takes_its_place_again_at_once_on_its_machine(
     assert hold.epoch > former.version
     assert seen.get(timeout=_SOON_S) == Versioned(b"mine", hold.epoch)
     assert not hold.lost()
+
+
+@pytest.mark.parametrize("by", ["+1h", "-1h"])
+def test_clocks_that_differ_by_an_hour_do_not_matter(open_manager: Open, zookeeper: ZooKeeperServer, by: str) -> None:
+    """Sessions are counted by the server, from when it heard last: the time of day is in nothing."""
+    place = _spoken(zookeeper.address)
+    manager = open_manager(place)
+    options = {"hosts": place, "root": manager.root, "session_timeout_s": 2.0, "timeout_s": 5.0}
+    code = (
+        "import json, sys; from heron.spi.statemgr import NodeKind\n"
+        "from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager\n"
+        "hold = ZookeeperStateManager.open(json.loads(sys.argv[1])).hold(NodeKind.TMANAGER_LOCATION, 't', b'there')\n"
+        "print(hold.epoch, flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, json.dumps(options)]
+    environment = {**os.environ, **shifted_clock(by)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True) as holder:
+        assert holder.stdout is not None
+        epoch = int(holder.stdout.readline())
+        until_s = monotonic_s() + 3.0  # longer than its session would last if it were not heard
+        while monotonic_s() < until_s:
+            assert manager.get(_PLACE, "t") == Versioned(b"there", epoch)
+        with pytest.raises(StateConflictError, match="is held by another"):
+            manager.hold(_PLACE, "t", b"here")
+        holder.kill()
+    wait_until(lambda: manager.get(_PLACE, "t") is None, 2 * _SOON_S, "the killed holder's node goes")
 
 
 def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, relay: Relay) -> None:

@@ -64,7 +64,7 @@ class Bucket:
     def __init__(self, options: S3Options, timeout_s: float | None = None) -> None:
         """Connects with the first call; with `timeout_s` that has to be over by then."""
         self.name = options.bucket
-        self._where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
+        self.where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
         self._client = _client(options, timeout_s)
 
     def find(self, key: str) -> StoredObject | None:
@@ -168,7 +168,7 @@ class Bucket:
             _held(lambda: self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=upload_id))
 
     def _translated(self, what: str) -> AbstractContextManager[None]:
-        return translated(what, self._where)
+        return translated(what, self.where)
 
 
 def _held(call: Callable[[], object]) -> bool:
