@@ -252,6 +252,53 @@ def test_a_token_that_is_refused_is_said(package: Path) -> None:
     assert "kept-to-itself" not in str(caught.value)
 
 
+class CuttingGateway(BaseHTTPRequestHandler):
+    """One that ends each transfer in the middle of a part."""
+
+    transfers = 0
+
+    def do_GET(self) -> None:
+        if "op=LISTSTATUS" in self.path:
+            self._say(200, {"FileStatuses": {"FileStatus": []}})
+        else:
+            self._say(404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}})
+
+    def do_PUT(self) -> None:
+        if "op=CREATE" not in self.path:
+            self._say(200, {"boolean": True})
+        elif "to=datanode" not in self.path:
+            self._say(307, {}, Location=f"http://{self.headers['Host']}{self.path}&to=datanode")
+        else:
+            type(self).transfers += 1
+            self.rfile.read(2 * 2**20)
+            self.close_connection = True
+
+    def _say(self, code: int, document: object, **headers: str) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(code)
+        for key, value in {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_part_that_is_cut_every_time_is_given_up(package: Path) -> None:
+    """That something moves is no progress where it is the same again and again."""
+    package.write_bytes(bytes(16 * 2**20))  # more than the buffers of a connection hold
+    with HTTPServer(("127.0.0.1", 0), CuttingGateway) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with in_time(STALL_S), pytest.raises(PackageError, match=url):
+            HdfsUploader.open({"url": url}).upload(package, "words")
+        server.shutdown()
+        thread.join()
+    assert 1 < CuttingGateway.transfers < 10
+
+
 def test_the_bearer_of_a_token_without_the_right_is_told_so(opened: Opener, package: Path) -> None:
     """Without Kerberos a token makes nobody of its bearer."""
     with pytest.raises(PackageError, match="permission denied; give the bearer of the token the right"):

@@ -103,7 +103,8 @@ class S3Uploader(Uploader):
                 yield PackageEntry(self._uri(stored), stored.name, each.size_bytes, each.age_s)
         for left in list(self._bucket.pending(self._prefix)):
             if stored := self._named(left.key):
-                yield PackageEntry(self._uri(stored), stored.name, 0, left.age_s, whole=False)
+                size = sum(part.size_bytes for part in self._bucket.parts(left.key, left.upload_id).values())
+                yield PackageEntry(self._uri(stored), stored.name, size, left.age_s, whole=False)
 
     def _put(self, key: str, package: LocalPackage, instead_of: StoredObject | None) -> bool:
         condition = Condition(instead_of.etag if instead_of else "")
