@@ -92,6 +92,9 @@ class EngineSettings:
     stop_grace_s: float = _float(
         "heron.executor.stop.grace.s", 3.0, "s", 0.0, "an orderly stop may take so long, then SIGKILL"
     )
+    standbys: int = _int(
+        "topology.tmanager.standbys", 0, "processes", 0, "topology managers that stand by, one container each"
+    )
     on_failure: str = field(
         default="restart",
         metadata={
