@@ -15,7 +15,6 @@ from heron.kernel.yaml_file import parse_yaml
 __all__ = ["Overrides", "engine_settings", "parse_overrides"]
 
 
-
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """What was set on the command line, by whom it is for; values are still text."""

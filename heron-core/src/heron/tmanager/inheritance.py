@@ -18,7 +18,8 @@ class Inheritance:
     """The submitted topology, who leads, and what a former leader has left, if there was one.
 
     `former_epoch` is that of the leader before, 0 where this is the first; `plan` the newest one, which is this
-    leader's from now on; `report` that of a topology that is over. `deactivated`: it was submitted so; what became of that since stands in the plan.
+    leader's from now on; `report` that of a topology that is over. `deactivated`: it was submitted so; what became of
+    that since stands in the plan.
     """
 
     definition: TopologyDefinition

@@ -84,6 +84,7 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
+        self._publish()  # that it has taken over is told even if it does not live for long
 
     def _publish(self) -> None:
         given = self._inheritance
