@@ -110,10 +110,14 @@ class World:
         status: dict[str, Any] = document["status"]
         return status
 
-    def metric(self, name: str) -> dict[str, float]:
-        """A metric of the engine's own processes, by process."""
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the engine's own processes, by name and process."""
         rows = json.loads(self.sandbox.say("metrics", "steady", *self._options, "--json"))
-        return {row["process"]: row["value"] for row in rows if row["name"] == name}
+        found: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if not row["task_id"]:
+                found.setdefault(row["name"], {})[row["process"]] = row["value"]
+        return found
 
     def finish(self) -> None:
         """Ends the stream: the topology finishes, with all that it had."""

@@ -93,7 +93,7 @@ def test_a_leader_that_slept_through_its_session_is_refused_when_it_wakes_up(wor
     world.until(lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends")
     assert world.state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert world.leader() == leader
-    world.until(lambda: sum(world.metric("deposed-messages").values()) >= 1, "what it said was refused and counted")
+    world.until(lambda: sum(world.metrics()["deposed-messages"].values()) >= 1, "what it said was refused and counted")
     world.until(lambda: len(world.managers()) == 3, "it stands by")
     assert world.status()["state"] == "paused"
     world.sandbox.say("activate", "steady", "--profile", "zk")
