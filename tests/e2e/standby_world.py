@@ -53,9 +53,10 @@ class World:
 
     def present(self) -> Led:
         """Who leads, once somebody does."""
-        found: list[Led] = []
-        self.until(lambda: bool(leader := self.leader()) and not found.append(leader), "somebody leads")
-        return found[0]
+        self.until(lambda: self.leader() is not None, "somebody leads")
+        leader = self.leader()
+        assert leader is not None
+        return leader
 
     def successor(self, former: Led, what: str) -> tuple[Led, float]:
         """Who leads after another, while data flows on, and after how many seconds."""
