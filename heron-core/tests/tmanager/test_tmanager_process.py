@@ -92,7 +92,7 @@ class Run:
     def start(self, incarnation: int) -> subprocess.Popen[bytes]:
         """Starts a topology manager."""
         keys = self.keys.listening_to(*Speaker)
-        spec = TManagerSpec("wc", "wc-1", incarnation, str(self.folder), str(self.folder), self.ref, keys)
+        spec = TManagerSpec("wc", "wc-1", 0, incarnation, str(self.folder), str(self.folder), self.ref, keys)
         path = self.folder / f"tmanager-{incarnation}.json"
         write_spec(path, spec)
         self.processes.append(subprocess.Popen([sys.executable, "-m", "heron.tmanager.main", str(path)]))
@@ -200,6 +200,50 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     second.register(2, end_of(3))
     with run.client(successor) as client:
         eventually(lambda: client.status(5.0).state == "finished")
+
+
+def test_a_deposed_leader_that_wakes_up_changes_nothing(
+    run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
+) -> None:
+    """It was stopped for longer than its lease, with commands and reports in its mail; then it wakes up and reads them.
+
+    Its standby has paused the topology meanwhile. The deposed one confirms no command, sends no plan and no stop,
+    writes neither plan nor report, and ends.
+    """
+    location = leader_of(1)
+    first, second, executor = (run.peer(location) for _ in range(3))
+    first.register(1)
+    second.register(2)
+    first.plan()
+    second.plan()
+    executor.send(Envelope(executor_hello=pb.ExecutorHello(container_id=1, attempt=1)))
+    executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
+    executor.expect("status_reply")
+    with run.client(location) as client:
+        client.change_state("running", 5.0)  # as it is: written, and sent, once more
+        first.plan()
+        second.plan()
+        os.kill(location.pid, signal.SIGSTOP)
+        for state in ("killed", "running"):
+            with pytest.raises(UnreachableError):
+                client.change_state(state, 0.2)
+        for task_id in (1, 2, 3):
+            first.send(Envelope(task_report=end_of(task_id)))
+        run.state.delete(NodeKind.TMANAGER_LOCATION, "wc")  # as where a store gives up who is silent for too long
+        successor = leader_of(2)
+        with run.client(successor) as other:
+            other.change_state("paused", 5.0)
+            before = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+            os.kill(location.pid, signal.SIGCONT)
+            assert run.processes[0].wait(10.0) == 1
+            assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc") == before
+            assert run.state.get(NodeKind.REPORT, "wc") is None
+            status = other.status(5.0)
+            assert (status.state, status.leader and status.leader.pid) == ("paused", successor.pid)
+    for peer in (first, second, executor):
+        said = [parse_control(frame) for frame in iter(peer.channel.receive, None)]
+        assert {body_of(each) for each in said} <= {"task_report_seen"}
+        assert {each.epoch for each in said} <= {1}, "what it still said has its own epoch, which is refused"
 
 
 def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:

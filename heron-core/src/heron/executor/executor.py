@@ -104,7 +104,7 @@ class Executor:
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
         reactor.every(host.settings.heartbeat_s, self._bound_outputs)
-        reactor.every(host.settings.metrics_export_s, self._telemetry.publish)
+        reactor.every(host.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
 
     def start(self) -> None:
         """Starts every process.
@@ -244,9 +244,12 @@ class Executor:
         self._supervisor.stop()
         self._telemetry.events.note("container-stopped", f"container-{self._host.spec.container_id}", reason=reason)
         self._telemetry.publish()
-        instances = frozenset(name for name, process in self._processes.items() if process.instance)
+        # A topology manager goes at once: it must not take over from one whose container stops faster.
+        first = frozenset(
+            name for name, process in self._processes.items() if process.instance or process.role == "tmanager"
+        )
         last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
-        groups = (instances, frozenset(self._processes) - instances - last, last)
+        groups = (first, frozenset(self._processes) - first - last, last)
         self._shutdown = Shutdown(groups, self._host.settings.stop_grace_s, monotonic_s())
         self._go_on_stopping()
 

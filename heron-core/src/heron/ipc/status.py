@@ -15,8 +15,10 @@ from heron.errors import RemoteProtocolError
 __all__ = [
     "ComponentStatus",
     "Culprit",
+    "LeaderStatus",
     "ProcessStatus",
     "SinkOutage",
+    "StandbyStatus",
     "TaskStatus",
     "TopologyStatus",
     "decode_status",
@@ -74,6 +76,29 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderStatus:
+    """The topology manager that leads: where, since when (wall-clock seconds), and its epoch, which grows from each
+    leader to the next.
+    """
+
+    container_id: int
+    pid: int
+    host: str
+    epoch: int
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyStatus:
+    """A topology manager that waits to lead; `state` as that of a process, `pid` is 0 where it does not run."""
+
+    container_id: int
+    pid: int
+    host: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Culprit:
     """A task whose full buffer holds back its spouts, since when, and why it is full."""
 
@@ -111,6 +136,8 @@ class TopologyStatus:
     processes: tuple[ProcessStatus, ...] = ()
     ended_at_s: float | None = None
     outages: tuple[SinkOutage, ...] = ()
+    leader: LeaderStatus | None = None
+    standbys: tuple[StandbyStatus, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

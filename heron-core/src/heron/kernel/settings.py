@@ -99,6 +99,9 @@ class EngineSettings:
         4096,
         "size at which a file of a process's output is begun anew; two older ones are kept",
     )
+    standbys: int = _int(
+        "topology.tmanager.standbys", 0, "processes", 0, "topology managers that stand by, one container each"
+    )
     on_failure: str = field(
         default="restart",
         metadata={

@@ -182,6 +182,7 @@ class StreamManager:
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
             *ack_metrics(host.acks),
             *connection_metrics(self._peers.refused()),
+            *self._tmanager.metrics(),
         ]
         record = MetricsRecord(
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),

@@ -259,4 +259,4 @@ def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | Non
     if node is None or run is None:
         return None
     plan = decode_physical_plan(node.value, f"node pplans/{topology}")
-    return plan.state if plan.topology_id == run.topology_id else None
+    return plan.state if plan.version and plan.topology_id == run.topology_id else None

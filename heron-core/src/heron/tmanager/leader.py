@@ -24,7 +24,7 @@ from heron.tmanager.pressure_board import PressureBoard
 from heron.tmanager.process_news import ProcessNews
 from heron.tmanager.process_table import ProcessTable
 from heron.tmanager.registry import Registration, Registry
-from heron.tmanager.status_parts import component_statuses, culprits
+from heron.tmanager.status_parts import component_statuses, culprits, standbys
 from heron.tmanager.task_table import TaskEvent, TaskNews, TaskTable
 from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent
 
@@ -45,7 +45,7 @@ class Leader:
         self._clock = clock
         self._stop_on_failure = settings.on_failure == "stop"
         self._assignment = Assignment(
-            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.epoch
+            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.leader.epoch
         )
         self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
         self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
@@ -66,9 +66,14 @@ class Leader:
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
+        instructions: list[Instruction] = []
+        if self._given.former_epoch:
+            leader = self._given.leader
+            facts = {"epoch": str(leader.epoch), "former": str(self._given.former_epoch), "pid": str(leader.pid)}
+            instructions.append(NoteEvent("tmanager-took-over", f"tmanager-{leader.container_id}", facts))
         if self._given.report is not None:
-            return [EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
-        return [PublishPlan(self._plan)] if self._plan else []
+            return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
+        return [*instructions, *([PublishPlan(self._plan)] if self._plan else [])]
 
     def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
         """A stream manager is there.
@@ -175,7 +180,10 @@ class Leader:
             msg = f"topology {self._given.definition.name!r} is {self._life.state.value}, it cannot become {state}"
             raise HeronError(msg)
         self._life.handle(event)
-        return self._replan()
+        instructions = self._replan()
+        if not instructions and self._plan is not None:
+            return [PublishPlan(self._plan)]  # nothing changes: only who can still write may say that it is so
+        return instructions
 
     def tick(self) -> list[Instruction]:
         """Time has passed."""
@@ -228,6 +236,8 @@ class Leader:
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
             outages=self._board.outages(self._clock.monotonic_s()),
+            leader=self._given.leader,
+            standbys=standbys(self._processes.statuses(), self._given.leader),
         )
 
     def _replan(self) -> list[Instruction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from heron.errors import StateError
+from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
@@ -36,10 +36,16 @@ class PlanDesk:
         self._waiting: list[Callable[[], object]] = []
 
     def publish(self, plan: PhysicalPlan) -> None:
-        """Writes a plan and sends it to every stream manager."""
+        """Writes a plan and sends it to every stream manager.
+
+        Raises:
+            StateConflictError: when another leads; nobody was sent anything.
+        """
         self._newest = plan
         try:
             self._store.save_plan(plan)
+        except StateConflictError:
+            raise
         except StateError as error:
             text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
             _log.error("%s", text)

@@ -1,4 +1,4 @@
-"""What a topology manager reads from the state manager and writes into it."""
+"""What a topology manager reads from the state manager and writes into it; how that is fenced is in `plan_record`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import msgspec
 
 from heron.clock import wall_s
 from heron.errors import HeronError, StateError
-from heron.ipc.status import TopologyStatus, decode_status, encode_status
-from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
-from heron.planner.physical_plan import PhysicalPlan
+from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
+from heron.planner.codec import decode_packing_plan, decode_topology
+from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.tmanager.inheritance import Inheritance
-from heron.tmanager.topology_state import ENDED
+from heron.tmanager.plan_record import ENDED_STATES, PlanRecord
 
 __all__ = ["StateStore"]
-
-_ENDED = frozenset(phase.value for phase in ENDED)
 
 _log = logging.getLogger(__name__)
 
@@ -36,23 +34,31 @@ class StateStore:
         self._statemgr = statemgr
         self._topology = topology
         self._topology_id = topology_id
+        self._record = PlanRecord(statemgr, topology, topology_id)
 
-    def inheritance(self, epoch: int) -> Inheritance:
-        """Everything that a leader of this epoch begins with.
+    def inheritance(self, leader: LeaderStatus) -> Inheritance:
+        """Takes over: everything that this leader begins with. From now on no former leader writes any more.
 
         Raises:
-            StateError: when topology or packing plan are not there or cannot be read.
+            StateConflictError: when another has taken over since.
+            StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
         """
         place = f"of topology {self._topology!r}"
         submitted = self._submitted()
+        definition = decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}")
+        packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
+        first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING
+        plan, former_epoch = self._record.claim(definition, leader.epoch, first)
+        ended = plan.state in ENDED_STATES
         return Inheritance(
-            definition=decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}"),
-            packing=decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}"),
+            definition=definition,
+            packing=packing,
             topology_id=self._topology_id,
-            epoch=epoch,
+            leader=leader,
             started_at_s=submitted.submitted_at_s,
-            plan=self._plan(),
-            report=self._report(),
+            former_epoch=former_epoch,
+            plan=plan if plan.version and not ended else None,
+            report=self._report(plan, submitted.submitted_at_s) if ended else None,
             deactivated=submitted.deactivated,
         )
 
@@ -60,12 +66,14 @@ class StateStore:
         """Writes the physical plan.
 
         Raises:
+            StateConflictError: when another leader has taken over; nothing was changed.
             StateError: when it cannot be written, or it is unknown whether it was.
         """
-        self._statemgr.set(NodeKind.PHYSICAL_PLAN, self._topology, encode(plan))
+        self._record.write(plan)
 
-    def save_report(self, report: TopologyStatus) -> None:
-        """Writes the report. Raises as `save_plan` does."""
+    def save_end(self, report: TopologyStatus) -> None:
+        """Writes that the topology is over, then the report. Raises as `save_plan` does."""
+        self._record.end(TopologyState(report.state))
         self._statemgr.set(NodeKind.REPORT, self._topology, encode_status(report))
 
     def _required(self, kind: NodeKind) -> bytes:
@@ -75,24 +83,26 @@ class StateStore:
             raise StateError(msg)
         return node.value
 
-    def _plan(self) -> PhysicalPlan | None:
-        """A former leader's plan of this run; one that cannot be read is made anew."""
-        node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-        try:
-            plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
-        except HeronError as error:
-            _log.warning("a former physical plan is not used: %s", error)
-            return None
-        return plan if plan and plan.topology_id == self._topology_id and plan.state.value not in _ENDED else None
-
-    def _report(self) -> TopologyStatus | None:
+    def _report(self, plan: PhysicalPlan, started_at_s: float) -> TopologyStatus:
+        """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
         node = self._statemgr.get(NodeKind.REPORT, self._topology)
         try:
             report = decode_status(node.value) if node else None
         except HeronError as error:
             _log.warning("a former report is not used: %s", error)
-            return None
-        return report if report and report.topology_id == self._topology_id and report.state in _ENDED else None
+            report = None
+        if report and (report.topology_id, report.state) == (self._topology_id, plan.state.value):
+            return report
+        failed = plan.state is TopologyState.FAILED
+        return TopologyStatus(
+            topology=self._topology,
+            topology_id=self._topology_id,
+            state=plan.state.value,
+            started_at_s=started_at_s,
+            error="its topology manager died before it could write why; its logs say it" if failed else "",
+            plan_version=plan.version,
+            ended_at_s=wall_s(),
+        )
 
     def _submitted(self) -> _Submitted:
         node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)

@@ -83,6 +83,8 @@ class Node:
                 self._check(header, expected)
                 if header is not None:
                     self._unlink(counter, header.version)
+                    if header.holder:  # its hold is lost, and another may take the node at once
+                        self._held.unlink(missing_ok=True)
 
     def take(self, value: bytes, token: str) -> tuple[int, int]:
         """Makes the node a held one and returns its version and the descriptor that is the hold.
