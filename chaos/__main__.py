@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 
@@ -20,12 +21,14 @@ _INTERRUPTED = 143
 
 @click.command()
 @click.option("--minutes", type=click.FloatRange(min=0.05), default=1.0, show_default=True, help="How long it goes on.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the plan: the same one for the same seed.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Chooses what is done, to whom, when.")
 @click.option(
     "--rate", type=click.IntRange(min=1), default=25_000, show_default=True, help="Lines a second that spouts make."
 )
-def main(minutes: float, seed: int, rate: int) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Says on stderr what is done, and how long each recovery took.")
+def main(minutes: float, seed: int, rate: int, *, verbose: bool) -> None:
     """Kills and stops random processes of a topology under load, and looks for every line of it."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(message)s")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # so that what runs is ended
     world = World(rate)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from chaos.world import World, kind_of
 from heron.clock import monotonic_s
 
 __all__ = ["Campaign", "Times"]
+
+_log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.005
 _STUCK_S = 30.0  # ten times what a container takes on a busy machine
@@ -32,10 +35,10 @@ class _Stopped:
 
 @dataclass(slots=True)
 class Campaign:
-    """`recover_s` holds kills that had the topology for themselves until it had recovered, `crowded_s` all others.
+    """`recover_s` are times of kills that had the topology for themselves until it had recovered, `crowded_s` others.
 
-    `resume_s` are the times from SIGCONT, those of processes that nothing else happened to. `unasked` are processes that
-    were replaced although nobody had killed them.
+    `resume_s` are those from SIGCONT of a process that nothing else happened to. `unasked` are processes that were
+    replaced although nobody had killed them.
     """
 
     world: World
@@ -76,8 +79,9 @@ class Campaign:
             recovery.alone = False
         for victim in fault.victims:
             name = _name(victim, list(self._known))
-            if name not in present or name in {each.name for each in self._asleep} and fault.action is Action.STOP:
+            if name not in present or (fault.action is Action.STOP and name in {each.name for each in self._asleep}):
                 self.missed += 1
+                _log.info("%s is not there, or stopped already", name)
             elif fault.action is Action.KILL:
                 self._kill(name, present, alone=alone)
             else:
@@ -96,6 +100,7 @@ class Campaign:
         leader = next((present[each].pid for each in gone if each.endswith("/tmanager")), None)
         with contextlib.suppress(psutil.NoSuchProcess):
             present[name].kill()
+            _log.info("kill %s", name)
             recovery = Recovery(self.world, name, leader)
             recovery.alone = alone
             self._recovering.append((recovery, self.recover_s))
@@ -104,6 +109,7 @@ class Campaign:
     def _stop(self, name: str, process: psutil.Process, stopped_s: float) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.suspend()
+            _log.info("stop %s for %.1f s", name, stopped_s)
             self._asleep.append(_Stopped(process, name, monotonic_s() + stopped_s))
             self.stopped[kind_of(name)] += 1
 
@@ -120,6 +126,7 @@ class Campaign:
             self._asleep.remove(each)
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.process.resume()
+                _log.info("continue %s", each.name)
                 if now_s != float("inf"):
                     recovery = Recovery(self.world, each.name)
                     recovery.alone = not self._asleep and not self._recovering
@@ -131,6 +138,7 @@ class Campaign:
             recovery, times = each
             if (took_s := recovery.took_s()) is not None:
                 self._recovering.remove(each)
+                _log.info("%s has recovered after %.3f s", recovery.name, took_s)
                 times = times if recovery.alone else self.crowded_s
                 times.setdefault(recovery.kind, []).append(took_s)
             elif not self._asleep and now_s - max(self._struck_at_s, recovery.since_s) > _STUCK_S:
@@ -143,6 +151,7 @@ class Campaign:
             before = self._known.get(name, process.pid)
             if before != process.pid and before not in self._dead:
                 self.unasked.append(name)
+                _log.info("%s was replaced, nobody knows why", name)
             self._known[name] = process.pid
         return present
 

@@ -1,7 +1,7 @@
 """When a topology has recovered from a fault.
 
-- of a task, its process: a new life of it has handled a line that was made after the kill; a spout's line is handled when
-  its whole tree is acked
+- of a task, its process: a new life of it has handled a line of each spout that was made after the kill; a spout's own
+  line is handled when its whole tree is acked
 - of a stream manager, and of an executor with its container: every task of the container has
 - of the topology manager: another one answers, and knows that every task runs
 - of a metrics manager: there are new metrics of its container
@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
-from heron.clock import monotonic_s
-
 from chaos.fault_plan import Kind
 from chaos.leader import LeaderWatch
 from chaos.world import World, kind_of
+from heron.clock import monotonic_s
 
 __all__ = ["Recovery"]
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -39,16 +39,18 @@ class World:
     Names of processes are ``cCONTAINER/PROCESS``, as in ``c1/split-3``, ``c2/stmgr``, ``c0/executor``.
     """
 
-    def __init__(self, rate: int, *, journal: bool = True) -> None:
-        self._arguments = ("--rate", str(rate), "--journal", str(int(journal)))
+    def __init__(self, rate: int, *, journal: bool = True, options: Sequence[str] = ()) -> None:
+        """`rate` is in lines a second, 0 for all there can be; `options` are more of those of ``heron run``."""
+        self._options = (*_PATIENT, *options)
         self.root = Path(tempfile.mkdtemp(prefix="hch-"))  # short: paths of sockets end at 107 bytes
         self.files = self._folder("files")
+        self._arguments = ("--folder", str(self.files), "--rate", str(rate), "--journal", str(int(journal)))
         self._home, self._tmp = self._folder("home"), self._folder("tmp")
         self.flow = Flow(self.files)
 
     def __enter__(self) -> Self:
         heron = Path(sys.executable).with_name("heron")
-        command = [str(heron), "run", str(_TOPOLOGY), *_PATIENT, "--", "--folder", str(self.files), *self._arguments]
+        command = [str(heron), "run", str(_TOPOLOGY), *self._options, "--", *self._arguments]
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         with (self.root / "output").open("wb") as output:
             self._process = subprocess.Popen(
@@ -97,6 +99,12 @@ class World:
                     if name := _name(process.cmdline()):
                         found[name] = process
         return dict(sorted(found.items()))
+
+    def every_process(self) -> dict[str, psutil.Process]:
+        """The same, and those that belong to no container."""
+        command = psutil.Process(self._process.pid)
+        supervisors = {"supervisor": each for each in command.children()}  # noqa: B035  # there is one at most
+        return {"command": command, **supervisors, **self.processes()}
 
     def tasks(self, name: str) -> tuple[str, ...]:
         """The tasks that run in a process, or whose data goes through it, as `Flow` knows them."""
@@ -198,4 +206,8 @@ def _numbered(names: dict[str, psutil.Process]) -> dict[str, str]:
         component, _, task_id = name.partition("/")[2].rpartition("-")
         if component in _COMPONENTS:
             ids.setdefault(component, []).append((int(task_id), name))
-    return {name: f"{component}-{index}" for component, found in ids.items() for index, (_, name) in enumerate(sorted(found))}
+    return {
+        name: f"{component}-{index}"
+        for component, found in ids.items()
+        for index, (_, name) in enumerate(sorted(found))
+    }

@@ -1,9 +1,9 @@
 """The files of the chaos topology: what each holds, and how it is written so that a kill leaves no half of it.
 
-A tag is 64 bits: line (32), spout (4), part (4), life of the spout (12), attempt in that life (12), from the lowest bit.
-Journals and failures are tags, eight bytes each, little-endian: one write a tag, which a kill cannot cut. A flow file is
-eight 64-bit numbers: the process, then for each spout the highest line that was handled, plus one; of a spout the last is
-how many lines there are.
+A tag is 64 bits, from the lowest: line (32), spout (4), part (4), life of the spout (12), attempt in that life (12).
+Journals and failures are tags, eight bytes each, little-endian: one write a tag, which a kill cannot cut. A flow file
+is eight 64-bit numbers: the process, then for each spout the highest line that was handled, plus one; of a spout the
+last is how many lines there are.
 """
 
 from __future__ import annotations
@@ -96,9 +96,14 @@ class Flow:
         if line >= self._numbers[1 + spout]:
             self._numbers[1 + spout] = line + 1
 
-    def made(self, lines: int) -> None:
-        """There are so many lines."""
-        if lines > self._numbers[_MADE]:
+    @property
+    def lines(self) -> int:
+        """How many lines there are, by all lives of a spout."""
+        return self._numbers[_MADE]
+
+    @lines.setter
+    def lines(self, lines: int) -> None:
+        if lines > self._numbers[_MADE]:  # noqa: PLR1730  # a call would cost more than all the rest
             self._numbers[_MADE] = lines
 
 

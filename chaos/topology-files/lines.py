@@ -1,8 +1,8 @@
 """Lines that must all arrive whatever dies: a tree of two levels whose ends are written down before they are acked.
 
-Each spout numbers its lines from 0. It keeps the position below which all are acked in a file, goes on from there in its
-next life, and writes down each life and each failed tree. A split bolt makes two parts of a line; the last bolts write
-every part that comes to them to a file of their own. What the files hold is in `line_files`.
+Each spout numbers its lines from 0. It keeps the position below which all are acked in a file, goes on from there in
+its next life, and writes down each life and each failed tree. A split bolt makes two parts of a line; the last bolts
+write every part that comes to them to a file of their own. What the files hold is in `line_files`.
 """
 
 from __future__ import annotations
@@ -65,15 +65,16 @@ class LineSpout(Spout):
             self.look_at_s = now_s + LOOK_EVERY_S
             self.stopping = Path(self.folder, "stop").exists()
         if self.stopping:
-            if self.position == self.made:
-                self.kept.write(self.position)
-                self.end()
-            return
-        due = EMITS_A_CALL if not self.rate else int((now_s - self.began_s) * self.rate) - self.made
+            due = self.flow.lines - self.made  # what an earlier life has made belongs to the whole
+        else:
+            due = int((now_s - self.began_s) * self.rate) - self.made if self.rate else EMITS_A_CALL
+        if self.stopping and not due and self.position == self.made:
+            self.kept.write(self.position)
+            self.end()
         for line in range(self.made, self.made + min(due, EMITS_A_CALL)):
             self.emit([self.tag.of(line, 0)], tup_id=line)
             self.made = line + 1
-        self.flow.made(self.made)
+        self.flow.lines = self.made
 
     def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
         """This line need never be emitted again."""
