@@ -96,7 +96,8 @@ class World:
         with contextlib.suppress(psutil.Error):
             for process in psutil.Process(self._process.pid).children(recursive=True):
                 with contextlib.suppress(psutil.Error):
-                    if name := _name(process.cmdline()):
+                    name, parent = _name(process.cmdline()), process.parent()
+                    if name and (parent is None or _name(parent.cmdline()) != name):  # else it has yet to become itself
                         found[name] = process
         return dict(sorted(found.items()))
 
@@ -193,7 +194,7 @@ def kind_of(name: str) -> Kind:
 
 def _name(command: list[str]) -> str:
     """Of an engine process, from the path of its spec; "" for the others."""
-    path = Path(command[-1])
+    path = Path(command[-1] if command else "")  # one that has just died has none
     if "heron.executor.main" in command:
         return f"{path.stem}/executor"
     return f"{path.parent.name}/{path.stem}" if any(each.endswith(".main") for each in command) else ""
