@@ -42,7 +42,8 @@ def component_statuses(
 
 def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
     """Every culprit of back pressure, by task."""
-    return tuple(
+    found = [
         Culprit(task_id, *tasks.place(task_id), since_s, cause)
         for task_id, (since_s, cause) in sorted(pressure.culprits().items())
-    )
+    ]
+    return tuple(found)
