@@ -14,6 +14,7 @@ from chaos.world import World
 
 __all__ = ["Memory", "table", "watch_memory"]
 
+_WARM_UP_S = 60.0  # what a process keeps ready for later is there after some millions of tuples
 _WINDOWS = 10
 _SAMPLES = 24  # in each window: what is in buffers comes and goes within seconds
 _MIB = 2**20
@@ -34,13 +35,14 @@ class Memory:
 
 
 def watch_memory(world: World, minutes: float) -> tuple[Memory, ...]:
-    """Watches for so long. A process that is replaced meanwhile counts as another one.
+    """Watches for so long, from the second minute on. A process that is replaced meanwhile counts as another one.
 
     Raises:
         ChaosError: when the run ends.
     """
     medians: dict[tuple[str, int], list[float]] = {}
     pause = threading.Event()
+    pause.wait(_WARM_UP_S)
     for _ in range(_WINDOWS):
         sampled: dict[tuple[str, int], list[int]] = {}
         for _ in range(_SAMPLES):

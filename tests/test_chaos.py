@@ -197,9 +197,9 @@ def test_a_topology_survives_minutes_of_chaos_without_losing_a_line(seed: int) -
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(SOAK_MINUTES * 60 + 300)
+@pytest.mark.timeout(SOAK_MINUTES * 120 + 400)  # samples take time where many processes run
 def test_no_process_grows_at_full_speed() -> None:
-    """Each tenth of the time, each process has within 10 % of the memory that it had in the first."""
+    """After a minute, each process has within 10 % of the same memory in each tenth of the time."""
     world = World(0, journal=False)
     try:
         with world:
