@@ -102,14 +102,21 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run a topology for hours and watch memory, sockets and counts."""
-    _python_pytest(session, sys.executable, "tests", "-m", "soak", *session.posargs)
+    """Chaos with three seeds, memory at full speed, all kills: an hour; -- --minutes 1: a tenth of it."""
+    arguments = list(session.posargs)
+    if "--minutes" in arguments:
+        at = arguments.index("--minutes")
+        if at + 1 == len(arguments):
+            session.error("--minutes needs a number of minutes, such as --minutes 1")
+        session.env["HERON_SOAK_MINUTES"] = arguments[at + 1]
+        del arguments[at : at + 2]
+    _python_pytest(session, sys.executable, "tests", "-m", "soak or chaos", "-s", *arguments)
 
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Kill processes of a running topology for minutes; nothing may be lost."""
-    _python_pytest(session, sys.executable, "tests", "-m", "chaos", *session.posargs)
+    """Kill and stop processes of a topology under load; nothing may be lost [-- --minutes M --seed S]."""
+    session.run(sys.executable, "-m", "chaos", *session.posargs)
 
 
 @nox.session
@@ -130,7 +137,7 @@ def _lint(session: nox.Session) -> None:
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    sources += [name for name in ("examples", "bench") if any((ROOT / name).glob("**/*.py"))]
+    sources += [name for name in ("examples", "bench", "chaos") if any((ROOT / name).glob("**/*.py"))]
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
     trees = [*ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
     return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]

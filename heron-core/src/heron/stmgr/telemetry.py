@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 
 from heron.ipc.metric_names import (
     BACKPRESSURE,
@@ -20,12 +20,19 @@ from heron.stmgr.router import Router
 
 __all__ = ["ack_metrics", "metrics_of", "pressure_event"]
 
+_COUNTED = tuple(each.name for each in fields(Counters))
+
 
 def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: float) -> list[Metric]:
     """Every metric of the routing, at a moment (monotonic seconds)."""
     metrics = [
-        Metric(name.replace("_", "-"), MetricKind.COUNTER, "bytes" if "bytes" in name else "frames", value)
-        for name, value in asdict(counters).items()
+        Metric(
+            name.replace("_", "-"),
+            MetricKind.COUNTER,
+            "bytes" if "bytes" in name else "frames",
+            getattr(counters, name),
+        )
+        for name in _COUNTED
     ]
     metrics.append(Metric("unroutable-segments", MetricKind.COUNTER, "segments", router.unroutable_segments))
     metrics.extend(

@@ -44,10 +44,11 @@ def component_statuses(
 
 def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
     """Every culprit of back pressure, by task."""
-    return tuple(
+    found = [
         Culprit(task_id, *tasks.place(task_id), since_s, cause)
         for task_id, (since_s, cause) in sorted(pressure.culprits().items())
-    )
+    ]
+    return tuple(found)
 
 
 def standbys(processes: Iterable[ProcessStatus], leader: LeaderStatus) -> tuple[StandbyStatus, ...]:
