@@ -39,6 +39,7 @@ class LineSpout(Spout):
         own = range(context.get_task_index(), config["lines"], context.get_parallelism())
         self.waiting = deque(number for number in own if number not in done)
         self.attempts: Counter[int] = Counter()
+        self.pause_s = config["pause"]
 
     def next_tuple(self) -> None:
         """Emits some lines, then waits a little."""
@@ -48,7 +49,7 @@ class LineSpout(Spout):
             self.emit([number, self.attempts[number]], tup_id=number)
         if not self.waiting and not self.held.exists():
             self.end()
-        time.sleep(0.005)
+        time.sleep(self.pause_s)
 
     def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
         """This line need never be emitted again."""
@@ -87,7 +88,7 @@ class JournalBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(lines=6000)
+    options = arguments(lines=6000, pause=0.005)
     builder = TopologyBuilder("journal")
     builder.set_config(
         {
@@ -97,6 +98,7 @@ if __name__ == "__main__":
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             "out": options.out,
             "lines": options.lines,
+            "pause": options.pause,
         }
     )
     lines = builder.add_spout("lines", LineSpout, par=2)
