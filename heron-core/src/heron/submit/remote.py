@@ -190,6 +190,8 @@ class RemoteTopology:
         raise UsageError(msg)
 
     def _traces(self) -> Traces:
+        for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
+            self._statemgr.get(kind, self.name)  # raises where it is garbled: no topology manager can begin then
         return Traces(
             self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
             self._statemgr.get(NodeKind.LOCK, self.name) is not None,

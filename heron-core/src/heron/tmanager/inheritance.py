@@ -17,7 +17,8 @@ __all__ = ["Inheritance"]
 class Inheritance:
     """The submitted topology, this leader's epoch, and what a former leader has left, if there was one.
 
-    `deactivated`: it was submitted so; what became of that since stands in the plan.
+    `deactivated`: it was submitted so; what became of that since stands in the plan. `troubles` are what of all this
+    could not be read, and what follows from that.
     """
 
     definition: TopologyDefinition
@@ -28,6 +29,7 @@ class Inheritance:
     plan: PhysicalPlan | None = None
     report: TopologyStatus | None = None
     deactivated: bool = False
+    troubles: tuple[str, ...] = ()
 
     def first_phase(self) -> LifePhase:
         """Where the topology is in its life: as the report says, or else the plan."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from heron.errors import StateConflictError, StateUnavailableError
+from heron.errors import StateError
 from heron.ipc.reactor import Reactor
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import Hold, NodeKind, StateManager
@@ -25,16 +25,16 @@ class Lease:
         self._statemgr = statemgr
         self._topology = topology
         self._hold: Hold | None = None
-        self._waits = False
+        self._waits_for = ""
 
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
         """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
         try:
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, encode_location(location))
-        except (StateConflictError, StateUnavailableError) as error:
-            if not self._waits:
+        except StateError as error:  # held by another; or the store is away, or full: all of it may pass
+            if str(error) != self._waits_for:
                 _log.info("standing by: %s", error)
-                self._waits = True
+                self._waits_for = str(error)
             self._reactor.after(_RETRY_S, lambda: self.take(location, on_taken))
             return
         _log.info("leading, epoch %d", self._hold.epoch)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateError
+from heron.errors import HeronError, StateError, StateUnavailableError
 from heron.ipc.status import TopologyStatus, decode_status, encode_status
 from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
 from heron.planner.physical_plan import PhysicalPlan
@@ -20,6 +22,8 @@ __all__ = ["StateStore"]
 _ENDED = frozenset(phase.value for phase in ENDED)
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class _Submitted(msgspec.Struct):
@@ -44,16 +48,18 @@ class StateStore:
             StateError: when topology or packing plan are not there or cannot be read.
         """
         place = f"of topology {self._topology!r}"
-        submitted = self._submitted()
+        troubles: list[str] = []
+        submitted = self._submitted(troubles)
         return Inheritance(
             definition=decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}"),
             packing=decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}"),
             topology_id=self._topology_id,
             epoch=epoch,
             started_at_s=submitted.submitted_at_s,
-            plan=self._plan(),
-            report=self._report(),
+            plan=self._plan(troubles),
+            report=self._report(troubles),
             deactivated=submitted.deactivated,
+            troubles=tuple(troubles),
         )
 
     def save_plan(self, plan: PhysicalPlan) -> None:
@@ -75,29 +81,31 @@ class StateStore:
             raise StateError(msg)
         return node.value
 
-    def _plan(self) -> PhysicalPlan | None:
+    def _plan(self, troubles: list[str]) -> PhysicalPlan | None:
         """A former leader's plan of this run; one that cannot be read is made anew."""
-        node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-        try:
-            plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
-        except HeronError as error:
-            _log.warning("a former physical plan is not used: %s", error)
-            return None
+        plan = self._former(NodeKind.PHYSICAL_PLAN, lambda data: decode_physical_plan(data, "physical plan"), troubles)
         return plan if plan and plan.topology_id == self._topology_id and plan.state.value not in _ENDED else None
 
-    def _report(self) -> TopologyStatus | None:
-        node = self._statemgr.get(NodeKind.REPORT, self._topology)
-        try:
-            report = decode_status(node.value) if node else None
-        except HeronError as error:
-            _log.warning("a former report is not used: %s", error)
-            return None
+    def _report(self, troubles: list[str]) -> TopologyStatus | None:
+        report = self._former(NodeKind.REPORT, decode_status, troubles)
         return report if report and report.topology_id == self._topology_id and report.state in _ENDED else None
 
-    def _submitted(self) -> _Submitted:
-        node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)
+    def _submitted(self, troubles: list[str]) -> _Submitted:
+        for kind in (NodeKind.EXECUTION_STATE, NodeKind.SCHEDULER_LOCATION):  # the second is a copy of the first
+            found = self._former(kind, lambda data: msgspec.json.decode(data, type=_Submitted), troubles)
+            if found:
+                return found
+        return _Submitted(wall_s())
+
+    def _former(self, kind: NodeKind, decode: Callable[[bytes], T], troubles: list[str]) -> T | None:
+        """What can be done without, when it is not there or cannot be read."""
         try:
-            return msgspec.json.decode(node.value, type=_Submitted) if node else _Submitted(wall_s())
-        except msgspec.MsgspecError as error:
-            _log.warning("the execution state cannot be read: %s", error)
-            return _Submitted(wall_s())
+            node = self._statemgr.get(kind, self._topology)
+            return decode(node.value) if node else None
+        except StateUnavailableError:
+            raise
+        except (HeronError, msgspec.MsgspecError) as error:
+            text = f"node {kind.value}/{self._topology} is not used: {error}"
+            _log.warning("%s", text)
+            troubles.append(text)
+            return None
