@@ -50,11 +50,11 @@ class Lines:
         before = self._size()
         self.run.until(lambda: self._size() > before + 1000, f"lines after {what}", timeout_s)
 
-    def finish(self, timeout_s: float = 60.0) -> None:
-        """Lets it end and looks that no line is missing."""
+    def finish(self, timeout_s: float = 60.0) -> int:
+        """Lets it end and looks that no line is missing; gives how many words came more than once."""
         self._held.unlink()
         self.run.finished(timeout_s)
-        self.check()
+        return self.check()
 
     def check(self) -> int:
         """Every word of every line was seen, and every line is acked; gives how many words came more than once."""

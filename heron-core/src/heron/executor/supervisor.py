@@ -5,8 +5,8 @@ its budget back; one that died too often in a row, or whose user code cannot be 
 failure, is given up.
 
 What comes from outside is not its failing and does not count: a signal that nobody sends to himself, a state that
-cannot be read or written, a disk that is full. It goes on being started, at last once in the longest back-off, so that it is back when the cause is
-gone, and its status says meanwhile what happens to it.
+cannot be read or written, a disk that is full. It goes on being started, at last once in the longest back-off, so that
+it is back when the cause is gone, and its status says meanwhile what happens to it.
 """
 
 from __future__ import annotations

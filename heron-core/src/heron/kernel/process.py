@@ -82,8 +82,8 @@ def run_role(
     """Runs the main function of a role process and exits with its code, or with 1 after an exception.
 
     `main` is given the signals as something to poll and returns when `Signals.stop_requested`. An exception ends as
-    one line on stderr and, with its traceback unless it is a HeronError, in the log; what the state manager
-    refuses is no fault of the process, and has an exit code of its own. A thread that dies of an exception is logged too.
+    one line on stderr and, with its traceback unless it is a HeronError, in the log; what the state manager refuses is
+    no fault of the process, and has an exit code of its own. A thread that dies of an exception is logged too.
     """
     bind_to_parent()
     signals = Signals(caught)
