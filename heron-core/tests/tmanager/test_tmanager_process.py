@@ -365,7 +365,8 @@ def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
     for number, peer in enumerate(peers, 1):
         peer.register(number)
     assert peers[0].plan().version == 1
-    errors = run.client(location).status(10.0).errors
+    with run.client(location) as client:
+        errors = client.status(10.0).errors
     for kind in ("pplans", "reports", "executionstate"):
         assert any(f"node {kind}/wc is not used: {state}/{kind}/wc: " in error for error in errors), errors
     assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "written anew"
