@@ -66,7 +66,7 @@ def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Pat
     with full(disk):
         lines.flow("the disk was full")
         refused = sandbox.start("steady.py", command="submit local")
-        assert refused.wait() == 1, refused.spoken
+        assert refused.wait() == 2, refused.spoken
         assert "no space left on" in refused.stderr.lower(), refused.spoken
         for role, name in (("instance", "/split-"), ("stmgr", "/c1/"), ("tmanager", "/c0/")):
             lines.run.processes(role, name)[0].kill()
