@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import psutil
@@ -43,6 +44,11 @@ def kill(run: HeronRun, *places: Place) -> list[int]:
     return [victim.pid for victim in victims]
 
 
+def is_there(run: HeronRun, place: Place, former: int = 0) -> bool:
+    """Whether there is one, other than the former one."""
+    return any(each.pid != former for each in run.processes(*place))
+
+
 def test_no_line_is_lost_with_a_container(sandbox: Sandbox) -> None:
     """Each in turn, the topology manager's too: its processes go with it, and come back with it."""
     lines = Lines(sandbox, 10_000)
@@ -68,12 +74,9 @@ def test_one_may_die_in_its_first_second(sandbox: Sandbox) -> None:
     lines = Lines(sandbox, 4000)
     run = lines.run
     for place in (CONTAINERS[1], TMANAGER, STMGR_2, SPLIT, METRICSMGR_2):
-        run.until(lambda place=place: run.processes(*place), f"a {place}")
+        run.until(partial(is_there, run, place), f"a {place}")
         (first,) = kill(run, place)
-        run.until(
-            lambda place=place, first=first: any(each.pid != first for each in run.processes(*place)),
-            f"another {place}",
-        )
+        run.until(partial(is_there, run, place, first), f"another {place}")
         kill(run, place)
     lines.flow("two deaths of each")
     lines.finish()
