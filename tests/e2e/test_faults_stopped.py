@@ -53,7 +53,7 @@ def outlast(lines: Lines, still_s: float) -> None:
 
 def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
     """3 s where heartbeats come every 0.1 s and a silent connection is made anew after 1.5 s."""
-    lines = Lines(sandbox, 16_000, *SCALED)
+    lines = Lines(sandbox, 20_000, *SCALED)
     outlast(lines, 3.0)
     said = sandbox.log_text("tmanager-0.log")
     assert "is silent" not in said, "the topology manager took its own sleep for the others'"
