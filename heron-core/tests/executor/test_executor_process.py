@@ -21,6 +21,7 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.loading import open_driver
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import write_spec
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.planner.codec import encode
@@ -378,7 +379,7 @@ def test_a_topology_without_a_packing_plan_or_keys_is_a_clear_failure(
 ) -> None:
     """As when it was killed while the container was being started again."""
     container.state.delete(kind, "wc")
-    assert container.start().wait(10.0) == 1
+    assert container.start().wait(10.0) == EXIT_AWAY
     assert lacks in (Path(container.spec.run_dir) / "c1.error").read_text()
 
 

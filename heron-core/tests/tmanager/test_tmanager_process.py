@@ -393,3 +393,24 @@ def test_an_executor_that_comes_after_the_end_is_told_to_stop(
     late = run.peer(successor)
     late.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2)))
     assert late.expect("stop").stop.reason == "the topology is killed"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"by hand"])
+def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
+    run: Run, leader_of: Callable[[int], TManagerLocation], damage: bytes
+) -> None:
+    """A plan, a report and a note that were damaged in their file must not keep the topology without a leader."""
+    state = run.folder / "state"
+    for kind in ("pplans", "reports", "executionstate"):
+        (state / kind).mkdir(exist_ok=True)
+        (state / kind / "wc").write_bytes(damage)
+    location = leader_of(1)
+    peers = [run.peer(location) for _ in (1, 2)]
+    for number, peer in enumerate(peers, 1):
+        peer.register(number)
+    assert peers[0].plan().version == 1
+    with run.client(location) as client:
+        errors = client.status(10.0).errors
+    for kind in ("pplans", "reports", "executionstate"):
+        assert any(f"node {kind}/wc is not used: {state}/{kind}/wc: " in error for error in errors), errors
+    assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "written anew"

@@ -25,6 +25,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -156,7 +157,7 @@ class Executor:
             write_spec(spec_file, role_spec(process, host.spec, host.keys, self._task_ids, number, package_dir))
             pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
         except (OSError, HeronError) as error:
-            self._died(ChildEnd(name, 1, str(error)))
+            self._died(ChildEnd(name, EXIT_AWAY, str(error)))  # no space, no memory: that may pass
             return
         _log.info("%s started: pid %d, incarnation %d", name, pid, number)
         state = self._supervisor.started(name, monotonic_s())

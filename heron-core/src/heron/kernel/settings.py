@@ -84,7 +84,7 @@ class EngineSettings:
     )
     restart_backoff_max_s: float = _float("heron.executor.restart.backoff.max.s", 10.0, "s", 0.0, "longest such wait")
     restart_limit: int = _int(
-        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies so often in a row is left down"
+        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies of itself so often in a row is left down"
     )
     stable_s: float = _float(
         "heron.executor.stable.s", 30.0, "s", 0.0, "a process that ran so long has its restart budget back"

@@ -72,6 +72,8 @@ class PeerLinks:
         for container_id, location in former.items():
             if wanted.get(container_id) != location:
                 self._leave(container_id)
+        for container_id in former.keys() - wanted.keys():
+            self._forget_container(container_id)
         for container_id, location in wanted.items():
             if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
@@ -259,3 +261,9 @@ class PeerLinks:
             self._host.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
         for producer in inbound.producers() if inbound else ():
             self._host.router.forget(producer)
+
+    def _forget_container(self, container_id: int) -> None:
+        """It is in no plan any more, and will not come back under its number."""
+        for identity in [each for each, inbound in self._inbound.items() if inbound.container_id == container_id]:
+            self._forget(identity)
+        self._heard.pop(container_id, None)

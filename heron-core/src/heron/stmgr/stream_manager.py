@@ -18,7 +18,7 @@ from heron.ipc.metrics_codec import publish_message
 from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.process_metrics import process_metrics
 from heron.planner.codec import decode_physical_plan
-from heron.planner.physical_plan import PlanIndex
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, MetricsRecord, Source
 from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.culprits import Culprits
@@ -40,7 +40,7 @@ class StreamManager:
 
     def __init__(self, host: LinkHost) -> None:
         self._host = host
-        self._plan_version = 0
+        self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
         self._event_numbers = itertools.count(1)
@@ -146,10 +146,10 @@ class StreamManager:
             _log.error("the topology manager refuses: %s", envelope.refused.reason)
 
     def _take_plan(self, envelope: Envelope) -> None:
-        if envelope.plan.version < self._plan_version:
+        plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
+        if self._plan is not None and plan.precedes(self._plan):
             return
-        index = PlanIndex(decode_physical_plan(envelope.plan.document, "plan from the topology manager"))
-        self._plan_version = envelope.plan.version
+        index, self._plan = PlanIndex(plan), plan
         self._lose_what_left(index)
         self._host.acks.set_plan(index.plan)
         self._host.router.set_tasks(index.tasks)
@@ -157,7 +157,7 @@ class StreamManager:
         self._host.pressure.set_plan(index, holds=not self._host.router.drops)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
-        _log.info("physical plan %d: %d tasks", self._plan_version, len(index.tasks))
+        _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
     def _lose_what_left(self, index: PlanIndex) -> None:
         """Stream managers that were in the plan before and are not now took parts of trees with them."""

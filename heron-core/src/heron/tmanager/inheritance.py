@@ -19,7 +19,7 @@ class Inheritance:
 
     `former_epoch` is that of the leader before, 0 where this is the first; `plan` the newest one, which is this
     leader's from now on; `report` that of a topology that is over. `deactivated`: it was submitted so; what became of
-    that since stands in the plan.
+    that since stands in the plan. `troubles` are what of all this could not be read, and what follows from that.
     """
 
     definition: TopologyDefinition
@@ -31,6 +31,7 @@ class Inheritance:
     plan: PhysicalPlan | None = None
     report: TopologyStatus | None = None
     deactivated: bool = False
+    troubles: tuple[str, ...] = ()
 
     def first_phase(self) -> LifePhase:
         """Where the topology is in its life: as the report says, or else the plan."""

@@ -56,6 +56,8 @@ class Leader:
         self._board = MetricsBoard(max(_FRESH_S, 3 * settings.metrics_export_s))
         self._pressure = PressureBoard()
         self._errors = ErrorList()
+        for each in inheritance.troubles:
+            self._errors.add(each)
         self._error = inheritance.report.error if inheritance.report else ""
         self._ended_at_s: float | None = None
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from heron.clock import monotonic_s
-from heron.errors import StateConflictError, StateUnavailableError
+from heron.errors import StateError
 from heron.ipc.reactor import Reactor
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import Hold, NodeKind, StateManager
@@ -33,16 +33,19 @@ class Lease:
         self._topology = topology
         self._hold: Hold | None = None
         self._waits_since_s: float | None = None
+        self._waits_for = ""
 
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
         """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
         try:
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, encode_location(location))
-        except (StateConflictError, StateUnavailableError) as error:
+        except StateError as error:  # held by another; or the store is away, or full: all of it may pass
             now_s = monotonic_s()
             if self._waits_since_s is None:
-                _log.info("standing by: %s", error)
                 self._waits_since_s = now_s
+            if str(error) != self._waits_for:
+                _log.info("standing by: %s", error)
+                self._waits_for = str(error)
             retry_s = _RETRY_S if now_s - self._waits_since_s < _SOON_S else _STANDBY_RETRY_S
             self._reactor.after(retry_s, lambda: self.take(location, on_taken))
             return

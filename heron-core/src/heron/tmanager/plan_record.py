@@ -18,7 +18,7 @@ import logging
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import HeronError, StateConflictError
+from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError
 from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
@@ -38,25 +38,26 @@ class PlanRecord:
         self._statemgr = statemgr
         self._topology = topology
         self._topology_id = topology_id
-        self._version = MUST_NOT_EXIST
+        self._version: int | None = MUST_NOT_EXIST
         self._plan: PhysicalPlan | None = None
 
-    def claim(self, definition: TopologyDefinition, epoch: int, first: TopologyState) -> tuple[PhysicalPlan, int]:
+    def claim(
+        self, definition: TopologyDefinition, epoch: int, first: TopologyState, troubles: list[str]
+    ) -> tuple[PhysicalPlan, int]:
         """Takes the node over: gives the plan that stands there from now on, and the epoch of who led before (0: none).
 
-        `first` is the state of the topology where there is no plan.
+        `first` is the state of the topology where there is no plan. One that cannot be read is made anew, which is
+        added to `troubles`.
 
         Raises:
             StateConflictError: when a leader of a later epoch has it.
             StateError: when it cannot be written, or it is unknown whether it was.
         """
         while True:
-            node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-            found = self._own(node)
+            found = self._present(troubles)
             former = found.epoch if found else 0
             self._refuse(former, epoch)
             plan = found or PhysicalPlan(0, epoch, self._topology_id, definition, first, (), ())
-            self._version = node.version if node else MUST_NOT_EXIST
             if self._put(replace(plan, epoch=epoch)):
                 return replace(plan, epoch=epoch), former
 
@@ -71,13 +72,11 @@ class PlanRecord:
             plan = replace(plan, state=self._plan.state)
         while not self._put(plan):
             # Another has written, or we have, in a call that said that nobody knows.
-            node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-            found = self._own(node)
-            if node is not None and found is None:
-                msg = f"the plan of {self._topology_id!r} in the state manager was replaced by another run's"
+            found = self._present([])
+            if found is None and self._version != MUST_NOT_EXIST:
+                msg = f"the plan of {self._topology_id!r} in the state manager is no more one of this run"
                 raise StateConflictError(msg)
             self._refuse(found.epoch if found else 0, plan.epoch)
-            self._version = node.version if node else MUST_NOT_EXIST
 
     def end(self, state: TopologyState) -> None:
         """Writes that the topology is over; after a claim. Raises as `write` does."""
@@ -95,13 +94,28 @@ class PlanRecord:
         self._plan = plan
         return True
 
-    def _own(self, node: Versioned | None) -> PhysicalPlan | None:
-        """The plan in the node, if it is of this run; one that cannot be read is made anew."""
+    def _present(self, troubles: list[str]) -> PhysicalPlan | None:
+        """The plan in the node, if there is one of this run; what is written next replaces what was found here."""
         try:
-            plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
+            node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
+            self._version = node.version if node else MUST_NOT_EXIST
+            return self._own(node)
+        except StateUnavailableError:
+            raise
         except HeronError as error:
-            _log.warning("a former physical plan is not used: %s", error)
+            troubles.append(f"node {NodeKind.PHYSICAL_PLAN.value}/{self._topology} is not used: {error}")
+            _log.warning("%s", troubles[-1])
+            if isinstance(error, StateError):
+                self._version = None  # nobody knows its version; no leader can have written on that condition
             return None
+
+    def _own(self, node: Versioned | None) -> PhysicalPlan | None:
+        """The plan in the node, if it is of this run.
+
+        Raises:
+            HeronError: when it cannot be read.
+        """
+        plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
         return plan if plan and plan.topology_id == self._topology_id else None
 
     def _refuse(self, found: int, own: int) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateError
+from heron.errors import HeronError, StateError, StateUnavailableError
 from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
 from heron.planner.codec import decode_packing_plan, decode_topology
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
@@ -18,6 +20,8 @@ from heron.tmanager.plan_record import ENDED_STATES, PlanRecord
 __all__ = ["StateStore"]
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class _Submitted(msgspec.Struct):
@@ -44,11 +48,12 @@ class StateStore:
             StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
         """
         place = f"of topology {self._topology!r}"
-        submitted = self._submitted()
+        troubles: list[str] = []
+        submitted = self._submitted(troubles)
         definition = decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}")
         packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
         first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING
-        plan, former_epoch = self._record.claim(definition, leader.epoch, first)
+        plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
         ended = plan.state in ENDED_STATES
         return Inheritance(
             definition=definition,
@@ -58,8 +63,9 @@ class StateStore:
             started_at_s=submitted.submitted_at_s,
             former_epoch=former_epoch,
             plan=plan if plan.version and not ended else None,
-            report=self._report(plan, submitted.submitted_at_s) if ended else None,
+            report=self._report(plan, submitted.submitted_at_s, troubles) if ended else None,
             deactivated=submitted.deactivated,
+            troubles=tuple(troubles),
         )
 
     def save_plan(self, plan: PhysicalPlan) -> None:
@@ -83,14 +89,9 @@ class StateStore:
             raise StateError(msg)
         return node.value
 
-    def _report(self, plan: PhysicalPlan, started_at_s: float) -> TopologyStatus:
+    def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus:
         """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
-        node = self._statemgr.get(NodeKind.REPORT, self._topology)
-        try:
-            report = decode_status(node.value) if node else None
-        except HeronError as error:
-            _log.warning("a former report is not used: %s", error)
-            report = None
+        report = self._former(NodeKind.REPORT, decode_status, troubles)
         if report and (report.topology_id, report.state) == (self._topology_id, plan.state.value):
             return report
         failed = plan.state is TopologyState.FAILED
@@ -104,10 +105,21 @@ class StateStore:
             ended_at_s=wall_s(),
         )
 
-    def _submitted(self) -> _Submitted:
-        node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)
+    def _submitted(self, troubles: list[str]) -> _Submitted:
+        for kind in (NodeKind.EXECUTION_STATE, NodeKind.SCHEDULER_LOCATION):  # the second is a copy of the first
+            found = self._former(kind, lambda data: msgspec.json.decode(data, type=_Submitted), troubles)
+            if found:
+                return found
+        return _Submitted(wall_s())
+
+    def _former(self, kind: NodeKind, decode: Callable[[bytes], T], troubles: list[str]) -> T | None:
+        """What can be done without, when it is not there or cannot be read."""
         try:
-            return msgspec.json.decode(node.value, type=_Submitted) if node else _Submitted(wall_s())
-        except msgspec.MsgspecError as error:
-            _log.warning("the execution state cannot be read: %s", error)
-            return _Submitted(wall_s())
+            node = self._statemgr.get(kind, self._topology)
+            return decode(node.value) if node else None
+        except StateUnavailableError:
+            raise
+        except (HeronError, msgspec.MsgspecError) as error:
+            troubles.append(f"node {kind.value}/{self._topology} is not used: {error}")
+            _log.warning("%s", troubles[-1])
+            return None
