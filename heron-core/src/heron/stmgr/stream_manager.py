@@ -43,6 +43,7 @@ class StreamManager:
         self._plan_version = 0
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
+        self._causes: dict[int, str] = {}
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._reports = TaskReports()
@@ -100,22 +101,49 @@ class StreamManager:
 
     def _report_pressure(self, congested: frozenset[int]) -> None:
         for change in self._culprits.update(congested, monotonic_s()):
+            cause = self._causes.pop(change.task_id, "")
+            if change.on:
+                cause = self._causes[change.task_id] = self._cause(change.task_id)
             pressure = self._pressure(change.task_id, on=change.on)
             self._tmanager.send(Envelope(pressure=pressure))
             self._peers.tell_pressure(pressure)
             self._host.pressure.report_own(change.task_id, on=change.on)
             number = next(self._event_numbers)
-            self._events.append(pressure_event(self._host.spec.container_id, number, change, wall_s()))
+            self._events.append(pressure_event(self._host.spec.container_id, number, change, cause, wall_s()))
 
     def _pressure(self, task_id: int, *, on: bool) -> pb.Pressure:
-        spec, outlet = self._host.spec, self._host.router.outlets.get(task_id)
-        cause = "the task is slow"
-        if outlet is not None and outlet.window is None:
-            cause = "the task is not running" if task_id in spec.task_ids else "its container is not reached"
-        buffered_bytes = outlet.queued_bytes if outlet else 0
+        outlet = self._host.router.outlets.get(task_id)
         return pb.Pressure(
-            task_id=task_id, container_id=spec.container_id, on=on, buffered_bytes=buffered_bytes, cause=cause
+            task_id=task_id,
+            container_id=self._host.spec.container_id,
+            on=on,
+            buffered_bytes=outlet.queued_bytes if outlet else 0,
+            cause=self._causes.get(task_id, ""),
         )
+
+    def _cause(self, task_id: int) -> str:
+        """Why an outlet is congested, for people."""
+        host, outlet = self._host, self._host.router.outlets.get(task_id)
+        reached = outlet is None or outlet.window is not None
+        if task_id in host.spec.task_ids:
+            if not reached:
+                return "the task is not running"
+            others = self._instances.waits_for(task_id)
+            return f"its output waits for task {', '.join(map(str, others))}" if others else "the task is slow"
+        container_id = self._peers.container_of(task_id)
+        if not reached:
+            return f"container {container_id} is not reached"
+        # A slow task fills the outlet of its own stream manager first, and that one says so before it keeps back credit.
+        if host.pressure.says(container_id, task_id):
+            return "the task is slow"
+        return f"the stream manager of container {container_id} is slow, or the network to it"
+
+    def _report_causes(self) -> None:
+        """Tells the topology manager why a task is a culprit, when that is no longer what it was."""
+        for task_id, before in tuple(self._causes.items()):
+            self._causes[task_id] = self._cause(task_id)
+            if self._causes[task_id] != before:
+                self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
     def _say_hello(self) -> None:
         spec = self._host.spec
@@ -135,6 +163,7 @@ class StreamManager:
         spec = self._host.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
         self._tmanager.send(Envelope(heartbeat=beat))
+        self._report_causes()
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
