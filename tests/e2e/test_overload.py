@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -22,8 +23,6 @@ from heron.ipc.status import Culprit, TopologyStatus, decode_status
 from heron.kernel.settings import EngineSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import HeronRun, Sandbox
 
 KIB, MIB = 1024, 1024 * 1024
@@ -125,6 +124,7 @@ class Overload:
             lambda: (len(list(out.glob("ready-*"))), len(list(out.glob("journal-*")))) == (spouts, tasks),
             "every task runs",
         )
+        self._tasks = self.status().tasks
 
     def memory(self) -> MemoryWatch:
         """Watches every process from now on, while nothing has been emitted yet."""
@@ -182,7 +182,7 @@ class Overload:
 
     def tasks(self, component: str) -> list[int]:
         """Its task ids."""
-        return [each.task_id for each in self.status().tasks if each.component == component]
+        return [each.task_id for each in self._tasks if each.component == component]
 
     def counts(self, task_id: int) -> list[int]:
         """How many tuples each life of a task has counted."""
@@ -233,7 +233,7 @@ class Overload:
         """The events of that name in the metrics files, in order."""
         found = []
         for line in self._sandbox.log_text("metrics-*.jsonl").splitlines():
-            record = json.loads(line)
+            record = json.loads(line or "{}")
             found += [each for each in record.get("events", ()) if each["name"] == name]
         return found
 
@@ -254,12 +254,10 @@ def stays_within_bounds(watch: MemoryWatch, settings: EngineSettings, **stmgr: i
     }
     over = {}
     for name, grown in watch.grown().items():
-        role = "stmgr" if "stmgr" in name else "instance" if "instance" in name or "-" in name else "other"
-        print(
-            f"{name}: {watch.idle[name] / MIB:.1f} MiB idle, grown by {grown / MIB:.1f}, bound {bounds[role] / MIB:.1f}"
-        )
+        spec = Path(name).stem
+        role = "instance" if "-" in spec else spec if spec in bounds else "other"
         if grown > bounds[role] + _SLACK_BYTES:
-            over[name] = f"{grown / MIB:.1f} MiB more than idle"
+            over[name] = f"{grown / MIB:.1f} MiB more than idle, allowed are {(bounds[role] + _SLACK_BYTES) / MIB:.1f}"
     assert not over, over
 
 

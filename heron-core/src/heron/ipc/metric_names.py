@@ -22,6 +22,7 @@ __all__ = [
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
     "LATE_ACKS",
+    "LATE_S",
     "OUTLET_BYTES",
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
@@ -52,6 +53,7 @@ DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
+LATE_S = "late-s"  # counter, s; how long a stream manager came too late to its own timer, in all
 HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances

@@ -181,6 +181,6 @@ def _cut(data: bytes, start: int, end: int) -> Segment:
 
     A small one is copied too: a reference to it takes more room than its bytes do.
     """
-    if _SMALL_BYTES <= end - start and 2 * (end - start) >= len(data):
+    if end - start >= _SMALL_BYTES and 2 * (end - start) >= len(data):
         return memoryview(data)[start:end]
     return data[start:end]

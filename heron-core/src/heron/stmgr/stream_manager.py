@@ -14,15 +14,17 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
+from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.process_metrics import process_metrics
 from heron.planner.codec import decode_physical_plan
 from heron.planner.physical_plan import PlanIndex
-from heron.spi.metricsink import Event, MetricsRecord, Source
+from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.culprits import Culprits
 from heron.stmgr.instance_links import InstanceLinks
+from heron.stmgr.lateness import Lateness
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.task_reports import TaskReports
@@ -30,7 +32,7 @@ from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
 
 __all__ = ["StreamManager"]
 
-_EXPIRY_EVERY_S = 0.1  # a timeout is late by so much at most
+_PULSE_S = 0.1  # a timeout of a tree is late by so much at most
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class StreamManager:
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
         self._causes: dict[int, str] = {}
+        self._lateness = Lateness(_PULSE_S, monotonic_s())
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._reports = TaskReports()
@@ -63,7 +66,7 @@ class StreamManager:
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
         reactor.every(host.settings.metrics_export_s, self._publish)
-        reactor.every(_EXPIRY_EVERY_S, host.acks.expire)
+        reactor.every(_PULSE_S, self._pulse)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -133,7 +136,7 @@ class StreamManager:
         container_id = self._peers.container_of(task_id)
         if not reached:
             return f"container {container_id} is not reached"
-        # A slow task fills the outlet of its own stream manager first, and that one says so before it keeps back credit.
+        # A slow task fills the outlet of its own stream manager first; that says so before it keeps credit back.
         if host.pressure.says(container_id, task_id):
             return "the task is slow"
         return f"the stream manager of container {container_id} is slow, or the network to it"
@@ -158,6 +161,10 @@ class StreamManager:
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
             self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
+
+    def _pulse(self) -> None:
+        self._host.acks.expire()
+        self._lateness.called(monotonic_s())
 
     def _beat(self) -> None:
         spec = self._host.spec
@@ -211,6 +218,7 @@ class StreamManager:
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
             *ack_metrics(host.acks),
             *connection_metrics(self._peers.refused()),
+            Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
         ]
         record = MetricsRecord(
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),
