@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import psutil
 import pytest
 
@@ -229,6 +230,11 @@ class Overload:
             found.update(numbers)
         return found
 
+    def numbers(self) -> tuple[int, int]:
+        """How many numbers the last life of the spout had, and how often one came again."""
+        (row,) = self.run.results("lines").values()
+        return msgspec.convert(row, tuple[int, int])
+
     def events(self, name: str) -> list[dict[str, Any]]:
         """The events of that name in the metrics files, in order."""
         found = []
@@ -305,9 +311,7 @@ def test_a_bolt_that_makes_a_thousand_of_one_before_a_bolt_that_blocks(sandbox: 
     assert max(case.durations(work)) >= blocked_s
 
 
-@pytest.mark.parametrize(
-    ("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length), pytest.param(300, 1, marks=full_length)]
-)
+@pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
 def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) -> None:
     """They alone are named, and both; the spout goes on at full speed with the last of them."""
     case = Overload(sandbox, TIGHT, tasks=4, fields=fields)
@@ -350,15 +354,16 @@ def test_a_stream_manager_that_is_slow_is_named_by_the_others(sandbox: Sandbox, 
     case.is_back(work, quick_s - 1.5, quick_s, again_s)
     case.tell("stop")
     case.run.finished()
-    ((total, failed),) = (rows for (rows,) in [tuple(case.run.results("lines").values())])
-    assert case.seen() == set(range(int(str(total))))
-    assert failed == 0, "slow is not dead"
+    numbers, again = case.numbers()
+    assert case.seen() == set(range(numbers))
+    assert again == 0, "slow is not dead"
     stays_within_bounds(watch, TIGHT, full=0, congested=1, producers=2)
 
 
+@pytest.mark.timeout(240)
 def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> None:
     """Nor do its stream manager and container; a spout that comes meanwhile is held at once; none is lost."""
-    case = Overload(sandbox, TIGHT, acks=1, keeps=1)
+    case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than what waits: that comes again
     (spout,), (work,) = case.tasks("lines"), case.tasks("work")
     case.tell("go")
     victims = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}"), ("stmgr", "/c2/"), ("executor", "2.json")
@@ -370,7 +375,7 @@ def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> Non
         victim = case.run.the(role, name)
         victim.kill()
         victim.wait()
-        case.run.until(lambda role=role, name=name: case.run.processes(role, name), "another")
+        case.run.the(role, name)
         case.pass_time(0.5)
         case.named(work)  # a new life of it is blocked again at once
         assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
@@ -379,5 +384,5 @@ def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> Non
     case.works()
     case.tell("stop")
     case.run.finished()
-    ((total, _),) = (rows for (rows,) in [tuple(case.run.results("lines").values())])
-    assert case.seen() >= set(range(int(str(total))))
+    numbers, _ = case.numbers()
+    assert case.seen() >= set(range(numbers))
