@@ -53,8 +53,9 @@ def stmgr_bound_bytes(settings: EngineSettings, *, full: int, congested: int, pr
     """
     flush_bytes = max(settings.link_window_bytes, _LARGEST_FLUSH_BATCHES * settings.batch_bytes)
     return 2 * (
-        full * (settings.hard_limit_bytes + producers * flush_bytes)
-        + congested * (settings.high_watermark_bytes + producers * flush_bytes)
+        full * settings.hard_limit_bytes
+        + congested * settings.high_watermark_bytes
+        + (full + congested) * (settings.link_window_bytes + producers * flush_bytes)
     )
 
 
@@ -159,7 +160,7 @@ class Overload:
         )
 
     def durations(self, task_id: int) -> list[float]:
-        """How long the task was a culprit, each time, by the events of the stream managers."""
+        """How long the task was a culprit, each time, by the events."""
         ended = [each for each in self.events("backpressure-ended") if each["subject"] == f"task-{task_id}"]
         return [float(each["attributes"]["duration_s"]) for each in ended]
 
@@ -236,12 +237,9 @@ class Overload:
         return msgspec.convert(row, tuple[int, int])
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The events of that name in the metrics files, in order."""
-        found = []
-        for line in self._sandbox.log_text("metrics-*.jsonl").splitlines():
-            record = json.loads(line or "{}")
-            found += [each for each in record.get("events", ()) if each["name"] == name]
-        return found
+        """The events of that name, in the order of each file."""
+        lines = [line for line in self._sandbox.log_text("events-*.jsonl").splitlines() if line]
+        return [event for event in map(json.loads, lines) if event["name"] == name]
 
     def _speaks(self, task_id: int, from_s: float, to_s: float) -> bool:
         moments = [at_s for _, at_s, _ in self.journal(task_id) if from_s <= at_s <= to_s]
