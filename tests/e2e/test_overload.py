@@ -186,6 +186,11 @@ class Overload:
         """Its task ids."""
         return [each.task_id for each in self._tasks if each.component == component]
 
+    def container_of(self, task_id: int) -> int:
+        """Where the task runs."""
+        (container_id,) = (each.container_id for each in self._tasks if each.task_id == task_id)
+        return container_id
+
     def counts(self, task_id: int) -> list[int]:
         """How many tuples each life of a task has counted."""
         return list({pid: count for pid, _, count in self.journal(task_id)}.values())
@@ -240,6 +245,18 @@ class Overload:
         """The events of that name, in the order of each file."""
         lines = [line for line in self._sandbox.log_text("events-*.jsonl").splitlines() if line]
         return [event for event in map(json.loads, lines) if event["name"] == name]
+
+    def most(self, name: str, container_id: int, **labels: str) -> float:
+        """The largest value that the stream manager of a container gave for a metric."""
+        records = [json.loads(line) for line in self._sandbox.log_text("metrics-*.jsonl").splitlines() if line]
+        values: list[float] = [
+            metric["value"]
+            for record in records
+            if (record["source"]["process"], record["source"]["container_id"]) == ("stmgr", container_id)
+            for metric in record["metrics"]
+            if metric["name"] == name and metric["labels"] == labels
+        ]
+        return max(values)
 
     def _speaks(self, task_id: int, from_s: float, to_s: float) -> bool:
         moments = [at_s for _, at_s, _ in self.journal(task_id) if from_s <= at_s <= to_s]
@@ -307,6 +324,7 @@ def test_a_bolt_that_makes_a_thousand_of_one_before_a_bolt_that_blocks(sandbox: 
     assert report.components["work"].executed == report.components["many"].emitted > 0
     stays_within_bounds(watch, TIGHT, full=1, congested=1, producers=2)
     assert max(case.durations(work)) >= blocked_s
+    assert case.most("backpressure-s", case.container_of(work), task=str(work)) >= blocked_s
 
 
 @pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
@@ -355,6 +373,7 @@ def test_a_stream_manager_that_is_slow_is_named_by_the_others(sandbox: Sandbox, 
     numbers, again = case.numbers()
     assert case.seen() == set(range(numbers))
     assert again == 0, "slow is not dead"
+    assert case.most("late-s", 2) > slow_s / 2
     stays_within_bounds(watch, TIGHT, full=0, congested=1, producers=2)
 
 
