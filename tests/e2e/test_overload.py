@@ -337,10 +337,17 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
     case.works(10_000)
     quick_s = case.pass_time(1.5)
     case.tell("slow-0", "slow-3")
-    assert {each.cause for each in case.named(first, other).values()} == {"the task is slow"}
+    named: set[int] = set()
+
+    def both() -> bool:
+        named.update(case.culprits())  # whoever is ahead holds the spout, and the other's buffer may just not be full
+        return named >= {first, other}
+
+    case.run.until(both, "both are culprits")
     case.pass_time(slow_s)
     case.untell("slow-0")
     case.named(other)
+    assert named == {first, other}
 
     again_s = case.untell("slow-3")
     case.pass_time(BACK_WITHIN_S + 0.5)
@@ -383,19 +390,21 @@ def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> Non
     case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than what waits: that comes again
     (spout,), (work,) = case.tasks("lines"), case.tasks("work")
     case.tell("go")
-    victims = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}"), ("stmgr", "/c2/"), ("executor", "2.json")
-    for role, name in victims:
+    instances = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}")
+    for victims in (instances, (("stmgr", "/c2/"),), (("executor", "2.json"),)):
         case.works()
         case.tell("block-0")
         case.named(work)
         first_calls = set(case.run.out.glob("first-call-of-*"))
-        victim = case.run.the(role, name)
-        victim.kill()
-        victim.wait()
-        case.run.the(role, name)
-        case.pass_time(0.5)
+        for role, name in victims:
+            victim = case.run.the(role, name)
+            victim.kill()
+            victim.wait()
+            case.run.the(role, name)
+            if "lines" in name:
+                case.pass_time(0.5)
+                assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
         case.named(work)  # a new life of it is blocked again at once
-        assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
         case.untell("block-0")
         case.named()
     case.works()
