@@ -23,6 +23,7 @@ __all__ = [
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
     "LATE_ACKS",
+    "LATE_S",
     "LEADER_EPOCH",
     "OUTLET_BYTES",
     "OUTPUT_HELD",
@@ -55,6 +56,7 @@ DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
+LATE_S = "late-s"  # counter, s; how long a stream manager came too late to its own timer, in all
 HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
 DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; what a deposed topology manager said, refused
 LEADER_EPOCH = "leader-epoch"  # gauge; of the topology manager that leads; each new leader has a greater one

@@ -79,6 +79,10 @@ class BackPressure:
         for task_id in [each for each, reporters in self._reporters.items() if reporter in reporters]:
             self.report(task_id, reporter, on=False)
 
+    def says(self, container_id: int, task_id: int) -> bool:
+        """Whether the stream manager of that container says that the task is a culprit."""
+        return any(each.container_id == container_id for each in self._reporters.get(task_id, ()))
+
     def own_culprits(self) -> tuple[int, ...]:
         """What this stream manager says itself, for a peer that has not heard it."""
         return tuple([task_id for task_id, reporters in self._reporters.items() if self._own in reporters])

@@ -60,6 +60,10 @@ class PeerLinks:
         """How many connections were not let in, by reason."""
         return self._hub.gate.refused()
 
+    def container_of(self, task_id: int) -> int:
+        """The container of a peer's task; 0 when it has none in the plan."""
+        return self._container_of.get(task_id, 0)
+
     def set_plan(self, index: PlanIndex) -> None:
         """Connects to the stream managers of a plan and leaves those that are no longer in it."""
         own = self._host.spec.container_id

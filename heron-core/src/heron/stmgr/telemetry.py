@@ -64,8 +64,8 @@ def ack_metrics(acks: AckRoutes) -> list[Metric]:
     ]
 
 
-def pressure_event(container_id: int, number: int, change: PressureChanged, at_s: float) -> Event:
+def pressure_event(container_id: int, number: int, change: PressureChanged, cause: str, at_s: float) -> Event:
     """The event of a culprit's coming or going, at a moment (wall-clock seconds)."""
     name = "backpressure-started" if change.on else "backpressure-ended"
-    attributes = {} if change.on else {"duration_s": f"{change.duration_s:.3f}"}
+    attributes = {"cause": cause} | ({} if change.on else {"duration_s": f"{change.duration_s:.3f}"})
     return Event(f"stmgr-{container_id}-{number}", name, at_s, f"task-{change.task_id}", "", attributes)
