@@ -178,7 +178,7 @@ def test_what_another_run_has_left_is_replaced(world: World) -> None:
     former.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
     _, given = world.leader(2, "wc-2")
     assert (given.plan, given.report, given.former_epoch) == (None, None, 0)
-    with pytest.raises(StateConflictError, match="was replaced by another run"):
+    with pytest.raises(StateConflictError, match="is no more one of this run"):
         former.save_plan(world.plan(9, 7))
 
 
