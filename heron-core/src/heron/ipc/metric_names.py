@@ -26,6 +26,7 @@ __all__ = [
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
+    "PEER_SILENT",
     "RESIDENT_BYTES",
     "ROOTS_IN_FLIGHT",
     "SETTLED_ROOTS",
@@ -53,6 +54,7 @@ ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream m
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
 HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
+PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached, and for how long; stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each

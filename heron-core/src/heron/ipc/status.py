@@ -19,6 +19,7 @@ __all__ = [
     "SinkOutage",
     "TaskStatus",
     "TopologyStatus",
+    "Unreached",
     "decode_status",
     "encode_status",
 ]
@@ -94,6 +95,15 @@ class SinkOutage:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreached:
+    """A container whose stream manager is not heard, by whom and for how long; `by` 0 is the topology manager."""
+
+    container_id: int
+    by: int
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """The whole topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -111,6 +121,7 @@ class TopologyStatus:
     processes: tuple[ProcessStatus, ...] = ()
     ended_at_s: float | None = None
     outages: tuple[SinkOutage, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

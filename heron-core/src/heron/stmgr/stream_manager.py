@@ -25,12 +25,15 @@ from heron.stmgr.culprits import Culprits
 from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
+from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
+from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event, reach_event, reach_metrics
 
 __all__ = ["StreamManager"]
 
 _EXPIRY_EVERY_S = 0.1  # a timeout is late by so much at most
+
+_NOT_REACHED = "its container is not reached"
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +114,9 @@ class StreamManager:
         spec, outlet = self._host.spec, self._host.router.outlets.get(task_id)
         cause = "the task is slow"
         if outlet is not None and outlet.window is None:
-            cause = "the task is not running" if task_id in spec.task_ids else "its container is not reached"
+            cause = "the task is not running" if task_id in spec.task_ids else _NOT_REACHED
+        elif any(task_id in self._peers.tasks_of(each) for each in self._peers.reach.silent_s(monotonic_s())):
+            cause = _NOT_REACHED
         buffered_bytes = outlet.queued_bytes if outlet else 0
         return pb.Pressure(
             task_id=task_id, container_id=spec.container_id, on=on, buffered_bytes=buffered_bytes, cause=cause
@@ -135,6 +140,17 @@ class StreamManager:
         spec = self._host.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
         self._tmanager.send(Envelope(heartbeat=beat))
+        self._peers.beat()
+        for change in self._peers.reach.update(monotonic_s()):
+            self._note_reach(change)
+
+    def _note_reach(self, change: ReachChanged) -> None:
+        what = "is heard again, after" if change.reached else "is not reached: nothing was heard of it for"
+        _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
+        number = next(self._event_numbers)
+        self._events.append(reach_event(self._host.spec.container_id, number, change, wall_s()))
+        for task_id in self._culprits.present().intersection(self._peers.tasks_of(change.container_id)):
+            self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))  # for another cause now
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
@@ -181,6 +197,7 @@ class StreamManager:
         metrics = [
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
             *ack_metrics(host.acks),
+            *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
             *connection_metrics(self._peers.refused()),
         ]
         record = MetricsRecord(
