@@ -9,7 +9,15 @@ import pytest
 from rich.console import Console, RenderableType
 
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import ComponentStatus, Culprit, ProcessStatus, SinkOutage, TaskStatus, TopologyStatus
+from heron.ipc.status import (
+    ComponentStatus,
+    Culprit,
+    ProcessStatus,
+    SinkOutage,
+    TaskStatus,
+    TopologyStatus,
+    Unreached,
+)
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.submit.execution_state import ExecutionState
 from heron.submit.metrics_text import metrics_text, spoken_amount, spoken_seconds
@@ -133,3 +141,11 @@ def test_a_sink_that_delivers_nothing_is_named_once() -> None:
     text = shown(status_text(StatusReport(replace(STATUS, outages=outages), RUN), 100.0))
     assert "metrics sink graphite has delivered nothing for 1 min 20 s (container 0, 1); data flows on" in text
     assert "metrics sink scribe has delivered nothing for 3 s (container 1); data flows on" in text
+
+
+def test_a_container_that_is_not_reached_is_named_with_those_who_miss_it() -> None:
+    """Where a network fails, who does not hear whom says which part of it."""
+    unreached = (Unreached(2, 0, 12.0), Unreached(2, 1, 80.2), Unreached(1, 2, 80.0))
+    text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
+    assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; what goes there waits" in text
+    assert "container 1 is not reached from container 2, for 1 min 20 s" in text
