@@ -117,7 +117,9 @@ class PeerLinks:
     def beat(self) -> None:
         """Tells every peer that hears this one by now that it is there."""
         spec = self._host.spec
-        frame = control_frame(Envelope(heartbeat=pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)))
+        frame = control_frame(
+            Envelope(heartbeat=pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation))
+        )
         for identity in self._inbound:
             self._hub.send(identity, frame)
 

@@ -1,4 +1,4 @@
-"""The servers, and a network, as pytest fixtures, one of each per session; known where `heron.testing.pytest_plugin` is.
+"""Servers, and a network, as pytest fixtures, one each per session; known where `heron.testing.pytest_plugin` is.
 
 A test that uses one has the mark ``servers`` by itself. Where a server cannot be installed its tests are skipped and
 the end of the run says so; in continuous integration (``CI`` is set) they fail.
@@ -23,7 +23,18 @@ from heron.testing.servers.s3 import S3Server
 from heron.testing.servers.scribe import ScribeServer
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["carbon", "etcd", "hdfs", "network", "nginx", "prometheus", "s3", "scribe", "zookeeper", "zookeeper_ensemble"]
+__all__ = [
+    "carbon",
+    "etcd",
+    "hdfs",
+    "network",
+    "nginx",
+    "prometheus",
+    "s3",
+    "scribe",
+    "zookeeper",
+    "zookeeper_ensemble",
+]
 
 
 class _Server(Protocol):

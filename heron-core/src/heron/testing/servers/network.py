@@ -8,6 +8,7 @@ kernel can delay packets.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import itertools
 import os
 import socket
@@ -25,7 +26,7 @@ HERE = -1
 """This machine, as a host of the network."""
 
 _PREFIX = "heron"
-_FIRST = struct.unpack("!I", socket.inet_aton("198.18.0.0"))[0]  # 198.18.0.0/15 is for tests of networks
+_FIRST = int(ipaddress.IPv4Address("198.18.0.0"))  # 198.18.0.0/15 is for tests of networks
 _BLOCKS, _BLOCK = 2048, 64
 _ROUTER, _HERE = 62, 61  # within a block; hosts begin with 1
 _SO_ORIGINAL_DST = 80  # linux/netfilter_ipv4.h: where a redirected connection wanted to go
@@ -79,6 +80,10 @@ class Network:
     def launcher(self, folder: Path) -> list[str]:
         """The option ``launcher`` of the local scheduler that starts each container where `place` put it."""
         return [self._nsenter, f"--net={folder}/{{container}}", "--"]
+
+    def enter(self, host: int) -> list[str]:
+        """What stands before a command that is to run on a host; it becomes the command."""
+        return [self._nsenter, f"--net={self._hosts[host].path}", "--"]
 
     def place(self, folder: Path, container_id: int, host: int) -> None:
         """From its next start a container runs on that host; `folder` is the test's own."""
@@ -170,7 +175,7 @@ class Network:
         host.ip("route", "add", _block(self._base), "via", self._at(_ROUTER))
 
     def _at(self, number: int) -> str:
-        return socket.inet_ntoa(struct.pack("!I", self._base + number))
+        return str(ipaddress.IPv4Address(self._base + number))
 
 
 def _free_block() -> int:
@@ -184,4 +189,4 @@ def _free_block() -> int:
 
 
 def _block(base: int) -> str:
-    return f"{socket.inet_ntoa(struct.pack('!I', base))}/26"
+    return f"{ipaddress.IPv4Address(base)}/26"
