@@ -140,11 +140,6 @@ class Crossing:
             found += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return [each for each in found if each["name"] == name]
 
-    def listening(self, role: str, name: str) -> set[str]:
-        """The addresses at which a process listens on the network."""
-        process = self.run.the(role, name)
-        return {each.laddr.ip for each in process.net_connections("tcp") if each.status == psutil.CONN_LISTEN}
-
     def untouched(self) -> None:
         """No process was started anew."""
         assert self.running() == self.pids
@@ -284,7 +279,7 @@ def test_data_flows_on_without_the_topology_manager_and_to_a_container_that_move
     crossing.flows("to where the container is now")
     others = {name: pid for name, pid in crossing.running().items() if not name.startswith("2/")}
     assert others == {name: pid for name, pid in crossing.pids.items() if not name.startswith("2/")}
-    assert crossing.network.address(ELSEWHERE) in crossing.listening("stmgr", "/c2/")
+    assert network.host_of(crossing.run.the("stmgr", "/c2/").pid) == ELSEWHERE
     crossing.complete()
 
 

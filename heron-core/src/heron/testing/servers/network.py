@@ -91,6 +91,11 @@ class Network:
         link.unlink(missing_ok=True)
         link.symlink_to(self._hosts[host].path)
 
+    def host_of(self, pid: int) -> int:
+        """The host that a process runs on; `HERE` for any that is not of the network."""
+        own = Path(f"/proc/{pid}/ns/net")
+        return next((number for number, host in enumerate(self._hosts) if own.samefile(host.path)), HERE)
+
     @contextlib.contextmanager
     def cut(self, one: int, other: int) -> Iterator[None]:
         """Nothing passes between two hosts."""
