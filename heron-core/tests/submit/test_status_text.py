@@ -18,6 +18,7 @@ from heron.ipc.status import (
     StandbyStatus,
     TaskStatus,
     TopologyStatus,
+    Unreached,
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.submit.execution_state import ExecutionState
@@ -160,3 +161,11 @@ def test_who_leads_and_who_stands_by_is_shown_where_there_are_standbys() -> None
     rows = [line.split() for line in text.splitlines()]
     assert ["0", "tmanager", "standing", "by", "20", "here"] in rows
     assert ["1", "tmanager", "leading", "21", "here"] in rows
+
+
+def test_a_container_that_is_not_reached_is_named_with_those_who_miss_it() -> None:
+    """Where a network fails, who does not hear whom says which part of it."""
+    unreached = (Unreached(2, 0, 12.0), Unreached(2, 1, 80.2), Unreached(1, 2, 80.0))
+    text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
+    assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; what goes there waits" in text
+    assert "container 1 is not reached from container 2, for 1 min 20 s" in text

@@ -11,7 +11,7 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.metric_names import EXECUTE_COUNT
-from heron.ipc.status import LeaderStatus, StandbyStatus, TopologyStatus
+from heron.ipc.status import LeaderStatus, StandbyStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
@@ -256,6 +256,9 @@ def test_silence_is_named_once(make_leader: MakeLeader, fake_clock: FakeClock) -
     leader.tick()
     leader.tick()
     assert leader.status().errors == ("the stream manager of container 1 is silent; its host or network may hang",)
+    assert leader.status().unreached == (Unreached(1, 0, 11.0), Unreached(2, 0, 6.0))
+    leader.stmgr_heard(1)
+    assert leader.status().unreached == (Unreached(2, 0, 6.0),)
 
 
 def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(

@@ -29,6 +29,7 @@ __all__ = [
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
+    "PEER_SILENT",
     "RESIDENT_BYTES",
     "ROOTS_IN_FLIGHT",
     "SETTLED_ROOTS",
@@ -61,6 +62,7 @@ HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back 
 DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; what a deposed topology manager said, refused
 LEADER_EPOCH = "leader-epoch"  # gauge; of the topology manager that leads; each new leader has a greater one
 TAKEOVERS = "takeovers"  # counter; how often the topology manager of this container has followed another leader
+PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached, and for how long; stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each

@@ -21,6 +21,7 @@ __all__ = [
     "StandbyStatus",
     "TaskStatus",
     "TopologyStatus",
+    "Unreached",
     "decode_status",
     "encode_status",
 ]
@@ -119,6 +120,15 @@ class SinkOutage:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreached:
+    """A container whose stream manager is not heard, by whom and for how long; `by` 0 is the topology manager."""
+
+    container_id: int
+    by: int
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """The whole topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -138,6 +148,7 @@ class TopologyStatus:
     outages: tuple[SinkOutage, ...] = ()
     leader: LeaderStatus | None = None
     standbys: tuple[StandbyStatus, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

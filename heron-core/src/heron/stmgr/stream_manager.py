@@ -27,8 +27,9 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.lateness import Lateness
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
+from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
+from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event, reach_event, reach_metrics
 
 __all__ = ["StreamManager"]
 
@@ -134,7 +135,7 @@ class StreamManager:
             others = self._instances.waits_for(task_id)
             return f"its output waits for task {', '.join(map(str, others))}" if others else "the task is slow"
         container_id = self._peers.container_of(task_id)
-        if not reached:
+        if not reached or container_id in self._peers.reach.silent_s(monotonic_s()):
             return f"container {container_id} is not reached"
         # A slow task fills the outlet of its own stream manager first; that says so before it keeps credit back.
         if host.pressure.says(container_id, task_id):
@@ -170,7 +171,16 @@ class StreamManager:
         spec = self._host.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
         self._tmanager.send(Envelope(heartbeat=beat))
+        self._peers.beat()
+        for change in self._peers.reach.update(monotonic_s()):
+            self._note_reach(change)
         self._report_causes()
+
+    def _note_reach(self, change: ReachChanged) -> None:
+        what = "is heard again, after" if change.reached else "is not reached: nothing was heard of it for"
+        _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
+        number = next(self._event_numbers)
+        self._events.append(reach_event(self._host.spec.container_id, number, change, wall_s()))
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
@@ -217,6 +227,7 @@ class StreamManager:
         metrics = [
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
             *ack_metrics(host.acks),
+            *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
             *connection_metrics(self._peers.refused()),
             *self._tmanager.metrics(),
             Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),

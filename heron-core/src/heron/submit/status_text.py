@@ -28,6 +28,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
         parts.append(_process_table(status))
         parts += [Text(line) for line in _leader_lines(status, wall_s)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
+    parts += [Text(line, style="yellow") for line in _unreached_lines(status)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
     if report.run:
@@ -109,6 +110,14 @@ def _outage_lines(status: TopologyStatus) -> Iterator[str]:
         containers = ", ".join(str(each.container_id) for each in there)
         longest = spoken_duration(max(each.outage_s for each in there))
         yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}); data flows on"
+
+
+def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
+    for container_id in sorted({each.container_id for each in status.unreached}):
+        there = [each for each in status.unreached if each.container_id == container_id]
+        who = ", ".join(f"container {each.by}" for each in there)
+        longest = spoken_duration(max(each.silent_s for each in there))
+        yield f"container {container_id} is not reached from {who}, for {longest}; what goes there waits"
 
 
 def _error_lines(status: TopologyStatus) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from heron.clock import Clock
 from heron.errors import HeronError, known, nearest
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import TopologyStatus
+from heron.ipc.status import TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
@@ -32,6 +32,7 @@ __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
+_QUIET_BEATS = 3  # a stream manager from which so many heartbeats are missing is not reached
 _FRESH_S = 10.0  # who has not reported for so long has no rate
 
 _COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
@@ -50,6 +51,7 @@ class Leader:
         self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
         self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
         self._registry = Registry(settings.silence_s)
+        self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._tasks = TaskTable(inheritance.packing)
         self._processes = ProcessTable()
         self._metrics = MetricsCache()
@@ -240,7 +242,13 @@ class Leader:
             outages=self._board.outages(self._clock.monotonic_s()),
             leader=self._given.leader,
             standbys=standbys(self._processes.statuses(), self._given.leader),
+            unreached=self._unreached(self._clock.monotonic_s()),
         )
+
+    def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
+        own = self._registry.silent_s(self._quiet_s, now_s)
+        unheard = tuple(Unreached(container_id, 0, silent_s) for container_id, silent_s in sorted(own.items()))
+        return unheard + self._board.unreached(now_s)
 
     def _replan(self) -> list[Instruction]:
         """A new plan, if who is there or the state asks for one."""

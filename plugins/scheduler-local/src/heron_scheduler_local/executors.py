@@ -18,6 +18,7 @@ __all__ = ["Executors", "Exit"]
 
 _REASON_CHARACTERS = 500
 _TAIL_BYTES = 4096
+_CONTAINER = "{container}"  # in the command: the id of the container
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Executors:
         reason_file.unlink(missing_ok=True)
         stderr_file = log_dir / f"executor-{container_id}.err"
         with stderr_file.open("wb") as stderr:
-            argv = [*self._command, str(spec_file)]
-            process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
+            command = [word.replace(_CONTAINER, str(container_id)) for word in self._command]
+            process = spawn([*command, str(spec_file)], stdout=stderr, death_signal=signal.SIGTERM)
         identity = ProcessIdentity.of(process.pid)
         self._running[container_id] = _Running(process, identity, reason_file, stderr_file)
 

@@ -63,7 +63,7 @@ def _record(job: Job, options: LocalOptions) -> JobRecord:
         topology=job.topology,
         topology_id=job.topology_id,
         attached=job.attached,
-        executor=options.executor or _EXECUTOR,
+        executor=(*options.launcher, *(options.executor or _EXECUTOR)),
         log_dir=job.containers[0].log_dir,
         run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
         container_ids=tuple(spec.container_id for spec in job.containers),
