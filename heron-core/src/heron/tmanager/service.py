@@ -58,7 +58,7 @@ class Service:
         self._refused = 0
         self._leader = Leader(inheritance, host.settings, SystemClock())
         self._containers = Containers(host.hub, inheritance.epoch)
-        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.note_error)
+        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.plan_waits)
         ids = tuple(container.container_id for container in inheritance.packing.containers)
         self._farewell = Farewell(host.reactor, host.store, self._containers, ids)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
