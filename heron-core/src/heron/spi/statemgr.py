@@ -164,6 +164,5 @@ class StateManager(Driver):
     def close(self) -> None:
         """Releases the holds, ends the watches and closes the store. Idempotent; raises nothing.
 
-        Called once by whoever opened it. Takes at most 3 s, also while the store does not answer: an executor ends
-        within 5 s. What cannot be released because the store is away goes with the process.
+        Called once by whoever opened it. What cannot be released because the store is away goes with the process.
         """

@@ -16,7 +16,6 @@ from heron.testing.pytest_plugin import wait_until
 __all__ = ["StateManagerFaultCases"]
 
 _BLOCK_S = 10.0  # the contract's longest block
-_CLOSE_S = 3.0  # what `close` may take
 _BACK_S = 30.0  # a client may wait between its attempts to connect
 _LARGE = b"x" * (16 * FULL_BYTES)
 
@@ -105,25 +104,6 @@ class StateManagerFaultCases(DriverContract):
                 with in_time(_BLOCK_S), pytest.raises(StateUnavailableError):
                     attempt()
         wait_until(lambda: _reads(manager), _BACK_S, "the store answers again")
-
-    def test_closing_does_not_wait_for_a_silent_store(
-        self, open_manager: Callable[[], StateManager], faults: Faults
-    ) -> None:
-        """An executor that is told to end is gone within 5 s, its children's end included; nobody waits for each hold.
-
-        What could not be released goes with the process that held it, for others as soon as its lease or session ends.
-        """
-        manager = open_manager()
-        silent = needed(manager, faults, "silent")
-        for number in range(4):
-            manager.watch(NodeKind.TMANAGER_LOCATION, f"t{number}", lambda _present: None)
-        for number in range(2):
-            manager.hold(NodeKind.LOCK, f"t{number}", b"mine")
-        with silent():
-            with pytest.raises(StateUnavailableError):
-                manager.get(NodeKind.TOPOLOGY, "t")
-            with in_time(_CLOSE_S):
-                manager.close()
 
     def test_a_change_whose_answer_is_lost_is_unknown_and_never_a_conflict(
         self, manager: StateManager, faults: Faults
