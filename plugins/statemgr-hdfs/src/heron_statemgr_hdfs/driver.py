@@ -25,7 +25,7 @@ __all__ = ["HdfsOptions", "HdfsStateManager"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _URL = r"^https?://[^/;?#\s]+/?(;https?://[^/;?#\s]+/?)*$"
 _ROOT = r"^(/[A-Za-z0-9_.,=@+-]+)+$"
-_CLOSE_S = 2.0  # an executor has to be gone 5 s after it was told to end; a lease lapses without us too
+_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end; a lease lapses without us too
 
 
 class HdfsOptions(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ T = TypeVar("T")
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError, SessionMovedError)
 _NOT_AS_EXPECTED = (NodeExistsError, NoNodeError, BadVersionError)
 _UNDONE = (RolledBackError, RuntimeInconsistency)  # the steps beside the one that failed
-_CLOSE_S = 2.0  # an executor has to be gone 5 s after it was told to end, and its children end before it closes
+_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end, and its children end before it closes
 _SILENT_S = 0.5  # for the threads alone: nobody is there who would answer
 _RECONNECT = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}  # a second after the ensemble is back, so are we
 
