@@ -147,6 +147,7 @@ def test_a_node_that_was_released_while_nobody_answered_goes_afterwards(
         assert other.list(NodeKind.LOCK) == ("t", "taken-again")
     again = wait_until(lambda: _held(manager, "taken-again"), 30, "the server answers again")
     wait_until(lambda: other.list(NodeKind.LOCK) == ("taken-again",), 30, "the released node is removed")
+    assert again is not None
     assert not again.lost()
     assert other.get(NodeKind.LOCK, "taken-again") == Versioned(b"again", again.epoch)
     with in_time(1.0):
