@@ -252,7 +252,12 @@ def test_a_value_that_is_written_while_it_is_removed_is_there_whole_or_not_at_al
             manager.set(_KIND, "t", _RANDOM[::-1])
         store.away_at = None
     store.before_write, written = threading.Event(), threading.Event()
-    writer = threading.Thread(target=lambda: (manager.set(_KIND, "t", _RANDOM), written.set()))
+
+    def write() -> None:
+        manager.set(_KIND, "t", _RANDOM)
+        written.set()
+
+    writer = threading.Thread(target=write)
     writer.start()
     wait_until(lambda: store.waits, 5, "the parts are written")
 
