@@ -372,10 +372,13 @@ def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int]
     with run.client(location) as client:
         with pytest.raises(UnreachableError, match=r"nothing came within 0\.5 s"):
             client.change_state("paused", 0.5)
+        (error,) = client.status(5.0).errors
+        assert error.startswith("physical plan 2 cannot be written, tried again until it can: ")
         plans.unlink()
         away.rename(plans)
         assert first.plan().state.value == "paused"
         client.change_state("paused", 5.0)
+        assert client.status(5.0).errors == (), "what is over is no error any more"
     node = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
     assert node is not None
     assert decode_physical_plan(node.value, "state").state.value == "paused"

@@ -13,6 +13,7 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
+from heron.testing.contracts.driver import in_time
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.relay import Relay
 from heron.testing.servers.hdfs import HdfsServer
@@ -366,6 +367,27 @@ def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, h
     wait_until(lambda: other.get(NodeKind.TMANAGER_LOCATION, "t"), BACK_S, "values can be read")
     assert other.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"here", hold.epoch)
     assert not hold.lost()
+
+
+def test_closing_waits_for_nobody_who_does_not_answer(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
+    """An executor has five seconds to end, its processes included; what it held lapses without it."""
+    manager, other = opened(), opened(url=hdfs.url)
+    told: queue.Queue[Versioned | None] = queue.Queue()
+    for number in range(4):
+        manager.watch(NodeKind.TMANAGER_LOCATION, f"t{number}", told.put)
+    for number in range(2):
+        manager.hold(NodeKind.LOCK, f"t{number}", b"mine")
+    relay.swallows = True
+    before = relay.swallowed_bytes
+    wait_until(lambda: relay.swallowed_bytes > before, 10.0, "a look that is not answered")
+    with in_time(2.0):
+        manager.close()
+    manager.close()
+    relay.swallows = False
+    relay.cut()
+    other.set(NodeKind.TMANAGER_LOCATION, "t0", b"here")
+    wait_until(lambda: not other.list(NodeKind.LOCK), 30.0, "the leases are over")
+    assert told.qsize() == 4, "a watch of a closed manager told something"
 
 
 def taken(manager: HdfsStateManager) -> int:

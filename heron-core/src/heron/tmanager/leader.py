@@ -60,6 +60,7 @@ class Leader:
         self._errors = ErrorList()
         for each in inheritance.troubles:
             self._errors.add(each)
+        self._waiting_plan = ""
         self._error = inheritance.report.error if inheritance.report else ""
         self._ended_at_s: float | None = None
 
@@ -197,9 +198,9 @@ class Leader:
             instructions.append(NoteEvent("stmgr-silent", f"stmgr-{container_id}"))
         return instructions
 
-    def note_error(self, error: str) -> None:
-        """Something that people should see went wrong in the topology manager itself."""
-        self._errors.add(error)
+    def plan_waits(self, reason: str) -> None:
+        """Why the newest plan is not out yet; empty when it is. Not the end of anything, so it is shown that long."""
+        self._waiting_plan = reason
 
     def metrics(self, component: str, task_id: int, *, by_task: bool) -> tuple[MetricsRow, ...]:
         """The newest metrics of a component, a task, or all ("" and 0).
@@ -236,7 +237,7 @@ class Leader:
             ),
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._pressure, self._tasks),
-            errors=self._errors.texts(),
+            errors=(*self._errors.texts(), *filter(None, [self._waiting_plan])),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
             outages=self._board.outages(self._clock.monotonic_s()),

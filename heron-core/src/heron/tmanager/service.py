@@ -60,7 +60,7 @@ class Service:
         self._leader = Leader(inheritance, host.settings, SystemClock())
         self._inheritance = inheritance
         self._containers = Containers(host.hub, inheritance.leader.epoch)
-        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.note_error)
+        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.plan_waits)
         ids = (0, *(container.container_id for container in inheritance.packing.containers))
         self._farewell = Farewell(host.reactor, host.store, self._containers, ids, inheritance.leader.container_id)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
