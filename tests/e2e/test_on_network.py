@@ -153,7 +153,7 @@ class Crossing:
         (self.run.out / "stop").touch()
         self.run.finished()
         rows = [row.split() for path in self.run.out.glob("journal-*") for row in path.read_text().splitlines()]
-        ends = [int(path.read_text()) for path in self.run.out.glob("emitted-*")]
+        ends = [int(path.read_text()) for path in self.run.out.glob("emitted-*[0-9]")]
         assert len(ends) == 2
         emitted = {line for end in ends for line in range(end % 2, end, 2)}
         seen = {(int(line), word) for line, word, *_ in rows}

@@ -1,7 +1,7 @@
 """Lines that go on until there is a file ``stop``, between two containers; what has come is in ``journal-TASK``.
 
 Every spout feeds tasks of both containers, and so does every bolt. Spouts replay what fails; a spout that starts again
-goes on behind what was acked. The last bolts append ``line word source-task own-task wall-seconds`` before they ack.
+goes on with what was not acked. The last bolts append ``line word source-task own-task wall-seconds`` before they ack.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ class LineSpout(Spout):
         self.stop = Path(config["out"], "stop")
         self.task = context.get_task_id()
         self.step = context.get_parallelism()
-        self.number = context.get_task_index()
-        self.file = appending(Path(config["out"], f"acked-{self.task}"))
+        acked = Path(config["out"], f"acked-{self.task}")
+        self.file = appending(acked)
+        done = {int(line) for line in acked.read_text(encoding="utf-8").split()}
         self.emitted = Path(config["out"], f"emitted-{self.task}")
-        self.again: deque[int] = deque()
+        first = context.get_task_index()
+        self.number = self.bound = int(self.emitted.read_text(encoding="utf-8")) if self.emitted.exists() else first
+        self.again = deque(line for line in range(first, self.bound, self.step) if line not in done)
         self.attempts: Counter[int] = Counter()
         self.text = "x" * config["size"]
 
@@ -45,15 +48,24 @@ class LineSpout(Spout):
             if self.again:
                 line = self.again.popleft()
             elif not stops:
+                if self.number >= self.bound:
+                    self.keep(self.number + 100 * self.step)
                 line, self.number = self.number, self.number + self.step
             else:
                 break
             self.attempts[line] += 1
             self.emit([line, self.attempts[line], self.task, self.text], tup_id=line)
         if stops and not self.again:
-            self.emitted.write_text(str(self.number), encoding="utf-8")
+            self.keep(self.number)
             self.end()
         time.sleep(0.01)
+
+    def keep(self, bound: int) -> None:
+        """No line from there on has been emitted by any life of this spout."""
+        self.bound = bound
+        part = self.emitted.with_suffix(".part")
+        part.write_text(str(bound), encoding="utf-8")
+        part.rename(self.emitted)
 
     def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
         """This line need never be emitted again."""
