@@ -189,3 +189,14 @@ def test_a_plan_that_cannot_be_read_is_made_anew(world: World) -> None:
     assert given.plan is None
     store.save_plan(world.plan(1, 2))
     assert world.stored() == world.plan(1, 2)
+
+
+def test_a_topology_that_is_over_stays_so_when_its_plan_is_damaged(world: World) -> None:
+    """Its report says so, too; what has ended must not begin anew."""
+    first, _ = world.leader(1)
+    report = replace(TOLD, topology_id="wc-1", state="finished")
+    first.save_end(report)
+    world.state.set(PLAN, "wc", b"garbled")
+    _, given = world.leader(2)
+    assert (given.plan, given.report) == (None, report)
+    assert world.stored().state is TopologyState.FINISHED

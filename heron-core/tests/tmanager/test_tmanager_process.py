@@ -22,6 +22,7 @@ from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
 from heron.kernel.loading import open_driver
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.kernel.tmanager_location import TManagerLocation, decode_location
 from heron.planner.codec import decode_physical_plan, encode
@@ -235,7 +236,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
             other.change_state("paused", 5.0)
             before = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
             os.kill(location.pid, signal.SIGCONT)
-            assert run.processes[0].wait(10.0) == 1
+            assert run.processes[0].wait(10.0) == EXIT_AWAY
             assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc") == before
             assert run.state.get(NodeKind.REPORT, "wc") is None
             status = other.status(5.0)

@@ -18,7 +18,7 @@ import logging
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError
+from heron.errors import HeronError, StateConflictError, StateUnavailableError
 from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
@@ -54,9 +54,10 @@ class PlanRecord:
             StateError: when it cannot be written, or it is unknown whether it was.
         """
         while True:
-            found = self._present(troubles)
+            found, version = self._present(troubles)
             former = found.epoch if found else 0
             self._refuse(former, epoch)
+            self._version = version
             plan = found or PhysicalPlan(0, epoch, self._topology_id, definition, first, (), ())
             if self._put(replace(plan, epoch=epoch)):
                 return replace(plan, epoch=epoch), former
@@ -72,11 +73,12 @@ class PlanRecord:
             plan = replace(plan, state=self._plan.state)
         while not self._put(plan):
             # Another has written, or we have, in a call that said that nobody knows.
-            found = self._present([])
-            if found is None and self._version != MUST_NOT_EXIST:
+            found, version = self._present([])
+            if found is None and version != MUST_NOT_EXIST:
                 msg = f"the plan of {self._topology_id!r} in the state manager is no more one of this run"
                 raise StateConflictError(msg)
             self._refuse(found.epoch if found else 0, plan.epoch)
+            self._version = version
 
     def end(self, state: TopologyState) -> None:
         """Writes that the topology is over; after a claim. Raises as `write` does."""
@@ -94,20 +96,22 @@ class PlanRecord:
         self._plan = plan
         return True
 
-    def _present(self, troubles: list[str]) -> PhysicalPlan | None:
-        """The plan in the node, if there is one of this run; what is written next replaces what was found here."""
+    def _present(self, troubles: list[str]) -> tuple[PhysicalPlan | None, int | None]:
+        """The plan in the node, if there is one of this run, and the condition of a write that replaces what is there.
+
+        Where the node itself is damaged nobody knows its version, and no leader can have written it since.
+        """
+        version: int | None = None
         try:
             node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-            self._version = node.version if node else MUST_NOT_EXIST
-            return self._own(node)
+            version = node.version if node else MUST_NOT_EXIST
+            return self._own(node), version
         except StateUnavailableError:
             raise
         except HeronError as error:
             troubles.append(f"node {NodeKind.PHYSICAL_PLAN.value}/{self._topology} is not used: {error}")
             _log.warning("%s", troubles[-1])
-            if isinstance(error, StateError):
-                self._version = None  # nobody knows its version; no leader can have written on that condition
-            return None
+            return None, version
 
     def _own(self, node: Versioned | None) -> PhysicalPlan | None:
         """The plan in the node, if it is of this run.

@@ -54,7 +54,9 @@ class StateStore:
         packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
         first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
-        ended = plan.state in ENDED_STATES
+        report = self._report(plan, submitted.submitted_at_s, troubles)
+        if report and plan.state not in ENDED_STATES:  # the plan that said so was damaged
+            self._record.end(TopologyState(report.state))
         return Inheritance(
             definition=definition,
             packing=packing,
@@ -62,8 +64,8 @@ class StateStore:
             leader=leader,
             started_at_s=submitted.submitted_at_s,
             former_epoch=former_epoch,
-            plan=plan if plan.version and not ended else None,
-            report=self._report(plan, submitted.submitted_at_s, troubles) if ended else None,
+            plan=plan if plan.version and not report else None,
+            report=report,
             deactivated=submitted.deactivated,
             troubles=tuple(troubles),
         )
@@ -89,11 +91,17 @@ class StateStore:
             raise StateError(msg)
         return node.value
 
-    def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus:
+    def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus | None:
         """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
+        ended = plan.state in ENDED_STATES
+        if not ended and plan.version:
+            return None  # who ends a topology says so in the plan first
         report = self._former(NodeKind.REPORT, decode_status, troubles)
-        if report and (report.topology_id, report.state) == (self._topology_id, plan.state.value):
+        states = {plan.state.value} if ended else {each.value for each in ENDED_STATES}
+        if report and report.topology_id == self._topology_id and report.state in states:
             return report
+        if not ended:
+            return None
         failed = plan.state is TopologyState.FAILED
         return TopologyStatus(
             topology=self._topology,
