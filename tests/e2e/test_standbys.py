@@ -98,7 +98,8 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(sandbox: Sandbox, state:
     world.until(lambda: len(world.managers()) == 2, "it stands by")
     metrics = world.metrics()
     assert {"stmgr-1", "executor-1", "metricsmgr-1"} <= metrics["deposed-messages"].keys(), "it can be counted"
-    assert metrics["takeovers"] == {f"tmanager-{second.container_id}": 1}
+    taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first to lead says 0
+    assert taken_over == {f"tmanager-{second.container_id}": 1}
     sandbox.say("activate", "steady")
     world.flows("after the pause")
     world.finish()
