@@ -96,8 +96,9 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(sandbox: Sandbox, state:
     assert state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert world.leader() == second
     world.until(lambda: len(world.managers()) == 2, "it stands by")
+    counting = {"stmgr-1", "executor-1", "metricsmgr-1"}
+    world.until(lambda: counting <= world.metrics()["deposed-messages"].keys(), "all say how much they refused")
     metrics = world.metrics()
-    assert {"stmgr-1", "executor-1", "metricsmgr-1"} <= metrics["deposed-messages"].keys(), "it can be counted"
     taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first to lead says 0
     assert taken_over == {f"tmanager-{second.container_id}": 1}
     sandbox.say("activate", "steady")
