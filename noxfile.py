@@ -6,6 +6,7 @@ have virtual environments of their own under ``.nox/``, kept until what they wer
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import hashlib
 import os
@@ -170,19 +171,38 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests on the supported interpreters other than the running one."""
+    """Run heron-core's tests on the supported interpreters other than the running one, all at a time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    absent = []
+    pythons, absent = [], []
     for version in PYTHONS:
         interpreter = None if version == running else _interpreter(version)
         if interpreter:
             packages = ("-c", "constraints.txt", "-b", "constraints.txt", *TEST_TOOLS, *_editables())
-            python = _environment(session, f"py{version}", interpreter, packages)
-            _python_pytest(session, python, "heron-core/tests", "tests/wire", *_QUICK)
+            pythons.append(_environment(session, f"py{version}", interpreter, packages))
         elif version != running:
             absent.append(version)
     if absent:
         session.warn(f"unit tests not run on {', '.join(absent)}: no such interpreter here")
+    _together(session, [[python, "-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_QUICK] for python in pythons])
+
+
+def _together(session: nox.Session, commands: list[list[str]]) -> None:
+    """Run commands side by side, and show what each said, one after the other."""
+    with contextlib.ExitStack() as stack:
+        started = []
+        for command in commands:
+            output = stack.enter_context(tempfile.TemporaryFile())
+            started.append((command, output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
+        failed = []
+        for command, output, process in started:
+            if process.wait() != 0:
+                failed.append(command[0])
+            output.seek(0)
+            session.log(" ".join(command))
+            sys.stdout.write(output.read().decode(errors="replace"))
+            sys.stdout.flush()
+    if failed:
+        session.error(f"failed on {', '.join(failed)}")
 
 
 def _interpreter(version: str) -> str | None:
