@@ -183,7 +183,8 @@ def _unit_elsewhere(session: nox.Session) -> None:
             absent.append(version)
     if absent:
         session.warn(f"unit tests not run on {', '.join(absent)}: no such interpreter here")
-    _together(session, [[python, "-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_QUICK] for python in pythons])
+    tests = ("-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_QUICK)
+    _together(session, [[python, *tests] for python in pythons])
 
 
 def _together(session: nox.Session, commands: list[list[str]]) -> None:
