@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import psutil
 from chaos.campaign import Campaign
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
+from chaos.leader import LeaderWatch, leading_pid
 from chaos.world import World
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
 from bench.job import ATLEAST
 from bench.records import BenchError
+from heron.clock import monotonic_s
 
 __all__ = ["Recovery"]
 
@@ -26,6 +31,7 @@ _KILLS = {
     Kind.EXECUTOR: "container killed",
 }
 _CALM_S = 1.0
+_WHOLE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -39,22 +45,35 @@ class Recovery(Bench):
 
     def run(self, pace: Pace) -> Findings:
         """`Bench.run`."""
-        findings = Findings()
-        world = World(_RATE, options=pace.engine.options())
+        findings, times = Findings(), max(_LEAST_KILLS, pace.pairs)
+
+        def note(subject: str, took_s: list[float]) -> None:
+            findings.rows.append(median_row(self.name, subject, "s", took_s, ATLEAST))
+            findings.rows.append(median_row(self.name, f"{subject}, longest", "s", [max(took_s)], ATLEAST))
+
         try:
-            with world:
+            with _world(pace) as world:
                 for kind, subject in _KILLS.items():
-                    took_s = _kill(world, kind, max(_LEAST_KILLS, pace.pairs))
-                    findings.rows.append(median_row(self.name, subject, "s", took_s, ATLEAST))
-                    findings.rows.append(median_row(self.name, f"{subject}, longest", "s", [max(took_s)], ATLEAST))
-                world.say_stop()
-                world.wait_for_end()
+                    note(subject, _kill(world, kind, times))
+            with _world(pace, standbys=1) as world:
+                note("leader killed, a standby leads", [_take_over(world) for _ in range(times)])
         except ChaosError as error:
             msg = f"{self.name}: {error}"
             raise BenchError(msg) from error
-        finally:
-            world.remove()
         return findings
+
+
+@contextmanager
+def _world(pace: Pace, standbys: int = 0) -> Iterator[World]:
+    """A topology that runs, and ends well."""
+    world = World(_RATE, standbys=standbys, options=pace.engine.options())
+    try:
+        with world:
+            yield world
+            world.say_stop()
+            world.wait_for_end()
+    finally:
+        world.remove()
 
 
 def _kill(world: World, kind: Kind, times: int) -> list[float]:
@@ -67,3 +86,17 @@ def _kill(world: World, kind: Kind, times: int) -> list[float]:
     for fault in plan:
         campaign.run((fault,))
     return campaign.recover_s[kind]
+
+
+def _take_over(world: World) -> float:
+    """From the kill of the leader until another one answers, and knows that every task runs."""
+    world.until(lambda: world.is_whole() and leading_pid(world.state) > 0, _WHOLE_S, "a leader and a standby")
+    pid = leading_pid(world.state)
+    psutil.Process(pid).kill()
+    began_s = monotonic_s()
+    watch = LeaderWatch(world.state, pid)
+    try:
+        world.until(lambda: watch.back_at_s is not None, _WHOLE_S, "a standby leads")
+    finally:
+        watch.close()
+    return (watch.back_at_s or monotonic_s()) - began_s

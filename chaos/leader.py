@@ -13,11 +13,21 @@ from heron.kernel.tmanager_location import decode_location
 from heron.spi.statemgr import NodeKind, StateManager
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
-__all__ = ["LeaderWatch"]
+__all__ = ["LeaderWatch", "leading_pid"]
 
 _NAME = "chaos"
 _ANSWER_S = 0.5
 _RETRY_S = 0.02
+
+
+def leading_pid(state: Path) -> int:
+    """The process id of who leads, 0 while nobody does."""
+    statemgr = LocalFsStateManager(LocalFsOptions(str(state)))
+    try:
+        node = statemgr.get(NodeKind.TMANAGER_LOCATION, _NAME)
+    finally:
+        statemgr.close()
+    return decode_location(node.value).pid if node else 0
 
 
 class LeaderWatch:

@@ -25,7 +25,6 @@ __all__ = ["World", "kind_of"]
 
 _TOPOLOGY = Path(__file__).parent / "topology-files" / "lines.py"
 _COMPONENTS = {"lines": Kind.SPOUT, "split": Kind.BOLT, "journal": Kind.BOLT}
-_PROCESSES = sum(COUNTS.values())
 # Whoever dies so often would be given up otherwise, as it should be.
 _PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0")
 _START_S = 60.0
@@ -39,9 +38,10 @@ class World:
     Names of processes are ``cCONTAINER/PROCESS``, as in ``c1/split-3``, ``c2/stmgr``, ``c0/executor``.
     """
 
-    def __init__(self, rate: int, *, journal: bool = True, options: Sequence[str] = ()) -> None:
+    def __init__(self, rate: int, *, journal: bool = True, standbys: int = 0, options: Sequence[str] = ()) -> None:
         """`rate` is in lines a second, 0 for all there can be; `options` are more of those of ``heron run``."""
-        self._options = (*_PATIENT, *options)
+        self._options = (*_PATIENT, "--set", f"topology.tmanager.standbys={standbys}", *options)
+        self._count = sum(COUNTS.values()) + standbys
         self.root = Path(tempfile.mkdtemp(prefix="hch-"))  # short: paths of sockets end at 107 bytes
         self.files = self._folder("files")
         self._arguments = ("--folder", str(self.files), "--rate", str(rate), "--journal", str(int(journal)))
@@ -62,7 +62,7 @@ class World:
                 process_group=0,
             )
         try:
-            self.until(lambda: len(self.processes()) == _PROCESSES and all(self.flow.made()), _START_S, "its start")
+            self.until(lambda: self.is_whole() and all(self.flow.made()), _START_S, "its start")
             self._tasks = _numbered(self.processes())
             self.until(lambda: self.flows(tuple(self._tasks.values()), (0, 0)), _START_S, "its first lines")
         except BaseException:
@@ -100,6 +100,10 @@ class World:
                     if name and (parent is None or _name(parent.cmdline()) != name):  # else it has yet to become itself
                         found[name] = process
         return dict(sorted(found.items()))
+
+    def is_whole(self) -> bool:
+        """Whether every process is there."""
+        return len(self.processes()) == self._count
 
     def every_process(self) -> dict[str, psutil.Process]:
         """The same, and those that belong to no container."""
