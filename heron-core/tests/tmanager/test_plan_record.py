@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import StateConflictError, StateUnavailableError
+from heron.errors import StateConflictError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus
 from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.packing_plan import PackingPlan
@@ -200,3 +200,47 @@ def test_a_topology_that_is_over_stays_so_when_its_plan_is_damaged(world: World)
     _, given = world.leader(2)
     assert (given.plan, given.report) == (None, report)
     assert world.stored().state is TopologyState.FINISHED
+
+
+def test_a_name_that_belongs_to_another_run_is_left_alone(world: World) -> None:
+    """A host that was cut off while its topology was killed, and submitted anew, comes back with its managers."""
+    former, _ = world.leader(1)
+    note = b'{"submitted_at_s": 1.0, "topology_id": "wc-2"}'
+    world.state.set(NodeKind.EXECUTION_STATE, "wc", note)
+    _, given = world.leader(2, "wc-2")
+    before = world.state.get(PLAN, "wc")
+    with pytest.raises(TopologyFailedError, match="its name belongs to 'wc-2' now"):
+        world.leader(3)
+    with pytest.raises(StateConflictError):
+        former.save_plan(world.plan(5, 1))
+    assert world.state.get(PLAN, "wc") == before
+    assert given.report is None
+
+
+def test_what_was_removed_is_not_made_again(world: World) -> None:
+    """`heron kill` removes the nodes of a topology; a leader that sleeps meanwhile must not bring them back."""
+    first, _ = world.leader(1)
+    first.save_plan(world.plan(1, 1))
+    world.state.delete(PLAN, "wc")
+    with pytest.raises(StateConflictError, match="is no more one of this run"):
+        first.save_plan(world.plan(2, 1))
+    with pytest.raises(StateConflictError, match="is no more one of this run"):
+        first.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
+    assert world.state.get(PLAN, "wc") is None
+    assert world.state.get(NodeKind.REPORT, "wc") is None
+
+
+def test_an_end_whose_answer_was_lost_is_not_written_over(world: World) -> None:
+    """A plan that waits for the store is written after it, with the state that the topology has by then."""
+    store, _ = world.leader(1)
+    store.save_plan(world.plan(1, 1))
+
+    def lose() -> None:
+        msg = "the answer was lost"
+        raise StateUnavailableError(msg)
+
+    world.once("after", lose)
+    with pytest.raises(StateUnavailableError):
+        store.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
+    store.save_plan(world.plan(2, 1))
+    assert (world.stored().version, world.stored().state) == (2, TopologyState.KILLED)

@@ -6,6 +6,7 @@ In this order, for whoever was deposed cannot write it: see `heron.tmanager.plan
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError
@@ -39,11 +40,20 @@ class Farewell:
         self._own = own
         self._sequence: StopSequence | None = None
         self._reason = ""
+        self._begun = False
+        self._waiting: list[Callable[[], object]] = []
 
     def begin(self, report: TopologyStatus, reason: str) -> None:
         """The topology is over."""
-        self._reason = reason
+        self._begun, self._reason = True, reason
         self._write(report, _REPORT_ATTEMPTS)
+
+    def when_written(self, call: Callable[[], object]) -> None:
+        """Calls when the end is written, or given up; at once where the topology is not over, or that was done."""
+        if self._begun and self._sequence is None:
+            self._waiting.append(call)
+        else:
+            call()
 
     def connected(self, container_id: int) -> None:
         """An executor has said hello."""
@@ -68,6 +78,9 @@ class Farewell:
                 self._reactor.after(_REPORT_RETRY_S, lambda: self._write(report, attempts - 1))
                 return
         self._sequence = StopSequence(self._container_ids, self._own, monotonic_s())
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
         self._tell()
         self._reactor.every(_LOOK_S, self._tell)
 

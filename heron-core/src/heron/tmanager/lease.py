@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from heron.clock import monotonic_s
-from heron.errors import StateError
+from heron.errors import StateConflictError, StateError
 from heron.ipc.reactor import Reactor
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import Hold, NodeKind, StateManager
@@ -44,7 +44,8 @@ class Lease:
             if self._waits_since_s is None:
                 self._waits_since_s = now_s
             if str(error) != self._waits_for:
-                _log.info("standing by: %s", error)
+                level = logging.INFO if isinstance(error, StateConflictError) else logging.WARNING
+                _log.log(level, "standing by: %s", error)
                 self._waits_for = str(error)
             retry_s = _RETRY_S if now_s - self._waits_since_s < _SOON_S else _STANDBY_RETRY_S
             self._reactor.after(retry_s, lambda: self.take(location, on_taken))

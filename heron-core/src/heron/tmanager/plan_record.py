@@ -7,7 +7,8 @@ looked and found itself leading: it writes on condition that the node has the ve
   greater epoch. From then on no write of a former leader holds its condition.
 - What a former leader wrote before that is in the plan that was read, and so outlives it. What it says that it has
   done, to stream managers, executors and commands, it says after its write.
-- The end of a topology is a write of the same node: who could not make it writes no report and stops nobody.
+- The end of a topology is a write of the same node: whom the store tells that another leads writes no report and stops
+  nobody. (Where the store does not answer at all, containers are stopped after some attempts.)
 
 Where no plan was made yet a claim is a plan of version 0, in which nobody is located.
 """
@@ -74,10 +75,12 @@ class PlanRecord:
         while not self._put(plan):
             # Another has written, or we have, in a call that said that nobody knows.
             found, version = self._present([])
-            if found is None and version != MUST_NOT_EXIST:
+            if found is None:  # removed by a command that has ended the topology, or another run's
                 msg = f"the plan of {self._topology_id!r} in the state manager is no more one of this run"
                 raise StateConflictError(msg)
-            self._refuse(found.epoch if found else 0, plan.epoch)
+            self._refuse(found.epoch, plan.epoch)
+            if found.state in ENDED_STATES:  # an end of ours whose answer was lost
+                plan = replace(plan, state=found.state)
             self._version = version
 
     def end(self, state: TopologyState) -> None:

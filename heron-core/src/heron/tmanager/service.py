@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from heron.clock import SystemClock
-from heron.errors import HeronError
+from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.guarded_hub import GuardedHub
@@ -119,6 +120,8 @@ class Service:
             _log.warning("refused: %s", error)
             refusal = pb.Refused(request_id=request_id, reason=str(error))
             self._containers.answer(identity, Envelope(refused=refusal))
+            if isinstance(error, StateConflictError):
+                raise  # another leads: this one ends
             return
         self._carry_out(instructions)
 
@@ -194,7 +197,8 @@ class Service:
         change = envelope.change_state
         self._carry_out(self._leader.state_asked(change.state))
         done = Envelope(done=pb.Done(request_id=change.request_id))
-        self._plans.when_written(lambda: self._answer_change(identity, done))
+        answer = functools.partial(self._answer_change, identity, done)
+        self._plans.when_written(lambda: self._farewell.when_written(answer))
         return []
 
     def _answer_change(self, identity: bytes, done: Envelope) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateError, StateUnavailableError
+from heron.errors import HeronError, StateError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
 from heron.planner.codec import decode_packing_plan, decode_topology
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
@@ -29,6 +29,7 @@ class _Submitted(msgspec.Struct):
 
     submitted_at_s: float
     deactivated: bool = False
+    topology_id: str = ""
 
 
 class StateStore:
@@ -46,10 +47,17 @@ class StateStore:
         Raises:
             StateConflictError: when another has taken over since.
             StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
+            TopologyFailedError: when the name belongs to another run by now.
         """
         place = f"of topology {self._topology!r}"
         troubles: list[str] = []
         submitted = self._submitted(troubles)
+        if submitted.topology_id not in {"", self._topology_id}:
+            msg = (
+                f"topology {self._topology_id!r} is over: its name belongs to {submitted.topology_id!r} now; this "
+                "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
+            )
+            raise TopologyFailedError(msg)
         definition = decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}")
         packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
         first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING

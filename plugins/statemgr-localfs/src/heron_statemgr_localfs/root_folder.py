@@ -22,7 +22,7 @@ def open_root(root: Path) -> None:
         OSError: when it cannot be made.
     """
     mark = root.with_name(f".{root.name}.made")
-    if not root.exists() and mark.exists():
+    if mark.exists() and not root.exists():  # in this order: who makes the folder makes the mark after it
         message = f"{vanished(root)}; if it was removed for good, remove {mark} as well"
         raise StateUnavailableError(message)
     make_private_dir(root)
