@@ -331,3 +331,22 @@ def test_the_status_says_who_leads_and_who_stands_by(make_leader: MakeLeader) ->
     status = leader.status()
     assert status.leader == LEADS
     assert status.standbys == (StandbyStatus(0, 70, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
+
+
+def test_a_new_leader_misses_who_was_in_the_plan_and_does_not_come_back(
+    make_leader: MakeLeader, fake_clock: FakeClock
+) -> None:
+    """Its host may have been cut off together with the former leader; and an older one of it is still refused."""
+    former = make_leader()
+    plan_of(former)
+    plan = only(PublishPlan, former.stmgr_registered(location(2, 3))).plan
+    successor = make_leader(plan=plan, leader=replace(LEADS, epoch=6))
+    successor.begin()
+    successor.stmgr_registered(location(1))
+    with pytest.raises(HeronError, match="incarnation 2 was replaced"):
+        successor.stmgr_registered(location(2, 2))
+    fake_clock.advance(8.0)
+    successor.stmgr_heard(1)
+    assert successor.status().unreached == (Unreached(2, 0, 8.0),)
+    fake_clock.advance(3.0)
+    assert only(NoteEvent, successor.tick()).subject == "stmgr-2"

@@ -51,6 +51,8 @@ class Leader:
         self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
         self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
         self._registry = Registry(settings.silence_s)
+        for stmgr in self._plan.stmgrs if self._plan else ():  # who does not come back is missed, no older one taken
+            self._registry.register(stmgr, clock.monotonic_s())
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._tasks = TaskTable(inheritance.packing)
         self._processes = ProcessTable()
