@@ -241,9 +241,15 @@ def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     plugin = Path(tests).parent.name
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
     shutil.rmtree(CACHE / f"alone-{plugin}", ignore_errors=True)
-    packages = ("-c", "constraints.txt", "--find-links", str(dist), *TEST_TOOLS, wheel)
+    packages = ("-c", "constraints.txt", "--find-links", str(dist), *_built_anew(dist), *TEST_TOOLS, wheel)
     python = _environment(session, f"alone-{plugin}", sys.executable, packages)
     _python_pytest(session, python, tests, *_QUICK)
+
+
+def _built_anew(dist: Path) -> list[str]:
+    """Tell uv to look at the wheels again: it keeps what --find-links had by name and version, which stay the same."""
+    names = sorted({wheel.name.split("-")[0].replace("_", "-") for wheel in dist.glob("*.whl")})
+    return [part for name in names for part in ("--refresh-package", name)]
 
 
 def _smoke(session: nox.Session, python: str) -> None:
