@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.reactor import Reactor
+from heron.ipc.reactor import Reactor, Timer
 from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan
 from heron.tmanager.containers import Containers
@@ -34,6 +34,7 @@ class PlanDesk:
         self._on_waiting = on_waiting
         self._newest: PhysicalPlan | None = None
         self._written: PhysicalPlan | None = None
+        self._retry: Timer | None = None
         self._waiting: list[Callable[[], object]] = []
 
     def publish(self, plan: PhysicalPlan) -> None:
@@ -43,6 +44,8 @@ class PlanDesk:
             StateConflictError: when another leads; nobody was sent anything.
         """
         self._newest = plan
+        if self._retry is not None:
+            self._retry.cancel()  # of an older plan, or of this one: a command that is repeated asks for it again
         try:
             self._store.save_plan(plan)
         except StateConflictError:
@@ -51,7 +54,7 @@ class PlanDesk:
             text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
             _log.error("%s", text)
             self._on_waiting(text)
-            self._reactor.after(_RETRY_S, lambda: self._again(plan))
+            self._retry = self._reactor.after(_RETRY_S, lambda: self.publish(plan))
             return
         self._written = plan
         self._on_waiting("")
@@ -71,10 +74,6 @@ class PlanDesk:
         """Sends a plan to one stream manager, unless it still has to be written."""
         if plan is self._written:
             self._containers.send_to_stmgr(container_id, _message(plan))
-
-    def _again(self, plan: PhysicalPlan) -> None:
-        if plan is self._newest:
-            self.publish(plan)
 
 
 def _message(plan: PhysicalPlan) -> Envelope:
