@@ -87,24 +87,31 @@ class SchedulerState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """One container: its state, how often it was started, and why it last ended ("" when it did not)."""
+    """One container: its state, how often it was started, and why it last ended or does not run yet ("": no reason).
+
+    `where` is the place that the scheduler gave it, in its own words ("": there is nothing to say); it is for people,
+    and two statuses that differ in nothing else are equal.
+    """
 
     container_id: int
     running: bool
     attempts: int
     last_error: str = ""
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """What a scheduler knows of the job of a name: its containers by id, and whose run it is ("": it cannot tell).
 
-    Topologies of two state managers may have one name; a scheduler that both use has room for one of them.
+    Topologies of two state managers may have one name; a scheduler that both use has room for one of them. `handle` is
+    what the job is called where it runs (an application's id), for people.
     """
 
     state: SchedulerState
     containers: tuple[ContainerStatus, ...] = ()
     topology_id: str = ""
+    handle: str = field(default="", compare=False)
 
     def of(self, topology_id: str) -> JobStatus:
         """What this says of one run ("": whichever it is): ABSENT when the job is another's."""

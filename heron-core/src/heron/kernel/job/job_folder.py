@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from heron.errors import SchedulerError
@@ -29,7 +29,7 @@ _SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) byt
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """``job.json``."""
+    """``job.json``; `options` are the driver's, where it needs more than this."""
 
     topology: str
     topology_id: str
@@ -42,6 +42,7 @@ class JobRecord:
     backoff_max_s: float
     stable_s: float
     grace_s: float
+    options: dict[str, object] = field(default_factory=dict)
 
 
 class JobFolder:

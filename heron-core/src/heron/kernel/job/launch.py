@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 
 from heron.errors import SchedulerError
+from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.job.options import SupervisedOptions
 from heron.kernel.private_dir import make_private_dir
 from heron.kernel.spawn import spawn
 from heron.spi.scheduler import Job
-from heron_scheduler_local.job_folder import JobFolder, JobRecord, write_private
-from heron_scheduler_local.options import LocalOptions
 
 __all__ = ["launch"]
 
@@ -28,12 +28,14 @@ _STOP_S = 10.0
 
 # -P: a file of the user's folder must not stand in for a module of ours.
 _PYTHON = (sys.executable, "-P", "-m")
-_SUPERVISOR = (*_PYTHON, "heron_scheduler_local.supervisor")
-_EXECUTOR = (*_PYTHON, "heron.executor.main")
 
 
-def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> subprocess.Popen[bytes]:
+def launch(
+    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str
+) -> subprocess.Popen[bytes]:
     """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
+
+    `supervisor` is the module that does it.
 
     Raises:
         SchedulerError: when a directory, a file or a process cannot be made; nothing is left then.
@@ -47,7 +49,7 @@ def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> sub
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
         folder.write_job(record)
-        return _start_supervisor(folder, lock, record)
+        return _start_supervisor(folder, lock, record, supervisor)
     except BaseException as error:
         for run_dir in made:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -58,12 +60,12 @@ def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> sub
         raise
 
 
-def _record(job: Job, options: LocalOptions) -> JobRecord:
+def _record(job: Job, options: SupervisedOptions) -> JobRecord:
     return JobRecord(
         topology=job.topology,
         topology_id=job.topology_id,
         attached=job.attached,
-        executor=options.executor or _EXECUTOR,
+        executor=options.executor,
         log_dir=job.containers[0].log_dir,
         run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
         container_ids=tuple(spec.container_id for spec in job.containers),
@@ -71,6 +73,7 @@ def _record(job: Job, options: LocalOptions) -> JobRecord:
         backoff_max_s=options.restart_backoff_max_s,
         stable_s=options.stable_s,
         grace_s=options.stop_grace_s,
+        options=msgspec.to_builtins(options),
     )
 
 
@@ -87,12 +90,12 @@ def _make_run_dirs(run_dirs: Iterable[str]) -> Iterable[Path]:
             raise SchedulerError(message)
 
 
-def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord) -> subprocess.Popen[bytes]:
+def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord, module: str) -> subprocess.Popen[bytes]:
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
             supervisor = spawn(
-                [*_SUPERVISOR, str(folder.job_file), str(lock), str(ready)],
+                [*_PYTHON, module, str(folder.job_file), str(lock), str(ready)],
                 stdout=stderr,
                 death_signal=signal.SIGTERM if record.attached else None,
                 detached=True,
