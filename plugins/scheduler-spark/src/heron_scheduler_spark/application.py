@@ -1,0 +1,124 @@
+"""The Spark application of a job: its context, and one Spark job per container, each in a thread of its own.
+
+A job per container, since a stage has one resource profile and a fixed number of tasks, and since what ends one
+container must not be felt by another: that is what makes restart, update and resources of single containers possible.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import InheritableThread, SparkConf, SparkContext
+
+from heron.errors import SchedulerError
+from heron_scheduler_spark.container_task import run_container
+from heron_scheduler_spark.spark_failure import spoken_failure
+
+__all__ = ["Application", "JobOver"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JobOver:
+    """The Spark job of a start has ended; `reason` is what its task gave, or why it failed."""
+
+    ticket: str
+    reason: str
+
+
+class Application:
+    """Made in the main thread, where it waits for the master. Ends of jobs go to `ended`, and then `wake` is called."""
+
+    def __init__(self, master: str, python: str, settings: Mapping[str, str], wake: Callable[[], None]) -> None:
+        """`python` is the workers' interpreter.
+
+        Raises:
+            SchedulerError: when there is no application to be had; says why in one line.
+        """
+        os.environ["PYSPARK_PYTHON"] = python  # the only way to say it to a context that is made in this process
+        conf = SparkConf().setMaster(master).setAll(list(settings.items()))
+        try:
+            self._context = SparkContext(conf=conf)
+        except Exception as error:  # Spark raises what it likes: Py4JError, PySparkRuntimeError, OSError
+            msg = f"Spark at {master} starts no application: {_reason(error)}"
+            raise SchedulerError(msg) from error
+        self._wake = wake
+        self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
+
+    @property
+    def id(self) -> str:
+        return str(self._context.applicationId)
+
+    @property
+    def page(self) -> str:
+        """Where Spark shows it; "" when it does not."""
+        return str(self._context.uiWebUrl or "")
+
+    def run(self, ticket: str, order: str, title: str) -> None:
+        """Submits the job of one start; its group is the ticket."""
+        InheritableThread(target=self._run, args=(ticket, order, title), name=f"spark-job-{title}", daemon=True).start()
+
+    def cancel(self, ticket: str) -> None:
+        """Ends the job of that start, if it has begun; its end comes as any other."""
+        try:
+            self._context.cancelJobGroup(ticket)
+        except Py4JError as error:
+            _log.warning("cannot cancel: %s", error)
+
+    def executor_of(self, ticket: str) -> str:
+        """The Spark executor that has the task of that start; "" when Spark does not tell."""
+        try:
+            tracker = self._context.statusTracker()
+            store = self._context._jsc.sc().statusStore()
+            for job in tracker.getJobIdsForGroup(ticket):
+                found = tracker.getJobInfo(job)
+                for stage in found.stageIds if found else ():
+                    tasks = store.taskList(stage, 0, 1)
+                    if tasks.size():
+                        return str(tasks.apply(0).executorId())
+        except (Py4JError, AttributeError) as error:
+            _log.debug("where a task is cannot be told: %s", error)
+        return ""
+
+    def is_leaving(self, executor: str) -> bool:
+        """Whether Spark is about to take that executor away (decommissioning)."""
+        try:
+            scheduler = self._context._jsc.sc().taskScheduler()
+            return bool(scheduler.getExecutorDecommissionState(executor).isDefined())
+        except (Py4JError, AttributeError) as error:
+            _log.debug("whether an executor leaves cannot be told: %s", error)
+            return False
+
+    def is_stopped(self) -> bool:
+        """Whether the application has ended by itself: its master removed it, or its JVM is gone."""
+        try:
+            return bool(self._context._jsc.sc().isStopped())
+        except (Py4JError, AttributeError, OSError):
+            return True
+
+    def stop(self) -> None:
+        """Ends the application with everything in it."""
+        try:
+            self._context.stop()
+        except (Py4JError, OSError) as error:
+            _log.warning("Spark does not stop in order: %s", error)
+
+    def _run(self, ticket: str, order: str, title: str) -> None:
+        try:
+            self._context.setJobGroup(ticket, title)
+            (reason,) = self._context.parallelize([order], 1).mapPartitions(run_container).collect()
+        except Exception as error:  # as above; a thread that ends without a word would be a container that never ends
+            reason = _reason(error)
+        self.ended.put(JobOver(ticket, reason))
+        self._wake()
+
+
+def _reason(error: Exception) -> str:
+    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    return spoken_failure(text)

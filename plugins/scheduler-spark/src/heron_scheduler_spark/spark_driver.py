@@ -1,0 +1,129 @@
+"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE SUPERVISOR_FD``.
+
+It is a child of the job's supervisor, which tells it what to start and to end, and whom it tells what became of it.
+When the supervisor is gone it stops Spark and ends, and so do all containers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from heron.errors import HeronError
+from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.keys import Speaker, TopologyKeys, encode_keys, new_keys
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.log import configure
+from heron.kernel.process import bind_to_parent
+from heron_scheduler_spark.application import Application
+from heron_scheduler_spark.desk import Desk
+from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.spark_settings import master_url, spark_settings
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Runs until the supervisor hangs up. Gives the exit code."""
+    bind_to_parent()
+    job_file, descriptor = sys.argv[1:]
+    supervisor = MessageStream(socket.socket(fileno=int(descriptor)))
+    os.set_inheritable(int(descriptor), False)
+    folder = JobFolder(Path(job_file).parent)
+    record = folder.read_job()
+    if record is None:
+        sys.stderr.write(f"heron spark-driver: error: {job_file} cannot be read\n")
+        return 1
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
+    try:
+        return _serve(folder, record, supervisor)
+    except HeronError as error:
+        supervisor.send({"is": "failed", "error": str(error)})
+        sys.stderr.write(f"heron spark-driver: error: {error}\n")
+        return 1
+
+
+def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
+    options = msgspec.convert(record.options, SparkOptions)
+    master = parse_master(options.master)
+    host = options.driver_host or address_towards(master)
+    reactor, woken = Reactor(), Wakeup()
+    sockets = SocketContext(link_timeout_s=options.silence_s)
+    keys, key_file = _keys(folder)
+    hub = open_guarded_hub(sockets, host, keys.listening_to(Speaker.MEMBER))
+    reactor.guard(hub)
+    settings = spark_settings(options, master, record.topology, host)
+    application = Application(
+        master_url(master, len(record.container_ids)), options.python or sys.executable, settings, woken.wake
+    )
+
+    def order(container_id: int, attempt: int, ticket: str) -> str:
+        return _order(
+            folder,
+            record,
+            Order(
+                container_id,
+                attempt,
+                ticket,
+                hub.endpoint,
+                options.silence_s,
+                record.grace_s,
+                key_file=str(key_file),
+                command=record.executor,
+            ),
+        )
+
+    desk = Desk(supervisor, application, hub, order, options.silence_s)
+
+    def look() -> None:
+        woken.drain()
+        if not desk.look():
+            reactor.stop()
+        woken.asleep = True
+
+    reactor.on_readable(supervisor.fileno(), look)
+    reactor.on_readable(hub, look)
+    reactor.on_readable(woken.fd, look)
+    reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
+    woken.asleep = True
+    _announce(supervisor, application)
+    look()
+    reactor.run()
+    application.stop()
+    sockets.close()
+    return 0
+
+
+def _announce(supervisor: MessageStream, application: Application) -> None:
+    links = {"Spark UI": application.page} if application.page else {}
+    supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
+
+
+def _keys(folder: JobFolder) -> tuple[TopologyKeys, Path]:
+    keys = new_keys()
+    path = folder.path / "spark.keys"
+    write_private(path, encode_keys(keys))
+    return keys, path
+
+
+def _order(folder: JobFolder, record: JobRecord, order: Order) -> str:
+    del record
+    with_spec = msgspec.structs.replace(order, spec_file=str(folder.spec_file(order.container_id)))
+    return msgspec.json.encode(with_spec).decode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
