@@ -26,6 +26,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     parts: list[RenderableType] = [Text(_headline(report, wall_s)), status_table(status, wall_s)]
     if status.processes and report.run:
         parts.append(_process_table(status))
+    parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
@@ -73,6 +74,16 @@ def _process_table(status: TopologyStatus) -> Table:
 def _state(process: ProcessStatus, tasks: dict[int, str]) -> str:
     """A process that runs is in the state of its task."""
     return tasks.get(process.task_id, process.state) if process.state == "running" else process.state
+
+
+def _place_lines(report: StatusReport) -> Iterator[str]:
+    """Where the scheduler has put the containers, if it says so."""
+    if report.handle:
+        yield report.handle
+    for each in report.containers:
+        if each.running and each.where:
+            again = f", attempt {each.attempts}" if each.attempts > 1 else ""
+            yield f"  container {each.container_id}: {each.where}{again}"
 
 
 def _container_lines(report: StatusReport) -> Iterator[str]:
