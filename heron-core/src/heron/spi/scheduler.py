@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import Driver, DriverRef
 
 __all__ = [
@@ -37,7 +38,8 @@ class ContainerSpec:
     `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, mode 0700, and short:
     a socket path ends at 107 bytes. `settings` are the engine settings (see `heron.kernel.settings`), `hooks`
     the observers of lifecycle events, each ``module:object``; `serializers` are those that components of the topology
-    name. The topology's keys are not in it: the executor reads them from the state manager.
+    name. The topology's keys are not in it: the executor reads them from the state manager. `required` is what the
+    packing plan gives the container; nothing for the topology manager's, which stands in no plan.
     """
 
     topology: str
@@ -53,6 +55,7 @@ class ContainerSpec:
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
     serializers: tuple[DriverRef, ...] = ()
+    required: Resource = NO_RESOURCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from heron.errors import SchedulerError
+from heron.kernel.job.control import request
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.job.options import SupervisedOptions
 from heron.kernel.private_dir import make_private_dir
@@ -107,6 +109,8 @@ def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord, module: s
         if not record.attached:
             supervisor.wait(_STOP_S)
         if error:
+            with contextlib.suppress(OSError, SchedulerError):  # one that is slow and detached is no child of ours
+                request(folder, {"op": "kill"}, _STOP_S)
             _end(supervisor)
             message = f"topology {record.topology!r} cannot be scheduled: {error}"
             raise SchedulerError(message)
