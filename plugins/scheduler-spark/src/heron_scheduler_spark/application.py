@@ -9,17 +9,28 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import InheritableThread, SparkConf, SparkContext
+from pyspark.resource import (
+    ExecutorResourceRequests,
+    ResourceProfile,
+    ResourceProfileBuilder,
+    TaskResourceRequests,
+)
 
 from heron.errors import SchedulerError
+from heron_scheduler_spark.cluster_size import WorkerSize
+from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.spark_failure import spoken_failure
 
 __all__ = ["Application", "JobOver"]
+
+_MESSAGES = "org.apache.spark.deploy.DeployMessages"
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +60,10 @@ class Application:
             msg = f"Spark at {master} starts no application: {_reason(error)}"
             raise SchedulerError(msg) from error
         self._wake = wake
+        self._has_profiles = settings.get("spark.dynamicAllocation.enabled") == "true"
+        self._counts_overhead = not master.startswith("spark://")  # a standalone master counts the heap only
+        self._profiles: dict[ContainerRequest, ResourceProfile] = {}
+        self._lock = threading.Lock()
         self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
 
     @property
@@ -60,9 +75,10 @@ class Application:
         """Where Spark shows it; "" when it does not."""
         return str(self._context.uiWebUrl or "")
 
-    def run(self, ticket: str, order: str, title: str) -> None:
-        """Submits the job of one start; its group is the ticket."""
-        InheritableThread(target=self._run, args=(ticket, order, title), name=f"spark-job-{title}", daemon=True).start()
+    def run(self, ticket: str, order: str, title: str, request: ContainerRequest | None) -> None:
+        """Submits the job of one start, whose group is the ticket; with a `request` for an executor of its size."""
+        arguments = (ticket, order, title, request)
+        InheritableThread(target=self._run, args=arguments, name=f"spark-job-{title}", daemon=True).start()
 
     def cancel(self, ticket: str) -> None:
         """Ends the job of that start, if it has begun; its end comes as any other."""
@@ -70,6 +86,28 @@ class Application:
             self._context.cancelJobGroup(ticket)
         except Py4JError as error:
             _log.warning("cannot cancel: %s", error)
+
+    def workers(self, host: str, port: int) -> list[WorkerSize] | None:
+        """The workers that a standalone master has; None where Spark does not tell.
+
+        The master's own message is used, since its pages are at an address that an application is not told. Asking
+        the environment by its methods would load classes that Spark does not bring.
+        """
+        try:
+            jvm = cast("Any", self._context._jvm)  # Python has no other way to the master
+            load = jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass
+            field = load("org.apache.spark.SparkEnv").getDeclaredField("rpcEnv")
+            field.setAccessible(True)
+            environment = field.get(self._context._jsc.sc().env())
+            master = environment.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
+            question = load(f"{_MESSAGES}$RequestMasterState$").getField("MODULE$").get(None)
+            answer = jvm.scala.reflect.ClassTag.apply(load(f"{_MESSAGES}$MasterStateResponse"))
+            found = master.askSync(question, answer).workers()
+            alive = [each for each in found if each.state().toString() == "ALIVE"]
+            return [WorkerSize(str(each.host()), int(each.cores()), int(each.memory())) for each in alive]
+        except (Py4JError, AttributeError, TypeError) as error:
+            _log.warning("how large the cluster is cannot be told: %s", error)
+            return None
 
     def executor_of(self, ticket: str) -> str:
         """The Spark executor that has the task of that start; "" when Spark does not tell."""
@@ -109,14 +147,32 @@ class Application:
         except (Py4JError, OSError) as error:
             _log.warning("Spark does not stop in order: %s", error)
 
-    def _run(self, ticket: str, order: str, title: str) -> None:
+    def _run(self, ticket: str, order: str, title: str, request: ContainerRequest | None) -> None:
         try:
             self._context.setJobGroup(ticket, title)
-            (reason,) = self._context.parallelize([order], 1).mapPartitions(run_container).collect()
+            data = self._context.parallelize([order], 1)
+            if request is not None and self._has_profiles:
+                data = data.withResources(self._profile(request))
+            (reason,) = data.mapPartitions(run_container).collect()
         except Exception as error:  # as above; a thread that ends without a word would be a container that never ends
             reason = _reason(error)
         self.ended.put(JobOver(ticket, reason))
         self._wake()
+
+    def _profile(self, request: ContainerRequest) -> ResourceProfile:
+        """One per size: executors of a profile serve every container of its size."""
+        with self._lock:
+            found = self._profiles.get(request)
+            if found is None:
+                executor = ExecutorResourceRequests().cores(request.cores)
+                if self._counts_overhead:
+                    executor = executor.memory(f"{request.heap_mb}m").memoryOverhead(f"{request.container_mb}m")
+                else:
+                    executor = executor.memory(f"{request.memory_mb}m")
+                builder = ResourceProfileBuilder().require(executor)
+                found = builder.require(TaskResourceRequests().cpus(request.cores)).build
+                self._profiles[request] = found
+            return found
 
 
 def _reason(error: Exception) -> str:

@@ -12,18 +12,19 @@ import enum
 import json
 import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from heron.clock import monotonic_s
+from heron.errors import HeronError
 from heron.ipc.guarded_hub import GuardedHub
 from heron_scheduler_spark.application import Application
+from heron_scheduler_spark.log_shipping import LogMirror
+from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.message_stream import Message, MessageStream
+from heron_scheduler_spark.orders import Orders
 
-__all__ = ["Desk", "MakeOrder"]
-
-MakeOrder = Callable[[int, int, str], str]
-"""The order for a container, its attempt and its ticket."""
+__all__ = ["Desk", "DeskSettings"]
 
 _KILLED_S = 1.5  # a task that was told to kill its container has done so by then, or does not listen
 
@@ -52,6 +53,15 @@ class _Start:
     cancel_at_s: float = float("inf")
 
 
+@dataclass(frozen=True, slots=True)
+class DeskSettings:
+    """Where the logs of containers go, after how much silence a task counts as lost, and which Spark it is."""
+
+    log_dir: Path
+    silence_s: float
+    master: Master
+
+
 class Desk:
     """Called from the driver's main thread."""
 
@@ -60,14 +70,16 @@ class Desk:
         supervisor: MessageStream,
         application: Application,
         hub: GuardedHub,
-        order: MakeOrder,
-        silence_s: float,
+        orders: Orders,
+        settings: DeskSettings,
     ) -> None:
         self._supervisor = supervisor
         self._application = application
         self._hub = hub
-        self._order = order
-        self._silence_s = silence_s
+        self._orders = orders
+        self._silence_s = settings.silence_s
+        self._mirror = LogMirror(settings.log_dir)
+        self._with_profiles = not settings.master.here
         self._starts: dict[str, _Start] = {}
 
     def look(self) -> bool:
@@ -80,6 +92,8 @@ class Desk:
         while not self._application.ended.empty():
             over = self._application.ended.get()
             if start := self._starts.get(over.ticket):
+                if start.phase is _Phase.ASKED and not start.ending:
+                    self._tell(start, "refused", error=f"container {start.container_id}: {over.reason}")
                 self._over(start, over.reason or ("" if start.phase is _Phase.UP else "its task ended at once"))
         return not self._supervisor.closed
 
@@ -118,13 +132,15 @@ class Desk:
         ticket = f"{container_id}-{attempt}-{secrets.token_hex(8)}"
         start = _Start(container_id, attempt, ticket)
         try:
-            order = self._order(container_id, attempt, ticket)
-        except (OSError, ValueError) as error:
-            self._tell(start, "ended", error=f"its spec cannot be read: {error}")
+            order = self._orders.order(container_id, attempt, ticket, self._hub.endpoint)
+            request = self._orders.request(container_id) if self._with_profiles else None
+        except (OSError, ValueError, HeronError) as error:
+            self._tell(start, "refused", error=str(error))
+            self._tell(start, "ended", error=str(error))
             return
         self._starts[ticket] = start
         self._tell(start, "waits", text="waits for Spark to give it an executor")
-        self._application.run(ticket, order, f"container {container_id}, attempt {attempt}")
+        self._application.run(ticket, order, f"container {container_id}, attempt {attempt}", request)
 
     def _end(self, start: _Start, how: str) -> None:
         start.ending = start.ending or "it was told to end"
@@ -147,13 +163,15 @@ class Desk:
             return  # it is over already
         start.heard_s = monotonic_s()
         match said:
-            case {"say": "up", "pid": int(pid), "start": str(begun)}:
+            case {"say": "up", "pid": int(pid), "begun": str(begun)}:
                 start.phase = _Phase.UP
                 start.executor = self._application.executor_of(start.ticket)
                 where = f"executor {start.executor or '?'} on {start.host}"
                 self._tell(start, "up", where=where, pid=pid, begun=begun)
             case {"say": "refused", "error": str(error)}:
                 self._tell(start, "refused", error=error)
+            case {"say": "log", "file": str(name), "text": str(text)}:
+                self._mirror.take(name, text)
             case {"say": "ended", "error": str(error)}:
                 self._over(start, error)
 

@@ -16,19 +16,20 @@ import msgspec
 
 from heron.errors import HeronError
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import Speaker, TopologyKeys, encode_keys, new_keys
+from heron.ipc.keys import Speaker
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
-from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.kernel.log import configure
 from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.desk import Desk
+from heron_scheduler_spark.cluster_size import check_size
+from heron_scheduler_spark.desk import Desk, DeskSettings
 from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.reach import address_towards
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 
@@ -59,34 +60,20 @@ def main() -> int:
 def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
     options = msgspec.convert(record.options, SparkOptions)
     master = parse_master(options.master)
+    orders = Orders(folder, record, options, master)
     host = options.driver_host or address_towards(master)
     reactor, woken = Reactor(), Wakeup()
     sockets = SocketContext(link_timeout_s=options.silence_s)
-    keys, key_file = _keys(folder)
-    hub = open_guarded_hub(sockets, host, keys.listening_to(Speaker.MEMBER))
+    hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
     reactor.guard(hub)
-    settings = spark_settings(options, master, record.topology, host)
+    settings = spark_settings(options, master, record.topology, host, orders.requests())
     application = Application(
         master_url(master, len(record.container_ids)), options.python or sys.executable, settings, woken.wake
     )
-
-    def order(container_id: int, attempt: int, ticket: str) -> str:
-        return _order(
-            folder,
-            record,
-            Order(
-                container_id,
-                attempt,
-                ticket,
-                hub.endpoint,
-                options.silence_s,
-                record.grace_s,
-                key_file=str(key_file),
-                command=record.executor,
-            ),
-        )
-
-    desk = Desk(supervisor, application, hub, order, options.silence_s)
+    for host_and_port in master.addresses[:1]:
+        if (workers := application.workers(*host_and_port)) is not None:
+            check_size(orders.requests(), workers)
+    desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
 
     def look() -> None:
         woken.drain()
@@ -110,19 +97,6 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
 def _announce(supervisor: MessageStream, application: Application) -> None:
     links = {"Spark UI": application.page} if application.page else {}
     supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
-
-
-def _keys(folder: JobFolder) -> tuple[TopologyKeys, Path]:
-    keys = new_keys()
-    path = folder.path / "spark.keys"
-    write_private(path, encode_keys(keys))
-    return keys, path
-
-
-def _order(folder: JobFolder, record: JobRecord, order: Order) -> str:
-    del record
-    with_spec = msgspec.structs.replace(order, spec_file=str(folder.spec_file(order.container_id)))
-    return msgspec.json.encode(with_spec).decode()
 
 
 if __name__ == "__main__":

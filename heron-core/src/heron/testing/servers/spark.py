@@ -28,7 +28,7 @@ _ASK_S = 20.0
 class SparkCluster:
     """The Spark that is installed beside the tests; its executors run in `folder`."""
 
-    def __init__(self, folder: Path, workers: int = 2, cores: int = 8, memory_mb: int = 4096) -> None:
+    def __init__(self, folder: Path, workers: int = 2, cores: int = 32, memory_mb: int = 32 * 1024) -> None:
         """Each worker says that it has so many cores and so much memory, whatever the machine has.
 
         Raises:
