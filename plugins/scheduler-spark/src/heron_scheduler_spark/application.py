@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import InheritableThread, SparkConf, SparkContext
