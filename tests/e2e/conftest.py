@@ -32,6 +32,7 @@ _GONE_S = 5.0  # what an executor has to leave in; the promise of the whole
 _ROLE_MODULES = {
     "supervisor": "heron_scheduler_local.supervisor",
     "spark supervisor": "heron_scheduler_spark.supervisor",
+    "pyspark worker": "pyspark.worker",
     "spark driver": "heron_scheduler_spark.spark_driver",
 }
 

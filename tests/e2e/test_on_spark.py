@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import re
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import psutil
 import pytest
 
 from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.spark import SparkCluster
+from heron.testing.servers.spark import SparkCluster, SparkWorker
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -38,6 +39,7 @@ class Submitted:
     """The topology ``journal`` in the cluster; it does not end before it is let go."""
 
     sandbox: Sandbox
+    cluster: SparkCluster
     run: HeronRun
 
     def status(self) -> dict[str, Any]:
@@ -46,8 +48,12 @@ class Submitted:
         return found
 
     def attempts(self) -> dict[int, int]:
-        """How often each container was started; those that run."""
-        return {each["container_id"]: each["attempts"] for each in self.status()["containers"] if each["running"]}
+        """How often each container was started; those that run. None do while nobody can tell."""
+        try:
+            status = self.status()
+        except AssertionError:  # the topology manager is being started again, says the command
+            return {}
+        return {each["container_id"]: each["attempts"] for each in status["containers"] if each["running"]}
 
     def written(self) -> int:
         """The size of the journal."""
@@ -92,6 +98,15 @@ class Submitted:
         """Whether it is listed as finished and nothing of it is left; what has ended is tidied up by any list."""
         return "finished" in self.sandbox.say("list", "cluster") and not self.sandbox.leftovers()
 
+    def worker(self, container_id: int) -> SparkWorker:
+        """The worker that the container's Spark executor is of."""
+        pid = self.spark_executor(container_id).ppid()
+        return next(each for each in self.cluster.workers if each.process.pid == pid)
+
+    def containers_of(self, worker: SparkWorker) -> set[int]:
+        """Those that stand in executors of a worker."""
+        return {each for each in range(3) if self.worker(each) is worker}
+
     def let_go(self) -> None:
         """Lets it end, and checks that every word of every line has arrived."""
         (self.run.out / "held").unlink()
@@ -104,8 +119,12 @@ class Submitted:
 
 @pytest.fixture
 def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
-    """The cluster whole, and the profile ``cluster`` that names it."""
+    """The cluster whole and empty, and the profile ``cluster`` that names it."""
+    for worker in spark.workers:
+        if worker.process.ended:
+            worker.process.kill()
     spark.start()
+    wait_until(lambda: not spark.applications(), 30.0, "the cluster is empty")
     folder = sandbox.home / ".heron" / "profiles"
     folder.mkdir(parents=True)
     profile = _PROFILE.format(url=spark.url, home=sandbox.home, tmp=sandbox.tmp)
@@ -116,11 +135,10 @@ def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
 @pytest.fixture
 def journal(sandbox: Sandbox, cluster: SparkCluster) -> Submitted:
     """The topology at work."""
-    assert cluster is not None
     run = sandbox.start("journal.py", command="submit cluster", args=("--lines", str(_LINES)))
     (run.out / "held").touch()
     assert run.wait() == 0, run.spoken
-    submitted = Submitted(sandbox, run)
+    submitted = Submitted(sandbox, cluster, run)
     submitted.flows()
     wait_until(submitted.all_run, _BACK_S, "all tasks run")
     return submitted
@@ -164,6 +182,22 @@ def kill_two(journal: Submitted) -> set[int]:
     return {0, 2}
 
 
+def kill_worker(journal: Submitted) -> set[int]:
+    """A machine of the cluster, as far as Spark can tell; the next test finds it started again."""
+    worker = journal.worker(1)
+    harmed = journal.containers_of(worker)
+    worker.process.kill()
+    return harmed
+
+
+def decommission_worker(journal: Submitted) -> set[int]:
+    """It is to be taken away in order: what runs there has to leave by itself."""
+    worker = journal.worker(1)
+    harmed = journal.containers_of(worker)
+    worker.decommission()
+    return harmed
+
+
 def kill_driver(journal: Submitted) -> set[int]:
     """The application goes with it, and with that every container."""
     journal.run.the("spark driver").kill()
@@ -185,6 +219,8 @@ def restart_one(journal: Submitted) -> set[int]:
         kill_executor_jvm,
         kill_topology_manager,
         kill_two,
+        kill_worker,
+        decommission_worker,
         kill_driver,
         restart_one,
     ],
@@ -197,4 +233,105 @@ def test_no_line_is_lost_whatever_dies(journal: Submitted, harm: Callable[[Submi
     harmed = harm(journal)
     wait_until(lambda: not any(processes[each].is_running() for each in harmed), _BACK_S, "the old executors are gone")
     journal.is_back(before, *harmed)
+    journal.let_go()
+
+
+def test_two_topologies_share_a_cluster(journal: Submitted) -> None:
+    """Each is an application of its own: ending one is not felt by the other."""
+    sandbox = journal.sandbox
+    other = sandbox.start("steady.py", command="submit cluster")
+    assert other.wait() == 0, other.spoken
+    wait_until((other.out / "progress").exists, _BACK_S, "tuples of the other")
+    assert len(journal.cluster.applications()) == 2
+    before = journal.attempts()
+    sandbox.say("kill", "steady", *_HERE)
+    assert len(journal.cluster.applications()) == 1
+    assert journal.attempts() == before
+    journal.let_go()
+
+
+def test_kill_ends_all_of_it(journal: Submitted) -> None:
+    """When the command returns the application is gone from the cluster, and with it every process."""
+    journal.sandbox.say("kill", "journal", *_HERE)
+    assert journal.cluster.applications() == []
+    executors = journal.run.processes("executor")
+    assert executors == []
+
+
+@pytest.mark.parametrize("instant", ["driver", "application", "task", "container"])
+def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, cluster: SparkCluster, instant: str) -> None:
+    """Also where the command that submitted it was killed first, and nobody else knows how far it had come."""
+    run = sandbox.start("steady.py", command="submit cluster")
+    reached: dict[str, Callable[[], object]] = {
+        "driver": lambda: run.processes("spark driver"),
+        "application": cluster.applications,
+        "task": lambda: run.processes("pyspark worker"),
+        "container": lambda: run.processes("executor"),
+    }
+    run.until(reached[instant], instant)
+    run.process.kill()
+    run.wait()
+    sandbox.say("kill", "steady", *_HERE)
+    wait_until(lambda: not cluster.applications(), 10.0, "the application is gone")
+
+
+def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """The master has promised executors, and no worker starts one: the status says it, and kill ends it."""
+    for worker in cluster.workers:
+        psutil.Process(worker.process.pid).suspend()
+    try:
+        run = sandbox.start("steady.py", command="submit cluster")
+        assert run.wait() == 0, run.spoken
+        listed = sandbox.say("list", "cluster")
+        assert "starting" in listed or "running" in listed
+        containers = json.loads(sandbox.say("list", "cluster", "--json"))
+        assert containers
+        sandbox.say("kill", "steady", *_HERE)
+    finally:
+        for worker in cluster.workers:
+            psutil.Process(worker.process.pid).resume()
+    wait_until(lambda: not cluster.applications(), 30.0, "the application is gone")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("jvm_heap_mb=60000", r"cluster is too small: the 3 containers need \d+ cores and \d+ MiB.*32768 MiB"),
+        ("python=/no/such/python", r"/no/such/python"),
+        ("python=/usr/bin/python3", r"No module named|Python 3\.\d+"),
+        ("master=spark://127.0.0.1:9", r"no Spark master answers .*Connection refused.*scheduler\.master"),
+        ("master=sparc://127.0.0.1:9", r"'sparc://127\.0\.0\.1:9' is no Spark master; known: local, spark://HOST:PORT"),
+        ("driver_host=192.0.2.99", r"192\.0\.2\.99"),
+    ],
+)
+def test_what_cannot_run_is_refused_in_one_line(
+    sandbox: Sandbox, cluster: SparkCluster, setting: str, said: str
+) -> None:
+    """Within half a minute, with the numbers or the remedy, and with nothing left running."""
+    run = sandbox.start("steady.py", "--set", f"scheduler.{setting}", command="submit cluster")
+    assert run.wait() == 2, run.spoken
+    (line,) = [each for each in run.stderr.splitlines() if each.startswith("heron: error: ")]
+    assert re.search(said, line), line
+    wait_until(lambda: not cluster.applications(), 10.0, "no application is left")
+
+
+def test_no_key_stands_where_spark_shows_it(journal: Submitted) -> None:
+    """Neither on Spark's pages, nor in the environment or on the command line of any process, nor in its logs."""
+    state = journal.sandbox.home / ".heron" / "state" / "keys" / "journal"
+    secrets = re.findall(rb'"secret": ?"([^"]{40})"', state.read_bytes())
+    assert len(secrets) == 4
+    page = next(each["url"] for each in journal.status()["links"] if each["title"] == "Spark UI")
+    (application,) = journal.cluster.applications()
+    shown = []
+    for part in ("environment", "allexecutors", "jobs", "stages"):
+        with urllib.request.urlopen(f"{page}/api/v1/applications/{application}/{part}", timeout=20) as answer:  # noqa: S310
+            shown.append(answer.read())
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if each.environ().get("HOME") == str(journal.sandbox.home):
+                shown.append("\n".join([*each.cmdline(), *map(str, each.environ().items())]).encode())
+    logs = [*journal.cluster.folder.rglob("std*"), *(journal.sandbox.home / ".heron" / "logs").rglob("*")]
+    shown += [path.read_bytes() for path in logs if path.is_file()]
+    assert len(shown) > 20
+    assert not [text for text in shown for secret in secrets if secret in text]
     journal.let_go()

@@ -66,6 +66,8 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     sockets = SocketContext(link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
     reactor.guard(hub)
+    if options.hadoop_conf_dir:
+        os.environ["HADOOP_CONF_DIR"] = os.path.expanduser(options.hadoop_conf_dir)
     settings = spark_settings(options, master, record.topology, host, orders.requests())
     application = Application(
         master_url(master, len(record.container_ids)), options.python or sys.executable, settings, woken.wake
