@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import InheritableThread, SparkConf, SparkContext
+from pyspark import RDD, InheritableThread, SparkConf, SparkContext
 from pyspark.resource import (
     ExecutorResourceRequests,
     ResourceProfile,
@@ -28,6 +28,7 @@ from heron_scheduler_spark.cluster_size import WorkerSize
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.worker_report import report
 
 __all__ = ["Application", "JobOver"]
 
@@ -80,6 +81,14 @@ class Application:
         """Submits the job of one start, whose group is the ticket; with a `request` for an executor of its size."""
         arguments = (ticket, order, title, request)
         InheritableThread(target=self._run, args=arguments, name=f"spark-job-{title}", daemon=True).start()
+
+    def ask_worker(self, core: str, request: ContainerRequest) -> str:
+        """What a worker says of itself, to one task. Raises SchedulerError when the task fails."""
+        try:
+            (answer,) = self._data(core, request).mapPartitions(report).collect()
+        except Exception as error:  # as above
+            raise SchedulerError(_reason(error)) from error
+        return str(answer)
 
     def cancel(self, ticket: str) -> None:
         """Ends the job of that start, if it has begun; its end comes as any other."""
@@ -151,14 +160,16 @@ class Application:
     def _run(self, ticket: str, order: str, title: str, request: ContainerRequest | None) -> None:
         try:
             self._context.setJobGroup(ticket, title)
-            data = self._context.parallelize([order], 1)
-            if request is not None and self._has_profiles:
-                data = data.withResources(self._profile(request))
-            (reason,) = data.mapPartitions(run_container).collect()
+            (reason,) = self._data(order, request).mapPartitions(run_container).collect()
         except Exception as error:  # as above; a thread that ends without a word would be a container that never ends
             reason = _reason(error)
         self.ended.put(JobOver(ticket, reason))
         self._wake()
+
+    def _data(self, element: str, request: ContainerRequest | None) -> RDD[str]:
+        """One partition of one element, which is one task."""
+        data = self._context.parallelize([element], 1)
+        return data.withResources(self._profile(request)) if request is not None and self._has_profiles else data
 
     def _profile(self, request: ContainerRequest) -> ResourceProfile:
         """One per size: executors of a profile serve every container of its size."""

@@ -32,6 +32,7 @@ from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor
 from heron_scheduler_spark.task_link import TaskLink
 from heron_scheduler_spark.travelling_spec import resolved_spec
+from heron_scheduler_spark.worker_report import check_core
 
 __all__ = ["run_container"]
 
@@ -51,6 +52,7 @@ def run_container(orders: Iterable[str]) -> Iterator[str]:
 
 def _run(order: Order) -> str:
     try:
+        check_core(order.core)
         spec = _spec(order)
         link = TaskLink(order.endpoint, _keys(order, spec), order.silence_s)
     except (HeronError, OSError, ValueError) as error:

@@ -8,10 +8,10 @@ import msgspec
 
 from heron.errors import StateError
 from heron.ipc.keys import TopologyKeys, decode_keys, encode_keys, new_keys
+from heron.kernel.core_version import core_version
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.large_values import open_statemgr
 from heron.planner.packing_plan import Resource
-from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
@@ -45,6 +45,7 @@ class Orders:
             attempt,
             ticket,
             endpoint,
+            core_version(),
             silence_s=self._options.silence_s,
             grace_s=self._record.grace_s,
             command=self._record.executor,
@@ -63,15 +64,18 @@ class Orders:
         """Of all containers that the job began with."""
         return [self.request(each) for each in self._record.container_ids]
 
+    def first_spec(self) -> ContainerSpec:
+        """The spec of one container; all are alike but for the container."""
+        path = self._folder.spec_file(self._record.container_ids[0])
+        return msgspec.json.decode(path.read_bytes(), type=ContainerSpec)
+
     def _new_keys(self) -> TopologyKeys:
         keys = new_keys()
         write_private(self._key_file, encode_keys(keys))
         return keys
 
     def _topology_keys(self) -> TopologyKeys:
-        path = self._folder.spec_file(self._record.container_ids[0])
-        ref: DriverRef = msgspec.json.decode(path.read_bytes(), type=ContainerSpec).statemgr
-        statemgr = open_statemgr(ref)
+        statemgr = open_statemgr(self.first_spec().statemgr)
         try:
             node = statemgr.get(NodeKind.KEYS, self._record.topology)
         finally:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
+import msgspec
+from pyspark.version import __version__
+
+from heron.clock import monotonic_s
 from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.options import decode_options
-from heron.spi.scheduler import Job
+from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
+from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["SparkScheduler"]
+
+_PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
 
 
 class SparkScheduler(SupervisedScheduler):
@@ -34,20 +42,27 @@ class SparkScheduler(SupervisedScheduler):
         self._spark = options
 
     def refuse(self, job: Job) -> None:
-        del job
         self._check(5.0)
+        self._check_secrets(job.containers)
+
+    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        self._check_secrets(add)
+        super().update(topology, add, remove)
 
     def check(self, timeout_s: float) -> str:
-        return self._check(timeout_s)
+        """Runs a task where there is time for it."""
+        start_s = monotonic_s()
+        said = self._check(timeout_s)
+        left_s = timeout_s - (monotonic_s() - start_s)
+        return f"{said}; {probe(self._spark, left_s)}" if left_s >= _PROBE_S else said
 
     def _check(self, timeout_s: float) -> str:
         master = parse_master(self._spark.master)
         java = check_java()
         check_master(master, timeout_s)
-        return f"Spark {_spark_version()} at {master.url}, Java {java}"
+        return f"Spark {__version__} at {master.url}, Java {java}"
 
-
-def _spark_version() -> str:
-    from pyspark.version import __version__  # noqa: PLC0415
-
-    return str(__version__)
+    def _check_secrets(self, containers: Sequence[ContainerSpec]) -> None:
+        if not parse_master(self._spark.master).here:
+            for spec in containers:
+                travelling_spec(msgspec.to_builtins(spec))

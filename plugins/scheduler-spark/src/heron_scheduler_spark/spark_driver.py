@@ -24,7 +24,7 @@ from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.kernel.log import configure
 from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.cluster_size import check_size
+from heron_scheduler_spark.cluster_size import check_network, check_size
 from heron_scheduler_spark.desk import Desk, DeskSettings
 from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.message_stream import MessageStream
@@ -32,6 +32,7 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.reach import address_towards
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
 
@@ -74,6 +75,7 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     )
     for host_and_port in master.addresses[:1]:
         if (workers := application.workers(*host_and_port)) is not None:
+            check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)
             check_size(orders.requests(), workers)
     desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
 
@@ -89,6 +91,7 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
     woken.asleep = True
     _announce(supervisor, application)
+    publish(orders.first_spec(), application.id, application.page)
     look()
     reactor.run()
     application.stop()
