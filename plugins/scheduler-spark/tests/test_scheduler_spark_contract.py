@@ -18,4 +18,4 @@ class TestSparkScheduler(SchedulerContract):
 
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
-        return {"root": str(tmp_path / "jobs"), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0}
+        return {"root": str(tmp_path / "jobs"), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60}

@@ -147,7 +147,7 @@ def test_a_local_master_has_slots_for_more_containers_and_one_try() -> None:
 def test_a_bad_option_is_refused_by_its_name() -> None:
     """As in every driver."""
     with pytest.raises(ConfigError, match="start_s"):
-        SparkScheduler.open({"start_s": 60.0})
+        SparkScheduler.open({"start_s": 0})
 
 
 LOST = (

@@ -30,5 +30,9 @@ class SparkOptions(SupervisedOptions, frozen=True):
     jvm_heap_mb: Annotated[int, msgspec.Meta(ge=256)] = 512
     hadoop_conf_dir: str = ""
     conf: dict[str, str] = {}  # noqa: RUF012  # msgspec copies it for each value
-    start_s: Annotated[float, msgspec.Meta(gt=0.0, le=25.0)] = 25.0
+    start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 25.0
     silence_s: Annotated[float, msgspec.Meta(gt=0.0)] = 15.0
+
+    @property
+    def take_over_s(self) -> float:
+        return self.start_s + 5.0

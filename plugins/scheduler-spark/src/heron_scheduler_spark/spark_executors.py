@@ -27,7 +27,7 @@ __all__ = ["SparkExecutors"]
 
 _LEAVE_S = 4.5  # an executor whose task died has SIGTERM and takes so long at most
 _FIRST_S = 15.0  # a command waits so long for a first container, whose failure it can then tell
-_BY_S = 27.0  # and 30 s in all
+_MARGIN_S = 2.0  # beyond the time for a start; the command waits a little longer
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class SparkExecutors(Executors):
             return False
         first = any(each.up for each in self._containers.values()) or not self._containers
         now_s = monotonic_s()
-        self._told = first or now_s - self._ready_at_s > _FIRST_S or now_s - self._began_s > _BY_S
+        self._told = first or now_s - self._ready_at_s > _FIRST_S or now_s - self._began_s > self._start_s + _MARGIN_S
         return self._told
 
     def start(self, container_id: int, attempt: int) -> None:

@@ -25,7 +25,6 @@ from heron.spi.scheduler import Job
 
 __all__ = ["launch"]
 
-_TAKE_OVER_S = 30.0
 _STOP_S = 10.0
 
 # -P: a file of the user's folder must not stand in for a module of ours.
@@ -51,7 +50,7 @@ def launch(
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
         folder.write_job(record)
-        return _start_supervisor(folder, lock, record, supervisor)
+        return _start_supervisor(folder, lock, record, (supervisor, options.take_over_s))
     except BaseException as error:
         for run_dir in made:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -92,7 +91,10 @@ def _make_run_dirs(run_dirs: Iterable[str]) -> Iterable[Path]:
             raise SchedulerError(message)
 
 
-def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord, module: str) -> subprocess.Popen[bytes]:
+def _start_supervisor(
+    folder: JobFolder, lock: int, record: JobRecord, how: tuple[str, float]
+) -> subprocess.Popen[bytes]:
+    module, take_over_s = how
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
@@ -105,7 +107,7 @@ def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord, module: s
             )
         os.close(ready)
         ready = -1
-        error = _wait_for_word(reader)
+        error = _wait_for_word(reader, take_over_s)
         if not record.attached:
             supervisor.wait(_STOP_S)
         if error:
@@ -121,12 +123,12 @@ def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord, module: s
             os.close(ready)
 
 
-def _wait_for_word(reader: int) -> str:
+def _wait_for_word(reader: int, limit_s: float) -> str:
     """The supervisor's complaint; empty when it took over."""
-    readable, _, _ = select.select([reader], [], [], _TAKE_OVER_S)
+    readable, _, _ = select.select([reader], [], [], limit_s)
     word = os.read(reader, 4096) if readable else b""
     if not readable:
-        return f"its supervisor did not start within {_TAKE_OVER_S:g} s; is the machine overloaded?"
+        return f"its supervisor did not start within {limit_s:g} s; is the machine overloaded?"
     return word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
 
 

@@ -23,3 +23,8 @@ class SupervisedOptions(msgspec.Struct, frozen=True):
     restart_backoff_max_s: Seconds = 10.0
     stable_s: Seconds = 30.0
     stop_grace_s: Seconds = 4.0
+
+    @property
+    def take_over_s(self) -> float:
+        """How long the supervisor may take to say that the job runs, or why it does not."""
+        return 30.0
