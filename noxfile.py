@@ -70,8 +70,12 @@ def contract(session: nox.Session) -> None:
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """Run the tests that cross packages: real processes, discovery, size budget."""
-    _pytest(session, "tests", *session.posargs)
+    """Run the tests that cross packages: real processes, discovery, size budget; -- NAME: those on that server."""
+    named = [f"tests/e2e/test_on_{name}.py" for name in session.posargs[:1]]
+    if named and Path(named[0]).is_file():
+        _python_pytest(session, sys.executable, "-m", _LONG, *named, *session.posargs[1:])
+    else:
+        _pytest(session, "tests", *session.posargs)
 
 
 @nox.session
