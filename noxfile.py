@@ -6,6 +6,7 @@ have virtual environments of their own under ``.nox/``, kept until what they wer
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import hashlib
 import os
@@ -32,11 +33,11 @@ nox.options.sessions = ["test"]
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Everything: lint, the other interpreters, the wheels, then one pytest run of all tests."""
+    """Everything: lint, the other interpreters, the wheels with each plugin's tests, then all other tests."""
     _lint(session)
     _unit_elsewhere(session)
     _wheel(session)
-    _pytest(session, "heron-core/tests", *_plugin_tests(), "tests", *session.posargs)
+    _pytest(session, "heron-core/tests", "tests", *session.posargs)
 
 
 @nox.session
@@ -106,14 +107,21 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run a topology for hours and watch memory, sockets and counts."""
-    _python_pytest(session, sys.executable, "tests", "-m", "soak", *session.posargs)
+    """Chaos with three seeds, memory at full speed, all kills: an hour; -- --minutes 1: a tenth of it."""
+    arguments = list(session.posargs)
+    if "--minutes" in arguments:
+        at = arguments.index("--minutes")
+        if at + 1 == len(arguments):
+            session.error("--minutes needs a number of minutes, such as --minutes 1")
+        session.env["HERON_SOAK_MINUTES"] = arguments[at + 1]
+        del arguments[at : at + 2]
+    _python_pytest(session, sys.executable, "tests", "-m", "soak or chaos", "-s", *arguments)
 
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Kill processes of a running topology for minutes; nothing may be lost."""
-    _python_pytest(session, sys.executable, "tests", "-m", "chaos", *session.posargs)
+    """Kill and stop processes of a topology under load; nothing may be lost [-- --minutes M --seed S]."""
+    session.run(sys.executable, "-m", "chaos", *session.posargs)
 
 
 @nox.session
@@ -134,7 +142,7 @@ def _lint(session: nox.Session) -> None:
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    sources += [name for name in ("examples", "bench") if any((ROOT / name).glob("**/*.py"))]
+    sources += [name for name in ("examples", "bench", "chaos") if any((ROOT / name).glob("**/*.py"))]
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
     trees = [*ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
     return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]
@@ -167,19 +175,39 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests on the supported interpreters other than the running one."""
+    """Run heron-core's tests on the supported interpreters other than the running one, all at a time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    absent = []
+    pythons, absent = [], []
     for version in PYTHONS:
         interpreter = None if version == running else _interpreter(version)
         if interpreter:
             packages = ("-c", "constraints.txt", "-b", "constraints.txt", *TEST_TOOLS, *_editables())
-            python = _environment(session, f"py{version}", interpreter, packages)
-            _python_pytest(session, python, "heron-core/tests", "tests/wire", *_QUICK)
+            pythons.append(_environment(session, f"py{version}", interpreter, packages))
         elif version != running:
             absent.append(version)
     if absent:
         session.warn(f"unit tests not run on {', '.join(absent)}: no such interpreter here")
+    tests = ("-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_QUICK)
+    _together(session, [[python, *tests] for python in pythons])
+
+
+def _together(session: nox.Session, commands: list[list[str]]) -> None:
+    """Run commands side by side, and show what each said, one after the other."""
+    with contextlib.ExitStack() as stack:
+        started = []
+        for command in commands:
+            output = stack.enter_context(tempfile.TemporaryFile())
+            started.append((command, output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
+        failed = []
+        for command, output, process in started:
+            if process.wait() != 0:
+                failed.append(command[0])
+            output.seek(0)
+            session.log(" ".join(command))
+            sys.stdout.write(output.read().decode(errors="replace"))
+            sys.stdout.flush()
+    if failed:
+        session.error(f"failed on {', '.join(failed)}")
 
 
 def _interpreter(version: str) -> str | None:
@@ -217,9 +245,15 @@ def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     plugin = Path(tests).parent.name
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
     shutil.rmtree(CACHE / f"alone-{plugin}", ignore_errors=True)
-    packages = ("-c", "constraints.txt", "--find-links", str(dist), *TEST_TOOLS, wheel)
+    packages = ("-c", "constraints.txt", "--find-links", str(dist), *_built_anew(dist), *TEST_TOOLS, wheel)
     python = _environment(session, f"alone-{plugin}", sys.executable, packages)
     _python_pytest(session, python, tests, *_QUICK)
+
+
+def _built_anew(dist: Path) -> list[str]:
+    """Tell uv to look at the wheels again: it keeps what --find-links had by name and version, which stay the same."""
+    names = sorted({wheel.name.split("-")[0].replace("_", "-") for wheel in dist.glob("*.whl")})
+    return [part for name in names for part in ("--refresh-package", name)]
 
 
 def _smoke(session: nox.Session, python: str) -> None:

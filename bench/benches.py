@@ -8,6 +8,7 @@ from bench.encryption import Encryption
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.memory import Memory
+from bench.recovery import Recovery
 from bench.start_up import StartUp
 from bench.throughput import Throughput
 
@@ -37,4 +38,5 @@ BENCHES: tuple[Bench, ...] = (
     BackPressure("BackPressure"),
     StartUp("StartUp"),
     Memory("Memory"),
+    Recovery("Recovery"),
 )

@@ -134,11 +134,15 @@ class HeronRun:
 
 @dataclass
 class Sandbox:
-    """A home, a folder for temporary files and whatever a test runs in them; short paths, for the sockets' sake."""
+    """A home, a folder for temporary files and whatever a test runs in them; short paths, for the sockets' sake.
+
+    `environ` are variables of the test's own, for everything that is started after they are set.
+    """
 
     root: Path
     runs: list[HeronRun] = field(default_factory=list)
     submits: bool = False
+    environ: dict[str, str] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -153,7 +157,8 @@ class Sandbox:
     @property
     def env(self) -> dict[str, str]:
         """The environment of everything in it."""
-        return {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
+        own = {"HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
+        return {**os.environ, **own, **self.environ}
 
     def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Runs `heron WORDS` to its end, which must have that exit code."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from flowing import flows, write_profile
 
 from heron.testing.servers.nginx import NginxServer
 from heron.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from conftest import Sandbox
 
     Store = tuple[S3Server | NginxServer, str]
 
@@ -30,32 +31,18 @@ def store(request: pytest.FixtureRequest, s3: S3Server, nginx: NginxServer) -> S
     return s3, f"driver: s3, {options}, secret_access_key: '${{env:STORE_PASSWORD}}'"
 
 
-def seen(run: HeronRun) -> str:
-    """Who counts, and how much."""
-    path = run.out / "progress"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def flows(run: HeronRun, what: str) -> None:
-    """Waits until more tuples arrive."""
-    before = seen(run)
-    run.until(lambda: seen(run) not in {"", before}, f"tuples {what}", 30.0)
-
-
 def test_data_flows_while_packages_are_away_and_a_lost_container_comes_back_with_them(
     sandbox: Sandbox, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what starts needs its package; a container that starts without it tries again until it is there."""
     server, options = store
     monkeypatch.setenv("STORE_PASSWORD", server.secret_key if isinstance(server, S3Server) else server.password)
-    folder = sandbox.home / ".heron" / "profiles"
-    folder.mkdir(parents=True)
-    (folder / "shop.yaml").write_text(f"extends: local\nuploader: {{{options}}}\n", encoding="utf-8")
-    run = sandbox.start("steady.py", "--profile", "shop")
+    here = write_profile(sandbox, "shop", f"extends: local\nuploader: {{{options}}}\n")
+    run = sandbox.start("steady.py", *here)
     flows(run, "at the start")
-    (stored,) = json.loads(sandbox.say("packages", "list", "--profile", "shop", "--json"))
+    (stored,) = json.loads(sandbox.say("packages", "list", *here, "--json"))
     assert (stored["name"], stored["topology"], stored["whole"]) == ("steady", "steady", True)
-    pruned = sandbox.say("packages", "prune", "--older-than", "0", "--profile", "shop")
+    pruned = sandbox.say("packages", "prune", "--older-than", "0", *here)
     assert pruned == "0 packages removed, 0 B\n"
     server.kill()
     try:
@@ -69,6 +56,6 @@ def test_data_flows_while_packages_are_away_and_a_lost_container_comes_back_with
     flows(run, "after the return")
     (run.out / "stop").touch()
     run.finished()
-    assert sandbox.say("packages", "list", "--profile", "shop") == "0 packages, 0 B\n"
+    assert sandbox.say("packages", "list", *here) == "0 packages, 0 B\n"
     said = sandbox.log_text() + run.spoken
     assert not any(each in said for each in _PASSWORDS)

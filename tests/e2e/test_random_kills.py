@@ -1,4 +1,4 @@
-"""Processes die at random, several at once, for as long as it takes to be believed: `./dev chaos`."""
+"""Processes die at random, several at once, for as long as it takes to be believed: `./dev soak`."""
 
 from __future__ import annotations
 

@@ -51,9 +51,13 @@ from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics
 from heron.ipc.status import (
     ComponentStatus,
     Culprit,
+    LeaderStatus,
     ProcessStatus,
+    SinkOutage,
+    StandbyStatus,
     TaskStatus,
     TopologyStatus,
+    Unreached,
     decode_status,
     encode_status,
 )
@@ -276,6 +280,13 @@ STATUS_WITH_PROCESSES = replace(
         ProcessStatus(1, "count-3", "restarting", 0, 65537, 3, 1, "here", "killed by SIGKILL"),
     ),
 )
+STATUS_OF_TROUBLES = replace(
+    STATUS_WITH_PROCESSES,
+    outages=(SinkOutage("graphite", 1, 12.5),),
+    leader=LeaderStatus(1, 21, "here", 7, 40.0),
+    standbys=(StandbyStatus(0, 20, "here", "running"),),
+    unreached=(Unreached(2, 1, 80.5),),
+)
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -297,7 +308,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode(TOPOLOGY),
     "packing-plan": encode(PACKING),
     "physical-plan": encode(PHYSICAL),
-    "status-with-processes": encode_status(STATUS_WITH_PROCESSES),
+    "status-of-troubles": encode_status(STATUS_OF_TROUBLES),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -315,7 +326,7 @@ FILES: dict[str, bytes] = (
 )
 
 
-FOR_READING = ("payload-pickle.bin", "status.json")
+FOR_READING = ("payload-pickle.bin", "status-with-processes.json", "status.json")
 
 
 def read(name: str) -> bytes:
@@ -430,7 +441,8 @@ def test_documents_decode() -> None:
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
     assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
     assert decode_status(read("status.json")) == STATUS  # from before it had processes
-    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES
+    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES  # before outages of sinks
+    assert decode_status(read("status-of-troubles.json")) == STATUS_OF_TROUBLES
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

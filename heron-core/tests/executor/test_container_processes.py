@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from heron.errors import StateError
+from heron.errors import StateError, UsageError
 from heron.executor.container_processes import container_processes, output_file, role_spec
 from heron.ipc.keys import Speaker, new_keys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec, read_spec, write_spec
 from heron.planner.packing_plan import PackingPlan
+from heron.planner.standbys import check_standbys, standby_containers
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 
@@ -28,6 +29,26 @@ def test_other_containers_have_their_instances_and_the_stream_manager_first(pack
     """Instances register with it: starting it first saves them a wait."""
     names = [process.name for process in container_processes(1, packing)]
     assert names == ["stmgr", "word-1", "count-2", "metricsmgr"]
+
+
+def test_standbys_are_in_the_first_containers(packing: PackingPlan) -> None:
+    """One in each: two in one container would die together. A packing plan with fewer has them in all."""
+    assert [standby_containers(packing, count) for count in (0, 1, 2, 3)] == [(), (1,), (1, 2), (1, 2)]
+    names = [process.name for process in container_processes(1, packing, standbys=1)]
+    assert names == ["stmgr", "word-1", "count-2", "tmanager", "metricsmgr"]
+    assert "tmanager" not in [process.name for process in container_processes(2, packing, standbys=1)]
+    assert [process.name for process in container_processes(0, packing, standbys=1)] == ["tmanager", "metricsmgr"]
+
+
+def test_more_standbys_than_containers_are_refused(packing: PackingPlan) -> None:
+    """By the command, before anything starts: key, value, limit and remedy."""
+    check_standbys("wc", packing, 2)
+    with pytest.raises(UsageError) as refused:
+        check_standbys("wc", packing, 3)
+    assert str(refused.value) == (
+        "topology 'wc': topology.tmanager.standbys: 3 standby topology managers need as many containers besides "
+        "container 0, and the packing plan has 2 containers; set it to 2 at most, or use more containers"
+    )
 
 
 def test_a_container_that_is_not_planned_is_refused(packing: PackingPlan) -> None:
@@ -54,7 +75,7 @@ def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_p
         assert b"statemgr" not in path.read_bytes() or process.name == "metricsmgr"
         assert secrets_in(path) == secrets_of[process.role]
     tmanager = role_spec(container_processes(0, packing)[0], SPEC, KEYS, (), 7, tmp_path)
-    assert tmanager == TManagerSpec("wc", "wc-1", 7, "/run", "/log", REF, KEYS.listening_to(*Speaker), SPEC.settings)
+    assert tmanager == TManagerSpec("wc", "wc-1", 1, 7, "/run", "/log", REF, KEYS.listening_to(*Speaker), SPEC.settings)
 
 
 def secrets_in(path: Path) -> set[str]:

@@ -21,6 +21,7 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.loading import open_driver
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import write_spec
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.planner.codec import encode
@@ -66,6 +67,8 @@ stop = []
 signal.signal(signal.SIGTERM, (lambda *_: None) if does == "stubborn" else (lambda *_: stop.append(1)))
 with (folder / "starts").open("a") as starts:
     starts.write(f"{name} {os.getpid()} {json.loads(spec_file.read_text())['incarnation']}\\n")
+if does == "talk":
+    print("x" * 5000, flush=True)
 if does == "no-init":
     print("ValueError: no such file", file=sys.stderr)
     sys.exit(3)
@@ -103,7 +106,7 @@ class Container:
         return self.executor
 
     def behave(self, name: str, how: str) -> None:
-        """From its next start, this process is `stubborn`, or ends at once: `die`, `no-init`; "" ends that."""
+        """From its next start, this process is `stubborn`, or ends at once: `die`, `no-init`; `talk`s; "" ends that."""
         (self.folder / f"{name}.behaviour").write_text(how)
 
     def starts(self, name: str) -> list[tuple[int, int]]:
@@ -339,6 +342,17 @@ def test_user_code_that_cannot_start_is_given_up_with_its_last_words(
     assert len(stopping_container.starts("count-2")) == 1
 
 
+def test_output_of_a_child_is_bounded(container: Container, eventually: Eventually) -> None:
+    """Who prints a line a tuple must not fill the disk of all others."""
+    settings = {**container.spec.settings, "heron.executor.output.max.bytes": 4096, "heron.heartbeat.s": 0.02}
+    container.spec = replace(container.spec, settings=settings)
+    container.behave("word-1", "talk")
+    container.start()
+    log = Path(container.spec.log_dir)
+    eventually(lambda: (log / "word-1.out.1").exists() and not (log / "word-1.out").stat().st_size)
+    assert (log / "word-1.out.1").read_text() == "x" * 5000 + "\n"
+
+
 def test_a_child_that_ignores_the_stop_is_killed(container: Container, eventually: Eventually) -> None:
     """An executor must be gone 5 s after SIGTERM whatever user code does."""
     container.behave("word-1", "stubborn")
@@ -365,7 +379,7 @@ def test_a_topology_without_a_packing_plan_or_keys_is_a_clear_failure(
 ) -> None:
     """As when it was killed while the container was being started again."""
     container.state.delete(kind, "wc")
-    assert container.start().wait(10.0) == 1
+    assert container.start().wait(10.0) == EXIT_AWAY
     assert lacks in (Path(container.spec.run_dir) / "c1.error").read_text()
 
 

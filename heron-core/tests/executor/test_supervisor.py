@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from heron.errors import IllegalTransitionError
 from heron.executor.supervisor import Phase, RestartPolicy, StartAfter, Supervisor, ending
-from heron.kernel.process import EXIT_USER_INIT
+from heron.kernel.process import EXIT_AWAY, EXIT_USER_INIT
 from heron.kernel.role_spec import incarnation
 
 POLICY = RestartPolicy(backoff_s=0.1, backoff_max_s=1.0, limit=3, stable_s=30.0)
@@ -38,6 +40,21 @@ def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
     assert (state.phase, state.reason, state.restarts) == (Phase.GIVEN_UP, "boom", 3)
     assert found.may_start("b")
     assert not found.may_start("a")
+
+
+@pytest.mark.parametrize("code", [EXIT_AWAY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP])
+def test_what_comes_from_outside_is_no_reason_to_give_up(code: int) -> None:
+    """Nobody kills himself with SIGKILL, and a disk has room again one day; what it did itself counts on."""
+    found = supervisor()
+    deaths(found, 3)
+    assert deaths(found, 20, code)[-1] == StartAfter("a", POLICY.backoff_max_s)
+    assert deaths(found, 1) == [None]
+
+
+@pytest.mark.parametrize("code", [1, 7, -signal.SIGSEGV, -signal.SIGABRT])
+def test_what_a_process_does_itself_counts(code: int) -> None:
+    """A crash in a library is a signal too."""
+    assert deaths(supervisor(), 4, code)[-1] is None
 
 
 def test_a_stable_run_resets_the_budget() -> None:

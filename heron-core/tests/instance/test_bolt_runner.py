@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -455,3 +456,37 @@ class After(Signals):
     @property
     def stop_requested(self) -> bool:
         return self._condition()
+
+
+class Swelling(Bolt):
+    """Takes its time for each tuple, and makes forty kilobytes of it."""
+
+    def process(self, tup: Tuple) -> None:
+        threading.Event().wait(0.003)
+        self.emit(["x" * 40_000])
+
+
+def test_output_that_cannot_leave_stops_a_batch_in_the_middle() -> None:
+    """Each slice flushes less than a batch: nothing else would hold up a batch that makes more than fits anywhere."""
+    settings = EngineSettings(out_queue_bytes=100_000, batch_bytes=1 << 30, linger_s=0.0)
+    bench = Bench(Swelling, settings=settings)
+    data_out = bench.gateway.data_out
+    most = [0]
+    over = threading.Event()
+
+    def leave_slowly() -> None:
+        while not over.wait(0.02):
+            most[0] = max(most[0], data_out.queued_bytes)
+            if data_out.items:
+                item = data_out.items.popleft()
+                if not isinstance(item, Envelope):
+                    data_out.sent(item[1])
+
+    leaving = threading.Thread(target=leave_slowly)
+    leaving.start()
+    bench.put(tuples([(0, number) for number in range(40)]))
+    bench.run()
+    over.set()
+    leaving.join()
+    assert bench.task.metrics.executed_total() == 40
+    assert most[0] < 100_000 + 8 * 41_000  # the first slice has eight tuples

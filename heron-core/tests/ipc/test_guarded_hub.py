@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -127,6 +128,20 @@ def test_a_link_that_has_fallen_silent_counts_as_broken(guarded: Guarded) -> Non
         guarded.reactor.forget(client)
     finally:
         relay.close()
+
+
+def test_a_connection_that_nobody_takes_is_not_waited_for_long(guarded: Guarded) -> None:
+    """The system would ask for it ever more rarely, for two minutes, and the link would be down as long again."""
+    with socket.socket() as listener, socket.socket() as first:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        first.connect(listener.getsockname())  # there is room for one that is not accepted; others get no answer
+        endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(Speaker.MEMBER))
+        gone: list[bool] = []
+        guarded.reactor.on_disconnect(client, lambda: gone.append(True))
+        guarded.until(lambda: gone)
+        guarded.reactor.forget(client)
 
 
 def test_a_hub_can_listen_on_an_interface() -> None:

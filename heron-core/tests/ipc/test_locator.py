@@ -105,13 +105,33 @@ def test_an_older_epoch_is_refused(network: Network) -> None:
     say(network.tmanagers[0], client, "deposed", 4)
     say(network.tmanagers[0], client, "newer", 7)
     say(network.tmanagers[0], client, "between", 6)
-    network.until(lambda: network.channel.refused == 2)
+    network.until(lambda: network.channel.deposed == 2)
     assert network.heard == ["newer"]
     network.locate(1, 6)
     network.locate(0, 7)
     say(network.tmanagers[0], client, "last", 7)
     network.until(lambda: len(network.heard) == 2)
     assert network.connected == 1
+
+
+@pytest.mark.parametrize("away", [True, False])
+def test_a_deposed_leader_that_wakes_up_is_refused_and_counted(network: Network, away: bool) -> None:
+    """It was stopped, does not know, and answers what it was asked then; whether there is a successor yet or not."""
+    network.locate(0, 1)
+    client, _ = network.read(network.tmanagers[0])
+    network.locate(*((None, 1) if away else (1, 2)))
+    network.until(lambda: network.connected == (1 if away else 2) and not network.heard)
+    if away:
+        network.until(lambda: not network.channel.send(Envelope(stop=pb.Stop())))
+    for _ in range(3):
+        say(network.tmanagers[0], client, "deposed", 1)
+    network.until(lambda: network.channel.deposed == 3)
+    network.locate(1, 2)
+    successor, _ = network.read(network.tmanagers[1])
+    say(network.tmanagers[1], successor, "leads", 2)
+    network.until(lambda: network.heard)
+    assert network.heard == ["leads"]
+    assert [(each.name, each.value) for each in network.channel.metrics()] == [("deposed-messages", 3)]
 
 
 def test_garbage_is_counted_and_survived(network: Network) -> None:

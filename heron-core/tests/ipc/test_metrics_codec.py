@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from heron.ipc import control_pb2 as pb
 from heron.ipc.metrics_codec import publish_message, record_of
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
@@ -29,3 +31,13 @@ def test_a_metric_of_an_unknown_kind_is_left_out() -> None:
     message = publish_message(RECORD)
     message.metrics[0].kind = "sketch"
     assert [metric.name for metric in record_of(message).metrics] == ["resident-bytes", "execute-latency"]
+
+
+def test_reading_records_for_ever_takes_no_memory() -> None:
+    """A record replaces the one before: what the interpreter keeps of that for later must be of use later."""
+    message = publish_message(RECORD)
+    latest = [record_of(message) for _ in range(10)]
+    before = sys.getallocatedblocks()
+    for number in range(300):
+        latest[number % len(latest)] = record_of(message)
+    assert sys.getallocatedblocks() - before < 100

@@ -66,6 +66,10 @@ class StateOptions(msgspec.Struct, frozen=True):
     account: Account | None = None
     token: Secret = ""
 
+    def __post_init__(self) -> None:
+        if self.root.startswith("$"):
+            raise ValueError(f"root {self.root!r} is no path")
+
 class SinkOptions(msgspec.Struct, frozen=True):
     directory: str
     max_bytes: int = 10

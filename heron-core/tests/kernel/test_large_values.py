@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import random
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.kernel.large_values import LargeValues, open_statemgr
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
+from heron.testing.pytest_plugin import wait_until
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 _LIMIT = 16 * 1024
@@ -29,11 +31,34 @@ class SmallStore(LocalFsStateManager):
     max_value_bytes: ClassVar[int | None] = _LIMIT
     away_at: NodeKind | None = None
     largest = 0
+    before_part: Callable[[], None] | None = None
+    """Called once, when a part is read the next time."""
+    before_write: threading.Event | None = None
+    """What the writing of a node of the tests' kind waits for."""
+    waits = False
+    after_list: Callable[[], None] | None = None
+    """Called once, when nodes were listed the next time."""
+
+    def get(self, kind: NodeKind, topology: str) -> Versioned | None:
+        call, self.before_part = (self.before_part, None) if kind is NodeKind.PART else (None, self.before_part)
+        if call is not None:
+            call()
+        return super().get(kind, topology)
+
+    def list(self, kind: NodeKind) -> tuple[str, ...]:
+        names = super().list(kind)
+        call, self.after_list = self.after_list, None
+        if call is not None:
+            call()
+        return names
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
         if kind is self.away_at:
             message = "the store is away"
             raise StateUnavailableError(message)
+        if kind is _KIND and self.before_write is not None:
+            self.waits = True
+            assert self.before_write.wait(5)
         self.largest = max(self.largest, len(value))
         return super().set(kind, topology, value, expected=expected)
 
@@ -147,6 +172,105 @@ def test_a_watch_tells_whole_values(manager: StateManager) -> None:
     manager.delete(_KIND, "t")
     assert seen.get(timeout=5) is None
     watch.close()
+
+
+def test_a_watch_tells_at_once_what_a_value_was_replaced_by_while_its_parts_were_read(
+    store: SmallStore, manager: StateManager
+) -> None:
+    """The others of this process wait meanwhile, and a plan that is replaced twice a minute is an ordinary one."""
+    replacements = iter([b"second", b"fourth"])
+
+    def replace() -> None:
+        manager.set(_KIND, "t", next(replacements))
+
+    manager.set(_KIND, "t", _RANDOM)
+    store.before_part = replace
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    watch = manager.watch(_KIND, "t", seen.put)
+    assert seen.get_nowait() == Versioned(b"second", 2)
+    store.before_part = replace
+    manager.set(_KIND, "t", _RANDOM)
+    assert seen.get(timeout=4) == Versioned(b"fourth", 4)
+    manager.set(_KIND, "t", b"fifth")
+    assert seen.get(timeout=4) == Versioned(b"fifth", 5), "what was told already was told again"
+    watch.close()
+
+
+def test_a_manager_closes_while_a_watch_cannot_read_the_parts(store: SmallStore, manager: StateManager) -> None:
+    """A store that went away between node and parts may stay away for hours; an executor ends within seconds."""
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    reading = threading.Event()
+    manager.set(_KIND, "t", b"small")
+    manager.watch(_KIND, "t", seen.put)
+
+    def go_away() -> None:
+        store.before_part = go_away
+        reading.set()
+        message = "the store is away"
+        raise StateUnavailableError(message)
+
+    store.before_part = go_away
+    manager.set(_KIND, "t", _RANDOM)
+    assert reading.wait(5)
+    closing = threading.Thread(target=manager.close, daemon=True)
+    closing.start()
+    closing.join(5)
+    assert not closing.is_alive()
+    assert seen.qsize() == 1
+
+
+def test_a_part_that_is_missing_for_good_is_said(
+    store: SmallStore, manager: StateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever begins to watch is told as whoever reads; a watch that runs has the log."""
+    monkeypatch.setattr("heron.kernel.large_values._SETTLED_S", 0.2)
+    calls: list[Versioned | None] = []
+    manager.set(_KIND, "t", b"small")
+    manager.watch(_KIND, "t", calls.append)
+
+    def remove_all() -> None:
+        store.before_part = remove_all  # also what the writer has put back
+        for name in store.list(NodeKind.PART):
+            store.delete(NodeKind.PART, name)
+
+    store.before_part = remove_all
+    manager.set(_KIND, "t", _RANDOM)
+    wait_until(lambda: "cannot be read" in caplog.text, 5, "the watch says so")
+    assert calls == [Versioned(b"small", 1)]
+    with pytest.raises(StateError, match=r"packingplans/t: a part of the value .* submit it again"):
+        manager.watch(_KIND, "t", calls.append)
+
+
+@pytest.mark.parametrize("of_a_killed_writer", [False, True])
+def test_a_value_that_is_written_while_it_is_removed_is_there_whole_or_not_at_all(
+    store: SmallStore, manager: StateManager, *, of_a_killed_writer: bool
+) -> None:
+    """The topology manager writes its plan without the lock while `heron kill` removes it; half a plan stops both."""
+    if of_a_killed_writer:
+        store.away_at = _KIND
+        with pytest.raises(StateUnavailableError):
+            manager.set(_KIND, "t", _RANDOM[::-1])
+        store.away_at = None
+    store.before_write, written = threading.Event(), threading.Event()
+
+    def write() -> None:
+        manager.set(_KIND, "t", _RANDOM)
+        written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    wait_until(lambda: store.waits, 5, "the parts are written")
+
+    def let_it_write() -> None:
+        assert store.before_write is not None
+        store.before_write.set()
+        assert written.wait(5)
+
+    store.after_list = let_it_write
+    manager.delete(_KIND, "t")
+    writer.join()
+    assert manager.get(_KIND, "t") == Versioned(_RANDOM, 1)
+    assert len(store.list(NodeKind.PART)) == 7
 
 
 def test_a_held_node_has_one_node(manager: StateManager) -> None:

@@ -96,6 +96,7 @@ def test_refuses_a_name_that_is_no_file_name(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("topology", "message"),
     [
+        (_topology(_spout("stmgr")), "'stmgr' is that of a process of the engine"),
         (_topology(), "'wordcount' has no spout"),
         (_topology(_bolt()), "'wordcount' has no spout"),
         (_topology(_spout(), _spout()), "two components have the name 'words'"),

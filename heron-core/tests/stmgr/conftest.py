@@ -66,7 +66,7 @@ HARD_BYTES = 40_000
 TASKS = {1: (1, 2), 2: (3, 4)}  # spout task 1 and bolt task 2 in container 1, bolt tasks 3 and 4 in container 2
 
 
-def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1) -> Envelope:
+def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1, epoch: int = 1) -> Envelope:
     bolt_input = InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL))
     topology = TopologyDefinition(
         "t",
@@ -76,8 +76,8 @@ def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1) -> Envelo
         ),
     )
     tasks = [TaskPlan(1, "spout", 0, 1), *(TaskPlan(each, "bolt", each - 2, 1 + (each > 2)) for each in (2, 3, 4))]
-    plan = PhysicalPlan(version, 1, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
-    return Envelope(epoch=1, plan=pb.Plan(version=version, document=encode(plan)))
+    plan = PhysicalPlan(version, epoch, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
+    return Envelope(epoch=epoch, plan=pb.Plan(version=version, document=encode(plan)))
 
 
 def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
@@ -327,14 +327,14 @@ class Site:
         made.expect_plan()
         return made
 
-    def plan(self, version: int = 1) -> None:
+    def plan(self, version: int = 1, epoch: int = 1) -> None:
         locations = [
             StreamManagerLocation(
                 container, each.host.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1
             )
             for container, each in self.stmgrs.items()
         ]
-        plan = plan_of(locations, version)
+        plan = plan_of(locations, version, epoch)
         decode_physical_plan(plan.plan.document, "test")  # msgspec's first look at a type is not for several threads
         for stmgr in self.stmgrs.values():
             stmgr.tell(plan)

@@ -115,3 +115,29 @@ def test_credit_is_spent_for_what_is_sent() -> None:
     assert outlet.window is not None
     assert outlet.window.sent_bytes == 72
     assert outlet.queued_bytes == 0
+
+
+def test_small_segments_count_for_what_they_take() -> None:
+    """A trickle of single tuples would else fill memory with what stands beside each, far below every watermark."""
+    outlet = Outlet(7, Watermarks(low_bytes=500, high_bytes=1000, hard_bytes=2000, segment_bytes=64))
+    outlet.open(10_000)
+    states = []
+    for _ in range(28):
+        outlet.put(b"x" * 10)
+        states.append((outlet.congested, outlet.full))
+    assert states.index((True, False)) == 13  # the 14th: 14 * 74 is 1,036
+    assert states.index((True, True)) == 27
+    assert outlet.queued_bytes == 280
+    while outlet.queue:
+        outlet.pop(10)
+        states.append((outlet.congested, outlet.full))
+    assert states[28:].index((True, False)) == 14
+    assert states[28:].index((False, False)) == 21
+
+
+def test_it_knows_whose_credit_it_keeps() -> None:
+    """Who only waits for a full task is not the cause of the pressure."""
+    outlet, one, other = outlet_of(), Room(), Room()
+    outlet.hold(HeldRelease(one, 5))
+    assert outlet.holds(one)
+    assert not outlet.holds(other)

@@ -122,3 +122,33 @@ def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
     assert monotonic_s() - started_s > 0.15
     assert there.host.counters.refused_frames <= 4
     assert here.host.router.outlets[3].window is None
+
+
+def test_a_peer_that_left_the_plan_is_forgotten(site: Site) -> None:
+    """Containers come and go in the life of a stream manager; what it kept of each would add up."""
+    here, there = site.start(1), site.start(2)
+    site.plan()
+    spout = site.registered(1)
+    site.linked(1, 3, 4)
+    there.close()
+    del site.stmgrs[2]
+    peer = site.peer(1, b"c2-1-9")
+    hello = pb.PeerHello(container_id=2, incarnation=1, session=9, wire_version=WIRE_VERSION)
+    peer.send(control_frame(Envelope(peer_hello=hello)))
+    assert parse_control(site.receive(peer)).WhichOneof("body") == "peer_welcome"
+    site.plan(version=2)
+    assert spout.expect_plan() == 2
+    peer.send(control_frame(Envelope(pressure=pb.Pressure(task_id=3, container_id=2, on=True))))
+    wait_until(lambda: here.host.counters.refused_frames == 1, what="a frame of a session that is over")
+
+
+def test_a_new_leaders_plan_counts_though_its_number_is_lower(site: Site) -> None:
+    """It could not read the former plan and began anew; a late plan of the former leader is refused."""
+    site.start(1)
+    site.plan(version=7)
+    spout = site.registered(1)
+    site.plan(version=1, epoch=2)
+    assert spout.expect_plan() == 1
+    site.plan(version=8, epoch=1)
+    site.plan(version=2, epoch=2)
+    assert spout.expect_plan() == 2

@@ -35,7 +35,8 @@ def test_a_peer_says_who_is_slow_and_the_feeding_spout_hears_it(site: Site) -> N
     site.plan()
     spout, slow = site.registered(1), site.registered(3)
     jam(site, spout, 3)
-    assert there.expect("pressure").pressure.task_id == 3
+    pressure = there.expect("pressure").pressure
+    assert (pressure.task_id, pressure.cause) == (3, "the task is slow")
     assert len(slow.payloads(ENOUGH)) == ENOUGH
     spout.wait_until_held_by()
 
@@ -111,3 +112,40 @@ def test_what_was_lifted_while_a_connection_was_broken_is_lifted(site: Site) -> 
         spout.wait_until_held_by()
     finally:
         relay.close()
+
+
+def test_a_peer_that_takes_nothing_is_named_instead_of_its_task(site: Site) -> None:
+    """The task has nothing to do: what waits for it does not get through its stream manager."""
+    here, there = site.start(1), site.start(2)
+    host, _, port = there.endpoint.removeprefix("tcp://").partition(":")
+    relay = Relay((host, int(port)))
+    site.by_way_of[2] = "tcp://{}:{}".format(*relay.address)
+    try:
+        site.plan()
+        spout, task = site.registered(1), site.registered(3)
+        spout.send(site.tuples([3], b"first"))
+        assert task.payloads(1) == [b"first"]
+        relay.swallows = True
+        for _ in range(ENOUGH):
+            spout.send(site.tuples([3], b"x" * SIZE))
+        pressure = here.expect("pressure").pressure
+        assert pressure.task_id == 3
+        assert pressure.cause == "the stream manager of container 2 is slow, or the network to it"
+    finally:
+        relay.close()
+
+
+def test_a_task_that_only_waits_for_another_is_not_called_slow(site: Site) -> None:
+    """Its output is held at the hard limit: the other one is to be looked at."""
+    here = site.start(1)
+    site.start(2)
+    site.plan()
+    spout, middle, _slow = site.registered(1), site.registered(2), site.registered(3)
+    for _ in range(3 * ENOUGH):
+        middle.send(site.tuples([3], b"x" * SIZE))
+    wait_until(lambda: here.host.router.outlets[3].full)
+    for _ in range(ENOUGH):
+        spout.send(site.tuples([2], b"x" * SIZE))
+    while (pressure := here.expect("pressure").pressure).task_id != 2:
+        assert pressure.task_id == 3
+    assert pressure.cause == "its output waits for task 3"

@@ -47,6 +47,6 @@ def test_every_counter_is_a_metric_with_a_unit() -> None:
 
 def test_a_pressure_event_names_the_culprit() -> None:
     """People read who was slow, and for how long."""
-    event = pressure_event(2, 7, PressureChanged(5, False, 1.25), 99.0)
+    event = pressure_event(2, 7, PressureChanged(5, False, 1.25), "the task is slow", 99.0)
     assert (event.id, event.name, event.subject) == ("stmgr-2-7", "backpressure-ended", "task-5")
-    assert event.attributes == {"duration_s": "1.250"}
+    assert event.attributes == {"cause": "the task is slow", "duration_s": "1.250"}

@@ -65,6 +65,15 @@ def test_few_open_files_are_a_warning_with_the_command() -> None:
     assert found.stdout.strip() == "[('warning', 'ulimit -n 1024')]"
 
 
+def test_a_store_of_packages_that_does_not_answer_is_an_error(patient: Environment) -> None:
+    """No topology could be submitted, and no lost container started again."""
+    uploader = replace(patient.profile.uploader, options={"root": "/proc/1/no-store"})
+    ill = replace(patient, profile=replace(patient.profile, uploader=uploader))
+    (finding,) = look(ill, "uploader")
+    assert finding.level == "error"
+    assert "/proc/1/no-store" in finding.text
+
+
 @pytest.mark.parametrize(("run_dir", "said"), [("/x" * 60, "the limit is 107 bytes"), ("/nowhere", "No such file")])
 def test_a_run_directory_that_cannot_serve_is_an_error(patient: Environment, run_dir: str, said: str) -> None:
     """Sockets lie in it; a bind that fails does so in another process, much later."""

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from heron.spi.statemgr import NodeKind
+from heron.errors import StateUnavailableError
+from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.submit.cli import heron
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, encode_execution_state
@@ -36,7 +37,7 @@ def store(environment: Environment, tmp_path: Path, name: str, content: str, age
     file = tmp_path / "package"
     file.write_text(content)
     uri = environment.uploader.upload(file, name)
-    path = Path(uri.removeprefix("file://").partition("#")[0])
+    path = Path(uri.removeprefix("file://"))
     then = path.stat().st_mtime - age_days * DAY_S
     os.utime(path, (then, then))
     return uri
@@ -91,6 +92,41 @@ def test_prune_leaves_a_topology_alone_that_another_command_works_on(
     assert result.exit_code == 1
     assert f"{uri} stays: another command is at work on topology 'words'" in result.stderr
     assert command("prune").exit_code == 0
+
+
+def test_prune_goes_on_after_a_name_that_no_topology_can_have(
+    command: Command, environment: Environment, tmp_path: Path
+) -> None:
+    """A store may hold what others have put there; it must not stand in the way of the rest."""
+    uris = [store(environment, tmp_path, name, name, 9) for name in ("a", "b.dotted", "c")]
+    result = command("prune", "--json")
+    assert result.exit_code == 0
+    assert sorted(json.loads(result.stdout)["removed"]) == sorted(uris)
+
+
+def test_prune_says_what_it_has_removed_when_the_state_manager_goes_away(
+    command: Command, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done is done, and must be told; the state manager is not asked again for each that is left."""
+    for number, name in enumerate("abc"):
+        store(environment, tmp_path, name, name, 9 + number)
+    asked: list[str] = []
+    manager = type(environment.statemgr)
+    really = manager.hold
+
+    def hold(self: StateManager, kind: NodeKind, topology: str, value: bytes) -> Hold:
+        asked.append(topology)
+        if len(asked) > 1:
+            msg = "the state manager is away"
+            raise StateUnavailableError(msg)
+        return really(self, kind, topology, value)
+
+    monkeypatch.setattr(manager, "hold", hold)
+    result = command("prune", "--json")
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert (len(said["removed"]), set(said["failed"].values())) == (1, {"the state manager is away"})
+    assert asked == ["a", "b"]
 
 
 def test_prune_removes_nothing_while_a_state_cannot_be_read(

@@ -106,6 +106,15 @@ def test_check_opens_the_drivers(profiles: Path) -> None:
     assert any("packing.instance_ram: '5XB' has the unknown unit" in each for each in texts)
 
 
+def test_check_asks_servers_unless_told_not_to(profiles: Path) -> None:
+    """A wrong password or a missing bucket is known to nobody else; offline the rest can still be checked."""
+    arguments = ("check", "here", "--config-path", str(profiles), "--set", "uploader.root=/proc/1/no-store")
+    result = command(*arguments)
+    assert result.exit_code == 2
+    assert "/proc/1/no-store" in result.stdout
+    assert command(*arguments, "--offline").exit_code == 0
+
+
 @pytest.mark.parametrize("key", ["scheduler.root", "statemgr.root", "uploader.root", "metricsink.file.directory"])
 def test_empty_folder_is_refused(home: Path, key: str) -> None:
     """An empty path is the folder of whoever calls; a variable that happens to be empty must not choose it."""

@@ -37,6 +37,13 @@ def test_what_is_in_use_does_not_count_among_those_kept() -> None:
     assert [each.uri for each in prunable(entries, {"a3"}, 0.0, 1)] == ["a1"]
 
 
+def test_an_unfinished_upload_is_nothing_to_go_back_to() -> None:
+    """It goes by its age alone, and does not count among those kept."""
+    entries = [entry("a1", 3), entry("a2", 2), entry("a3", 1, whole=False)]
+    assert [each.uri for each in prunable(entries, (), 0.0, 1)] == ["a3", "a1"]
+    assert [each.uri for each in prunable(entries, (), 2 * DAY_S, 1)] == ["a1"]
+
+
 def test_an_unfinished_upload_does_not_take_the_package_of_its_uri_along() -> None:
     """Removing by URI removes both, so the younger of them decides."""
     both = [entry("a", 10, whole=False), entry("a", 1)]

@@ -9,7 +9,17 @@ import pytest
 from rich.console import Console, RenderableType
 
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import ComponentStatus, Culprit, ProcessStatus, SinkOutage, TaskStatus, TopologyStatus
+from heron.ipc.status import (
+    ComponentStatus,
+    Culprit,
+    LeaderStatus,
+    ProcessStatus,
+    SinkOutage,
+    StandbyStatus,
+    TaskStatus,
+    TopologyStatus,
+    Unreached,
+)
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.submit.execution_state import ExecutionState
 from heron.submit.metrics_text import metrics_text, spoken_amount, spoken_seconds
@@ -136,3 +146,29 @@ def test_a_sink_that_delivers_nothing_is_named_once() -> None:
     text = shown(status_text(StatusReport(replace(STATUS, outages=outages), RUN), 100.0))
     assert "metrics sink graphite has delivered nothing for 1 min 20 s (container 0, 1); data flows on" in text
     assert "metrics sink scribe has delivered nothing for 3 s (container 1); data flows on" in text
+
+
+def test_who_leads_and_who_stands_by_is_shown_where_there_are_standbys() -> None:
+    """Where, for how long, and which standby is not there; without standbys there is nothing to say."""
+    leader = LeaderStatus(1, 21, "here", 7, 40.0)
+    alone = replace(STATUS, leader=leader)
+    assert "lead" not in shown(status_text(StatusReport(alone, RUN), 100.0))
+    tmanagers = tuple(ProcessStatus(number, "tmanager", "running", 20 + number, 1, host="here") for number in (0, 1))
+    standbys = (StandbyStatus(0, 20, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
+    status = replace(alone, standbys=standbys, processes=(*STATUS.processes, *tmanagers))
+    text = shown(status_text(StatusReport(status, RUN), 100.0))
+    assert (
+        "topology manager: container 1 leads for 1 min (pid 21, epoch 7); "
+        "standing by: container 0 (pid 20), container 2 (restarting)"
+    ) in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["0", "tmanager", "standing", "by", "20", "here"] in rows
+    assert ["1", "tmanager", "leading", "21", "here"] in rows
+
+
+def test_a_container_that_is_not_reached_is_named_with_those_who_miss_it() -> None:
+    """Where a network fails, who does not hear whom says which part of it."""
+    unreached = (Unreached(2, 0, 12.0), Unreached(2, 1, 80.2), Unreached(1, 2, 80.0))
+    text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
+    assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; what goes there waits" in text
+    assert "container 1 is not reached from container 2, for 1 min 20 s" in text

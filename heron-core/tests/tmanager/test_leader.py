@@ -11,7 +11,7 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.metric_names import EXECUTE_COUNT
-from heron.ipc.status import TopologyStatus
+from heron.ipc.status import LeaderStatus, StandbyStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
@@ -19,10 +19,12 @@ from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.testing.fake_clock import FakeClock
 from heron.tmanager.inheritance import Inheritance
-from heron.tmanager.instructions import EndTopology, Instruction, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
 from heron.tmanager.process_news import ProcessNews
 from heron.tmanager.task_table import TaskEvent, TaskNews
+
+LEADS = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
 
 T = TypeVar("T")
 MakeLeader = Callable[..., Leader]
@@ -56,7 +58,7 @@ def make_leader(definition: TopologyDefinition, packing: PackingPlan, fake_clock
     """A leader of epoch 5; keywords replace parts of its inheritance, `on_failure` is the setting."""
 
     def make(on_failure: str = "restart", **parts: object) -> Leader:
-        given = Inheritance(definition, packing, "wc-1", 5, 1_700_000_000.0)
+        given = Inheritance(definition, packing, "wc-1", LEADS, 1_700_000_000.0)
         settings = EngineSettings(on_failure=on_failure, silence_s=10.0)
         return Leader(replace(given, **parts), settings, fake_clock)  # type: ignore[arg-type]  # a test's shorthand
 
@@ -118,7 +120,7 @@ def test_a_successor_keeps_version_and_state_under_its_own_epoch(make_leader: Ma
     former = make_leader()
     plan_of(former)
     paused = only(PublishPlan, former.state_asked("paused")).plan
-    successor = make_leader(plan=paused, epoch=6)
+    successor = make_leader(plan=paused, leader=replace(LEADS, epoch=6))
     inherited = only(PublishPlan, successor.begin()).plan
     assert (inherited.version, inherited.epoch, inherited.state) == (2, 6, TopologyState.PAUSED)
     assert SendPlan(1, inherited) in successor.stmgr_registered(location(1))
@@ -132,7 +134,8 @@ def test_pausing_and_resuming_are_plans(make_leader: MakeLeader) -> None:
         leader.state_asked("paused")
     plan_of(leader)
     assert only(PublishPlan, leader.state_asked("paused")).plan.state is TopologyState.PAUSED
-    assert leader.state_asked("paused") == []
+    # Nothing new, and yet written: a deposed leader may remember a state that is none any more; it must not confirm it.
+    assert only(PublishPlan, leader.state_asked("paused")).plan.version == 2
     assert only(PublishPlan, leader.state_asked("running")).plan.version == 3
     with pytest.raises(HeronError, match="known: 'killed', 'paused', 'running'"):
         leader.state_asked("stopped")
@@ -165,7 +168,7 @@ def test_a_late_record_does_not_take_final_counts_back(make_leader: MakeLeader) 
 def test_a_successor_learns_of_ends_from_the_stream_managers(make_leader: MakeLeader) -> None:
     """Else a topology whose topology manager died would never finish."""
     former = make_leader()
-    successor = make_leader(plan=plan_of(former), epoch=6)
+    successor = make_leader(plan=plan_of(former), leader=replace(LEADS, epoch=6))
     successor.begin()
     for task_id in (1, 2):
         successor.task_reported(*ended(task_id, 1))
@@ -253,6 +256,9 @@ def test_silence_is_named_once(make_leader: MakeLeader, fake_clock: FakeClock) -
     leader.tick()
     leader.tick()
     assert leader.status().errors == ("the stream manager of container 1 is silent; its host or network may hang",)
+    assert leader.status().unreached == (Unreached(1, 0, 11.0), Unreached(2, 0, 6.0))
+    leader.stmgr_heard(1)
+    assert leader.status().unreached == (Unreached(2, 0, 6.0),)
 
 
 def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
@@ -306,3 +312,41 @@ def test_user_errors_reach_people_by_the_metrics(make_leader: MakeLeader) -> Non
 
 def _lifts(instruction: Instruction) -> bool:
     return isinstance(instruction, NotifyHook) and instruction.hook == "heron_backpressure_ended"
+
+
+def test_a_take_over_is_told_and_a_first_leader_is_none(make_leader: MakeLeader) -> None:
+    """Who looks at the events afterwards sees when the leadership moved, and to whom."""
+    assert make_leader().begin() == []
+    event = only(NoteEvent, make_leader(former_epoch=3).begin())
+    assert (event.name, event.subject) == ("tmanager-took-over", "tmanager-1")
+    assert event.attributes == {"epoch": "5", "former": "3", "pid": "77"}
+
+
+def test_the_status_says_who_leads_and_who_stands_by(make_leader: MakeLeader) -> None:
+    """The leader is where it is, container 0 or not; a standby that died is shown as such."""
+    leader = make_leader()
+    for container_id, pid, event in ((0, 70, TaskEvent.STARTED), (1, 77, TaskEvent.STARTED), (2, 0, TaskEvent.DIED)):
+        leader.executor_registered(container_id, 1, 60 + container_id, "here")
+        leader.process_reported(ProcessNews(container_id, "tmanager", 0, 1 << 16, event, "killed", pid=pid))
+    status = leader.status()
+    assert status.leader == LEADS
+    assert status.standbys == (StandbyStatus(0, 70, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
+
+
+def test_a_new_leader_misses_who_was_in_the_plan_and_does_not_come_back(
+    make_leader: MakeLeader, fake_clock: FakeClock
+) -> None:
+    """Its host may have been cut off together with the former leader; and an older one of it is still refused."""
+    former = make_leader()
+    plan_of(former)
+    plan = only(PublishPlan, former.stmgr_registered(location(2, 3))).plan
+    successor = make_leader(plan=plan, leader=replace(LEADS, epoch=6))
+    successor.begin()
+    successor.stmgr_registered(location(1))
+    with pytest.raises(HeronError, match="incarnation 2 was replaced"):
+        successor.stmgr_registered(location(2, 2))
+    fake_clock.advance(8.0)
+    successor.stmgr_heard(1)
+    assert successor.status().unreached == (Unreached(2, 0, 8.0),)
+    fake_clock.advance(3.0)
+    assert only(NoteEvent, successor.tick()).subject == "stmgr-2"

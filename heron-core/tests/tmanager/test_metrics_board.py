@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import SinkOutage
+from heron.ipc.status import SinkOutage, Unreached
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.metrics_board import MetricsBoard
 from heron.tmanager.quantile import quantile
@@ -131,3 +131,15 @@ def test_outages_of_sinks_are_those_that_last(board: MetricsBoard) -> None:
     board.take(managed(2, 0.0), 0.0)
     assert board.outages(1.0) == (SinkOutage("graphite", 1, 2.5),)
     assert board.outages(FRESH_S + 1.0) == ()
+
+
+def test_who_is_not_reached_is_known_from_those_who_do_not_hear_it(board: MetricsBoard) -> None:
+    """Each side of a broken link names the other; who is itself silent has nothing to say any more."""
+
+    def reported(container_id: int, peer: int, silent_s: float) -> MetricsRecord:
+        metric = Metric("peer-silent-s", MetricKind.GAUGE, "s", silent_s, {"peer": str(peer)})
+        return MetricsRecord(Source("wc", container_id, "stmgr", 1), 100.0, (metric,))
+
+    board.take(reported(2, 1, 4.0), 0.0)
+    board.take(reported(1, 2, 5.0), FRESH_S)
+    assert board.unreached(1.0 + FRESH_S) == (Unreached(2, 1, 5.0),)

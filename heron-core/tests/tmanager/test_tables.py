@@ -182,32 +182,22 @@ def test_a_silence_that_ends_can_begin_again() -> None:
     assert not registry.heard(9, 0.0)
 
 
-def test_container_zero_is_told_last() -> None:
+@pytest.mark.parametrize("own", [0, 1, 2])
+def test_the_leaders_own_container_is_told_last(own: int) -> None:
     """Its executor ends the topology manager: before, everybody else must know."""
-    sequence = StopSequence((1, 2), 0.0)
-    sequence.report_settled()
-    assert sequence.due((0, 1, 2), 0.0) == {1, 2}
-    sequence.confirmed(1)
+    first, second = sorted({0, 1, 2} - {own})
+    sequence = StopSequence((0, 1, 2), own, 0.0)
+    assert sequence.due((0, 1, 2), 0.0) == {first, second}
+    sequence.confirmed(first)
     assert sequence.due((0, 1, 2), 0.1) == frozenset()
-    sequence.confirmed(2)
-    assert sequence.due((0, 1, 2), 0.2) == {0}
+    sequence.confirmed(second)
+    assert sequence.due((0, 1, 2), 0.2) == {own}
     assert sequence.due((0, 1, 2), 0.3) == frozenset()
-
-
-def test_the_report_comes_before_the_end_of_the_topology_manager() -> None:
-    """Else nobody would ever know how the topology ended."""
-    sequence = StopSequence((1,), 0.0)
-    sequence.due((0, 1), 0.0)
-    sequence.confirmed(1)
-    assert sequence.due((0, 1), 1.0) == frozenset()
-    sequence.report_settled()
-    assert sequence.due((0, 1), 1.1) == {0}
 
 
 def test_nobody_is_waited_for_too_long_and_who_comes_later_is_told() -> None:
     """A container that is just being started again."""
-    sequence = StopSequence((1, 2), 0.0)
-    sequence.report_settled()
+    sequence = StopSequence((0, 1, 2), 0, 0.0)
     assert sequence.due((0, 1), 0.0) == {1}
     assert sequence.due((0, 1), 2.0) == {0}
     sequence.connected(2)

@@ -22,6 +22,7 @@ from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
 from heron.kernel.loading import open_driver
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.kernel.tmanager_location import TManagerLocation, decode_location
 from heron.planner.codec import decode_physical_plan, encode
@@ -92,7 +93,7 @@ class Run:
     def start(self, incarnation: int) -> subprocess.Popen[bytes]:
         """Starts a topology manager."""
         keys = self.keys.listening_to(*Speaker)
-        spec = TManagerSpec("wc", "wc-1", incarnation, str(self.folder), str(self.folder), self.ref, keys)
+        spec = TManagerSpec("wc", "wc-1", 0, incarnation, str(self.folder), str(self.folder), self.ref, keys)
         path = self.folder / f"tmanager-{incarnation}.json"
         write_spec(path, spec)
         self.processes.append(subprocess.Popen([sys.executable, "-m", "heron.tmanager.main", str(path)]))
@@ -200,6 +201,50 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     second.register(2, end_of(3))
     with run.client(successor) as client:
         eventually(lambda: client.status(5.0).state == "finished")
+
+
+def test_a_deposed_leader_that_wakes_up_changes_nothing(
+    run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
+) -> None:
+    """It was stopped for longer than its lease, with commands and reports in its mail; then it wakes up and reads them.
+
+    Its standby has paused the topology meanwhile. The deposed one confirms no command, sends no plan and no stop,
+    writes neither plan nor report, and ends.
+    """
+    location = leader_of(1)
+    first, second, executor = (run.peer(location) for _ in range(3))
+    first.register(1)
+    second.register(2)
+    first.plan()
+    second.plan()
+    executor.send(Envelope(executor_hello=pb.ExecutorHello(container_id=1, attempt=1)))
+    executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
+    executor.expect("status_reply")
+    with run.client(location) as client:
+        client.change_state("running", 5.0)  # as it is: written, and sent, once more
+        first.plan()
+        second.plan()
+        os.kill(location.pid, signal.SIGSTOP)
+        for state in ("killed", "running"):
+            with pytest.raises(UnreachableError):
+                client.change_state(state, 0.2)
+        for task_id in (1, 2, 3):
+            first.send(Envelope(task_report=end_of(task_id)))
+        run.state.delete(NodeKind.TMANAGER_LOCATION, "wc")  # as where a store gives up who is silent for too long
+        successor = leader_of(2)
+        with run.client(successor) as other:
+            other.change_state("paused", 5.0)
+            before = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+            os.kill(location.pid, signal.SIGCONT)
+            assert run.processes[0].wait(10.0) == EXIT_AWAY
+            assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc") == before
+            assert run.state.get(NodeKind.REPORT, "wc") is None
+            status = other.status(5.0)
+            assert (status.state, status.leader and status.leader.pid) == ("paused", successor.pid)
+    for peer in (first, second, executor):
+        said = [parse_control(frame) for frame in iter(peer.channel.receive, None)]
+        assert {body_of(each) for each in said} <= {"task_report_seen"}
+        assert {each.epoch for each in said} <= {1}, "what it still said has its own epoch, which is refused"
 
 
 def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
@@ -328,10 +373,13 @@ def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int]
     with run.client(location) as client:
         with pytest.raises(UnreachableError, match=r"nothing came within 0\.5 s"):
             client.change_state("paused", 0.5)
+        (error,) = client.status(5.0).errors
+        assert error.startswith("physical plan 2 cannot be written, tried again until it can: ")
         plans.unlink()
         away.rename(plans)
         assert first.plan().state.value == "paused"
         client.change_state("paused", 5.0)
+        assert client.status(5.0).errors == (), "what is over is no error any more"
     node = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
     assert node is not None
     assert decode_physical_plan(node.value, "state").state.value == "paused"
@@ -349,3 +397,24 @@ def test_an_executor_that_comes_after_the_end_is_told_to_stop(
     late = run.peer(successor)
     late.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2)))
     assert late.expect("stop").stop.reason == "the topology is killed"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"by hand"])
+def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
+    run: Run, leader_of: Callable[[int], TManagerLocation], damage: bytes
+) -> None:
+    """A plan, a report and a note that were damaged in their file must not keep the topology without a leader."""
+    state = run.folder / "state"
+    for kind in ("pplans", "reports", "executionstate"):
+        (state / kind).mkdir(exist_ok=True)
+        (state / kind / "wc").write_bytes(damage)
+    location = leader_of(1)
+    peers = [run.peer(location) for _ in (1, 2)]
+    for number, peer in enumerate(peers, 1):
+        peer.register(number)
+    assert peers[0].plan().version == 1
+    with run.client(location) as client:
+        errors = client.status(10.0).errors
+    for kind in ("pplans", "reports", "executionstate"):
+        assert any(f"node {kind}/wc is not used: {state}/{kind}/wc: " in error for error in errors), errors
+    assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "written anew"

@@ -26,6 +26,7 @@ from heron.testing.servers.server_process import free_port
 from heron_metricsink_prometheus import PrometheusSink
 from heron_metricsink_prometheus.board import Board
 from heron_metricsink_prometheus.names import family_name, labels_of
+from heron_metricsink_prometheus.sink import PrometheusOptions
 
 
 class TestContract(MetricsSinkContract):
@@ -111,6 +112,42 @@ def test_a_killed_prometheus_scrapes_on(prometheus: PrometheusServer) -> None:
     found = [each.value for each in prometheus.scraped() if each.labels["__name__"] == "heron_emitted_total"]
     sink.close()
     assert found == [20.0]
+
+
+def test_a_prometheus_that_comes_no_more_is_said_until_it_comes_again(
+    prometheus: PrometheusServer, fake_clock: FakeClock, eventually: Eventually
+) -> None:
+    """Who is scraped learns of an outage by the silence only; `heron status` shows what a flush says."""
+    options = PrometheusOptions(port=prometheus.target_port, ports=1, silence_s=60.0)
+    sink = PrometheusSink(options, fake_clock)
+    fake_clock.advance(1000.0)
+    sink.flush()
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    page(sink)
+    fake_clock.advance(1000.0)
+    sink.flush()  # no Prometheus has come yet; who looks at the page by hand is none
+    prometheus.scraped()
+    prometheus.kill()
+    try:
+        sink.flush()
+        fake_clock.advance(61.0)
+        with pytest.raises(
+            SinkError, match=rf"nobody has scraped http://127\.0\.0\.1:{sink.port}/\S+ for 60 s"
+        ) as said:
+            sink.flush()
+    finally:
+        prometheus.start()
+    assert said.value.lost == 0
+    eventually(lambda: flushes(sink), 30.0)
+    sink.close()
+
+
+def flushes(sink: PrometheusSink) -> bool:
+    try:
+        sink.flush()
+    except SinkError:
+        return False
+    return True
 
 
 def test_prometheus_finds_the_page_by_its_file(prometheus: PrometheusServer, eventually: Eventually) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import msgspec
 import pytest
 
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord
+from heron.testing.contracts.driver import in_time
 from heron.testing.contracts.metricsink import AT_S, EMITTED, SOURCE, STARTED, MetricsSinkContract
 from heron.testing.faults import Faults, relay_faults
 from heron.testing.pytest_plugin import Eventually, wait_until
@@ -22,6 +25,7 @@ from heron_metricsink_scribe import ScribeSink
 from heron_metricsink_scribe.client import Answer, Client, Entry
 
 _ARRIVES_S = 30.0
+FLUSH_S = 10.0  # the contract's longest flush
 
 
 def read(scribe: ScribeServer, category: str) -> list[dict[str, object]]:
@@ -176,6 +180,31 @@ def test_check_names_what_does_not_answer() -> None:
     port = free_port()
     with pytest.raises(SinkError, match=rf"Scribe at 127\.0\.0\.1:{port} does not answer.*are host and port right"):
         ScribeSink.open({"host": "127.0.0.1", "port": port}).check(1.0)
+
+
+class Stranger(BaseRequestHandler):
+    """Some web server: it answers, and its first letters would be the length of an answer of a gigabyte."""
+
+    def handle(self) -> None:
+        self.request.recv(65536)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+
+def test_another_server_at_the_address_is_an_outage() -> None:
+    """A port that was mixed up: records are kept until it is mended, and nobody waits for the gigabyte."""
+    with ThreadingTCPServer(("127.0.0.1", 0), Stranger) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        port = server.server_address[1]
+        sink = ScribeSink.open({"host": "127.0.0.1", "port": port})
+        sink.process(gauge(1.0))
+        with in_time(FLUSH_S), pytest.raises(SinkError, match=rf"Scribe at 127\.0\.0\.1:{port} does not") as caught:
+            sink.flush()
+        server.shutdown()
+        thread.join()
+    assert caught.value.lost == 0
+    with in_time(FLUSH_S):
+        sink.close()
 
 
 @pytest.mark.parametrize(

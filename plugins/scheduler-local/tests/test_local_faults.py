@@ -128,6 +128,17 @@ def test_a_command_that_does_not_exist_is_refused_at_once(
     assert not bench.run_dir("t").exists()
 
 
+def test_a_launcher_becomes_the_executor_of_its_container(open_scheduler: OpenScheduler, bench: Bench) -> None:
+    """One that asked for another stage per container still has its executors restarted and ended."""
+    scheduler = open_scheduler(launcher=["env", "STAGE=stage-{container}"])
+    scheduler.schedule(bench.job("t", "serve", "serve"))
+    executors = [bench.wait("t", number) for number in range(2)]
+    for number, each in enumerate(executors):
+        assert f"STAGE=stage-{number}" in Path(f"/proc/{each.pid}/environ").read_text(encoding="utf-8").split("\0")
+    scheduler.kill("t")
+    assert not any(runs(each.pid) for each in executors)
+
+
 def test_an_end_without_a_word_is_explained_by_stderr(open_scheduler: OpenScheduler, bench: Bench) -> None:
     """An executor that fails before it has a log still says why in the status."""
     failing = [sys.executable, "-P", "-c", "raise SystemExit('no module named x')"]

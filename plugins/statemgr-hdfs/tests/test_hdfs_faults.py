@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
+from heron.testing.contracts.driver import in_time
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.relay import Relay
 from heron.testing.servers.hdfs import HdfsServer
@@ -207,6 +209,41 @@ def test_a_token_is_not_shown(opened: Opener) -> None:
     assert "kept-to-itself" in str(caught.value.__cause__)  # which is why
 
 
+class RefusingNameNode(BaseHTTPRequestHandler):
+    """What one with Kerberos says to a token that is over; without Kerberos they look at none."""
+
+    def do_GET(self) -> None:
+        said = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
+        body = json.dumps({"RemoteException": said}).encode()
+        self.send_response(403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_token_that_is_refused_is_said() -> None:
+    """What a password is elsewhere; it is not shown, and nobody waits for it to become better."""
+    with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        manager = HdfsStateManager.open({"url": url, "token": "kept-to-itself"})
+        for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"one")):
+            with pytest.raises(StateError, match="is refused or over; get a new one for 'token'") as caught:
+                attempt()
+            assert not isinstance(caught.value, StateUnavailableError)
+            assert "kept-to-itself" not in str(caught.value)
+        manager.close()
+        server.shutdown()
+        thread.join()
+
+
 def test_a_full_quota_changes_nothing(
     opened: Opener, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
@@ -330,6 +367,27 @@ def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, h
     wait_until(lambda: other.get(NodeKind.TMANAGER_LOCATION, "t"), BACK_S, "values can be read")
     assert other.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"here", hold.epoch)
     assert not hold.lost()
+
+
+def test_closing_waits_for_nobody_who_does_not_answer(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
+    """An executor has five seconds to end, its processes included; what it held lapses without it."""
+    manager, other = opened(), opened(url=hdfs.url)
+    told: queue.Queue[Versioned | None] = queue.Queue()
+    for number in range(4):
+        manager.watch(NodeKind.TMANAGER_LOCATION, f"t{number}", told.put)
+    for number in range(2):
+        manager.hold(NodeKind.LOCK, f"t{number}", b"mine")
+    relay.swallows = True
+    before = relay.swallowed_bytes
+    wait_until(lambda: relay.swallowed_bytes > before, 10.0, "a look that is not answered")
+    with in_time(2.0):
+        manager.close()
+    manager.close()
+    relay.swallows = False
+    relay.cut()
+    other.set(NodeKind.TMANAGER_LOCATION, "t0", b"here")
+    wait_until(lambda: not other.list(NodeKind.LOCK), 30.0, "the leases are over")
+    assert told.qsize() == 4, "a watch of a closed manager told something"
 
 
 def taken(manager: HdfsStateManager) -> int:

@@ -6,9 +6,11 @@ import errno
 import logging
 import os
 import queue
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -107,8 +109,36 @@ def test_a_root_that_vanished_is_said_and_not_made_again(manager: LocalFsStateMa
             attempt()
     assert not root.exists()
     assert not hold.lost()  # not known: the store is away, which is no verdict
+    with pytest.raises(StateUnavailableError, match=r"is gone; bring it back .*; if it was removed for good, remove "):
+        LocalFsStateManager.open({"root": str(root)})
+    assert not root.exists()
     root.with_name("elsewhere").rename(root)
     assert not hold.lost()
+    LocalFsStateManager.open({"root": str(root)}).close()
+
+
+def test_a_root_that_was_removed_for_good_can_be_made_again(manager: LocalFsStateManager, root: Path) -> None:
+    """As the message says: with the mark goes the memory of it."""
+    manager.close()
+    shutil.rmtree(root)
+    root.with_name(".state.made").unlink()
+    with closing(LocalFsStateManager.open({"root": str(root)})) as anew:
+        assert anew.list(_KIND) == ()
+
+
+@pytest.mark.parametrize("damage", [b"", b"heron-node 1 ver", b"by hand"])
+def test_a_held_node_that_was_damaged_is_written_again_as_it_was(
+    manager: LocalFsStateManager, root: Path, damage: bytes
+) -> None:
+    """Nobody could find its holder otherwise; it stays the same hold, so its epoch stays too."""
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"tcp://here:1")
+    (root / "tmanagers" / "t").write_bytes(damage)
+    with pytest.raises(StateError, match="tmanagers/t: "):
+        manager.get(NodeKind.TMANAGER_LOCATION, "t")
+    assert not hold.lost()
+    assert manager.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"tcp://here:1", hold.epoch)
+    with closing(LocalFsStateManager.open({"root": str(root)})) as other, pytest.raises(StateConflictError):
+        other.hold(NodeKind.TMANAGER_LOCATION, "t", b"tcp://there:1")
 
 
 def test_a_file_in_the_way_is_a_refusal_with_a_remedy(tmp_path: Path) -> None:

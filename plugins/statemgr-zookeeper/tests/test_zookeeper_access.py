@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,39 @@ def test_a_wrong_password_is_one_error_with_the_remedy(open_manager: Open, serve
         assert "open" not in str(caught.value)
     assert manager.get(_KIND, "t") == Versioned(b"one", 1)
     assert manager.list(_KIND) == ("t",)
+
+
+def test_a_root_in_a_place_of_others_is_said(open_manager: Open, server: str, by_hand: KazooClient) -> None:
+    """The administrator has to make it, or to give the right; until then nothing looks empty or written."""
+    place = f"/private-{secrets.token_hex(8)}"
+    by_hand.create(place, acl=[make_digest_acl("admin", "admin", all=True)])
+    manager = open_manager(server, root=f"{place}/heron", **_WHO)
+    with pytest.raises(StateError, match=f"does not let user 'heron' .*{place}.*give that user rights there"):
+        manager.set(_KIND, "t", b"one")
+
+
+def test_a_full_quota_changes_nothing(open_manager: Open, server: str, by_hand: KazooClient) -> None:
+    """An administrator's limit on the root, in bytes: the old value stays, and the message says what to do."""
+    manager = open_manager(server)
+    manager.set(_KIND, "t", b"one")
+    quota = f"/zookeeper/quota{manager.root}"
+    by_hand.create(
+        f"{quota}/zookeeper_limits", b"count=-1,bytes=-1=;byteHardLimit=4096;countHardLimit=-1", makepath=True
+    )
+    by_hand.create(f"{quota}/zookeeper_stats", b"count=0,bytes=0")
+    for attempt in (
+        lambda: manager.set(_KIND, "t", b"x" * 8192, expected=1),
+        lambda: manager.set(_KIND, "new", b"x" * 8192),
+        lambda: manager.hold(NodeKind.LOCK, "t", b"x" * 8192),
+    ):
+        with pytest.raises(StateError, match=f"cannot write {manager.root}/.*its quota is used up; raise it") as caught:
+            attempt()
+        assert not isinstance(caught.value, StateUnavailableError)
+    assert manager.get(_KIND, "t") == Versioned(b"one", 1)
+    assert manager.list(_KIND) == ("t",)
+    assert manager.get(NodeKind.LOCK, "t") is None
+    by_hand.delete(quota, recursive=True)
+    assert manager.set(_KIND, "t", b"x" * 8192, expected=1) == 2
 
 
 def test_a_znode_changed_by_hand_is_named_and_a_write_repairs_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError, StateUnavailableError
-from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned
 from heron.testing.contracts.driver import in_time
 from heron.testing.faults import Fault, relay_faults
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.relay import Relay
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
@@ -44,6 +47,13 @@ def _spoken(address: tuple[str, int]) -> str:
 def _fault(fault: Fault | None) -> AbstractContextManager[None]:
     assert fault is not None
     return fault()
+
+
+def _held(manager: StateManager, topology: str) -> Hold | None:
+    try:
+        return manager.hold(NodeKind.LOCK, topology, b"again")
+    except StateUnavailableError:
+        return None
 
 
 def _answers(manager: StateManager) -> bool:
@@ -127,6 +137,66 @@ def test_a_killed_holder_takes_its_place_again_at_once_on_its_machine(
     assert not hold.lost()
 
 
+@pytest.mark.parametrize("by", ["+1h", "-1h"])
+def test_clocks_that_differ_by_an_hour_do_not_matter(open_manager: Open, zookeeper: ZooKeeperServer, by: str) -> None:
+    """Sessions are counted by the server, from when it heard last: the time of day is in nothing."""
+    place = _spoken(zookeeper.address)
+    manager = open_manager(place)
+    options = {"hosts": place, "root": manager.root, "session_timeout_s": 2.0, "timeout_s": 5.0}
+    code = (
+        "import json, sys; from heron.spi.statemgr import NodeKind\n"
+        "from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager\n"
+        "hold = ZookeeperStateManager.open(json.loads(sys.argv[1])).hold(NodeKind.TMANAGER_LOCATION, 't', b'there')\n"
+        "print(hold.epoch, flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, json.dumps(options)]
+    environment = {**os.environ, **shifted_clock(by)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True) as holder:
+        assert holder.stdout is not None
+        epoch = int(holder.stdout.readline())
+        until_s = monotonic_s() + 3.0  # longer than its session would last if it were not heard
+        while monotonic_s() < until_s:
+            assert manager.get(_PLACE, "t") == Versioned(b"there", epoch)
+        with pytest.raises(StateConflictError, match="is held by another"):
+            manager.hold(_PLACE, "t", b"here")
+        holder.kill()
+    wait_until(lambda: manager.get(_PLACE, "t") is None, 2 * _SOON_S, "the killed holder's node goes")
+
+
+def test_a_node_that_was_released_while_nobody_answered_goes_afterwards(
+    open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer
+) -> None:
+    """The session lives as long as `heron run`: with its lock nobody could kill the topology until then."""
+    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=1.0)
+    other = open_manager(_spoken(zookeeper.address))
+    locks = [manager.hold(NodeKind.LOCK, name, b"mine") for name in ("t", "taken-again")]
+    with _fault(relay_faults(relay).silent):
+        for lock in locks:
+            lock.release()
+        assert other.list(NodeKind.LOCK) == ("t", "taken-again")
+    again = wait_until(lambda: _held(manager, "taken-again"), 30, "the server answers again")
+    wait_until(lambda: other.list(NodeKind.LOCK) == ("taken-again",), 30, "the released node is removed")
+    assert again is not None
+    assert not again.lost()
+    assert other.get(NodeKind.LOCK, "taken-again") == Versioned(b"again", again.epoch)
+    with in_time(1.0):
+        manager.close()
+
+
+def test_closing_waits_for_nobody_who_does_not_answer(open_manager: Open, relay: Relay) -> None:
+    """However long calls may wait: an executor has five seconds to end, its processes included."""
+    for asked in (True, False):
+        manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=2.0 if asked else 9.0)
+        manager.watch(_PLACE, "t", lambda _present: None)
+        with _fault(relay_faults(relay).silent):
+            if asked:
+                with pytest.raises(StateUnavailableError):
+                    manager.get(_PLACE, "t")
+            with in_time(0.5 if asked else 2.0):
+                manager.close()
+            manager.close()
+
+
 def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, relay: Relay) -> None:
     """The session lives on and has the node, of which nobody in this process knows."""
     manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=1.0)
@@ -175,8 +245,10 @@ def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager
                 version += 1
             hold = manager.hold(_PLACE, "t", b"x")
             assert not hold.lost()
-            manager.delete(_PLACE, "t")
+            if version % 4 == 0:
+                manager.delete(_PLACE, "t")
             hold.release()
+            assert manager.get(_PLACE, "t") is None
     finally:
         done.set()
         breaking.join()

@@ -43,6 +43,7 @@ def opened(options: dict[str, object]) -> Opener:
 def web(hdfs: HdfsServer) -> Iterator[WebHdfs]:
     """HDFS as the user of the packages sees it, without a relay."""
     with WebHdfs(hdfs.url, "heron", "") as web:
+        web.limit(600.0)  # a test looks now and then, for as long as it takes
         yield web
 
 

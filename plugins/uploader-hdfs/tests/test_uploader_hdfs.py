@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
+from heron.testing.contracts.driver import in_time
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.faketime import shifted_clock
 from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.server_process import free_port
 from heron_uploader_hdfs.driver import HdfsUploader
@@ -26,6 +32,7 @@ Stored = Callable[[], dict[str, Entry]]
 LARGE_BYTES = 500 * 1024 * 1024
 MEMORY_KIB = 80 * 1024
 HOUR_MS = 3_600_000
+STALL_S = 30.0  # the contract's longest time without progress
 
 
 @pytest.fixture
@@ -99,6 +106,23 @@ def test_packages_are_listed_and_can_be_removed(
     for each in found:
         uploader.undo(each)
     assert uploader.packages() == ()
+
+
+def test_ages_are_by_the_clock_of_hdfs(
+    uploader: HdfsUploader, hdfs: HdfsServer, options: dict[str, object], web: WebHdfs, package: Path
+) -> None:
+    """`heron packages prune` goes by them: the only package there is may be old, and our own clock wrong."""
+    path = uploader.upload(package, "words").removeprefix("hdfs://")
+    found = web.entry(path)
+    assert found is not None
+    hdfs.ask("PUT", path, "SETTIMES", modificationtime=found.modified_ms - 10 * 24 * HOUR_MS)
+    code = (
+        "import json, sys; from heron_uploader_hdfs.driver import HdfsUploader\n"
+        "print(*(round(each.age_s / 86400) for each in HdfsUploader.open(json.loads(sys.argv[1])).packages()))"
+    )
+    for by in ("+1h", "-1h"):
+        command = [sys.executable, "-c", code, json.dumps(options)]
+        assert subprocess.check_output(command, env={**os.environ, **shifted_clock(by)}, text=True) == "10\n"
 
 
 def test_a_name_of_an_unfinished_upload_is_no_package(
@@ -195,6 +219,98 @@ def test_a_token_is_not_shown(package: Path) -> None:
     with pytest.raises(PackageError, match="cannot be reached") as caught:
         uploader.upload(package, "words")
     assert "kept-to-itself" not in str(caught.value)
+
+
+class RefusingNameNode(BaseHTTPRequestHandler):
+    """What one with Kerberos says to a token that is over; without Kerberos they look at none."""
+
+    def do_GET(self) -> None:
+        said = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
+        body = json.dumps({"RemoteException": said}).encode()
+        self.send_response(403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_token_that_is_refused_is_said(package: Path) -> None:
+    """What a password is elsewhere: one error with the remedy, and it is not shown."""
+    with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(PackageError, match=r"is refused or over; get a new one for uploader\.token") as caught:
+            HdfsUploader.open({"url": url, "token": "kept-to-itself"}).upload(package, "words")
+        server.shutdown()
+        thread.join()
+    assert "kept-to-itself" not in str(caught.value)
+
+
+class CuttingGateway(BaseHTTPRequestHandler):
+    """One that ends each transfer in the middle of a part."""
+
+    transfers = 0
+
+    def do_GET(self) -> None:
+        if "op=LISTSTATUS" in self.path:
+            self._say(200, {"FileStatuses": {"FileStatus": []}})
+        else:
+            self._say(404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}})
+
+    def do_PUT(self) -> None:
+        if "op=CREATE" not in self.path:
+            self._say(200, {"boolean": True})
+        elif "to=datanode" not in self.path:
+            self._say(307, {}, Location=f"http://{self.headers['Host']}{self.path}&to=datanode")
+        else:
+            type(self).transfers += 1
+            self.rfile.read(2 * 2**20)
+            self.close_connection = True
+
+    def _say(self, code: int, document: object, **headers: str) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(code)
+        for key, value in {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_part_that_is_cut_every_time_is_given_up(package: Path) -> None:
+    """That something moves is no progress where it is the same again and again."""
+    package.write_bytes(bytes(16 * 2**20))  # more than the buffers of a connection hold
+    with HTTPServer(("127.0.0.1", 0), CuttingGateway) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with in_time(STALL_S), pytest.raises(PackageError, match=url):
+            HdfsUploader.open({"url": url}).upload(package, "words")
+        server.shutdown()
+        thread.join()
+    assert 1 < CuttingGateway.transfers < 10
+
+
+def test_the_bearer_of_a_token_without_the_right_is_told_so(opened: Opener, package: Path) -> None:
+    """Without Kerberos a token makes nobody of its bearer."""
+    with pytest.raises(PackageError, match="permission denied; give the bearer of the token the right"):
+        opened(user="", token="of-nobody").upload(package, "words")
+
+
+def test_a_name_node_that_never_answers_is_given_up(package: Path) -> None:
+    """Accepts and is silent: the command has to end by itself."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with in_time(STALL_S), pytest.raises(PackageError, match=f"{url} does not answer in time; is it running"):
+            HdfsUploader.open({"url": url}).upload(package, "words")
 
 
 def test_a_user_without_the_right_is_told_so(opened: Opener, package: Path) -> None:

@@ -9,7 +9,9 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,45 @@ def test_a_server_that_never_answers_is_given_up(options: dict[str, object], pac
         said = refusal({**options, "url": url}, package)
     assert "does not answer" in said
     assert url in said
+
+
+class Forgetful(BaseHTTPRequestHandler):
+    """Takes every PUT, says so, and has nothing."""
+
+    def do_PUT(self) -> None:
+        left = int(self.headers["Content-Length"])
+        while left > 0:
+            left -= len(self.rfile.read(min(left, MIB)))
+        self.answer(201)
+
+    def do_HEAD(self) -> None:
+        self.answer(404)
+
+    def do_GET(self) -> None:
+        self.answer(404)
+
+    def answer(self, code: int) -> None:
+        self.send_response(code)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_server_that_says_yes_and_forgets_is_found_out_before_anything_starts(package: Path) -> None:
+    """A cache in front, or a page that answers everything: containers would look for the package in vain for ever."""
+    server = HTTPServer(("127.0.0.1", 0), Forgetful)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        said = refusal({"url": f"http://127.0.0.1:{server.server_port}/packages"}, package)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert "has taken the package and does not have it" in said
+    assert "uploader.url" in said
 
 
 def test_a_server_that_cannot_write_is_named_and_keeps_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -59,7 +60,7 @@ def package(tmp_path: Path) -> Path:
 def test_name_is_readable_and_content_addressed(uploader: LocalfsUploader, package: Path) -> None:
     """A person who looks into the folder sees whose package it is; the digest keeps two apart."""
     path = stored(uploader.upload(package, "words"))
-    assert path.name == "words-ed7002b439e9ac84.tar.gz"
+    assert path.name == f"words-{hashlib.sha256(b'content').hexdigest()}.tar.gz"
 
 
 def test_only_the_owner_can_read(uploader: LocalfsUploader, root: Path, package: Path) -> None:
@@ -71,8 +72,8 @@ def test_only_the_owner_can_read(uploader: LocalfsUploader, root: Path, package:
 
 def test_nothing_partial_is_left(uploader: LocalfsUploader, root: Path, package: Path) -> None:
     """Temporary files that stay would fill the disk in the end."""
-    uploader.upload(package, "words")
-    assert [each.name for each in root.iterdir()] == ["words-ed7002b439e9ac84.tar.gz"]
+    path = stored(uploader.upload(package, "words"))
+    assert list(root.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("then", ["upload", "undo"])

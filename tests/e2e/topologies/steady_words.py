@@ -37,6 +37,22 @@ class LineSpout(Spout):
         time.sleep(0.004)
 
 
+class AsideSpout(Spout):
+    """Emits nothing: whatever becomes of its container, no word is lost."""
+
+    outputs = ("nothing",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Knows when to end."""
+        self.stop = Path(config["out"], "stop")
+
+    def next_tuple(self) -> None:
+        """Waits a little."""
+        if self.stop.exists():
+            self.end()
+        time.sleep(0.01)
+
+
 class SplitBolt(Bolt):
     """Lines to words."""
 
@@ -71,11 +87,13 @@ class CountBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(name="steady_words")
+    options = arguments(name="steady_words", aside=0)
     builder = TopologyBuilder(options.name)
-    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out})
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2 + options.aside, "out": options.out})
     lines = builder.add_spout("lines", LineSpout, par=1)
-    split = builder.add_bolt("split", SplitBolt, par=2, inputs={lines: Grouping.SHUFFLE})
+    split = builder.add_bolt("split", SplitBolt, par=2 - options.aside, inputs={lines: Grouping.SHUFFLE})
+    if options.aside:  # dealt in turn, it is alone in container 3
+        builder.add_spout("aside", AsideSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1}
     builder.add_bolt("count", CountBolt, par=2, inputs={split: Grouping.fields("word")}, config=every)
     builder.build_and_submit()

@@ -31,6 +31,7 @@ TOPOLOGY_SERIALIZER_CLASSNAME = "topology.serializer.classname"
 TOPOLOGY_AUTO_TASK_HOOKS = "topology.auto.task.hooks"
 TOPOLOGY_ON_ERROR = "topology.on.error"
 TOPOLOGY_ON_FAILURE = "topology.on.failure"
+TOPOLOGY_TMANAGER_STANDBYS = "topology.tmanager.standbys"
 TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE = "topology.droptuples.upon.backpressure"
 TOPOLOGY_COMPONENT_OUTPUT_BPS = "topology.component.output.bps"
 

@@ -112,6 +112,14 @@ _RUN = (
         "what a component that cannot start does to the topology; unset: the engine's setting",
         choices=("restart", "stop"),
     ),
+    _int(
+        keys.TOPOLOGY_TMANAGER_STANDBYS,
+        "topology managers that stand by, one container each; unset: the engine's setting",
+        None,
+        "processes",
+        0,
+        10_000,
+    ),
     _bool(keys.TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE, "drops and counts tuples instead of back pressure"),
     ConfigKey(
         keys.TOPOLOGY_COMPONENT_OUTPUT_BPS,

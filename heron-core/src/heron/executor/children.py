@@ -90,6 +90,10 @@ class Children:
             child.process.kill()
             _kill_group(child.process.pid)
 
+    def outputs(self) -> tuple[Path, ...]:
+        """The files that those alive write to."""
+        return tuple(child.output for child in self._children.values())
+
     def kill_all(self) -> None:
         """Ends them all and waits until they are gone; when something went wrong."""
         for name in self.alive():
@@ -118,7 +122,7 @@ def _last_line(output: Path, start: int) -> str:
     try:
         with output.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
-            file.seek(max(start, end - _TAIL_BYTES))
+            file.seek(max(start if start <= end else 0, end - _TAIL_BYTES))  # it may have been emptied
             lines = file.read().decode("utf-8", "replace").split("\n")
     except OSError:
         return ""

@@ -9,6 +9,7 @@ from heron.errors import StateError, known
 from heron.ipc.keys import Speaker, TopologyKeys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec
 from heron.planner.packing_plan import InstancePlan, PackingPlan
+from heron.planner.standbys import standby_containers
 from heron.spi.scheduler import ContainerSpec
 
 __all__ = ["ContainerProcess", "RoleSpec", "container_processes", "output_file", "role_spec"]
@@ -30,15 +31,17 @@ class ContainerProcess:
         return self.instance.task_id if self.instance else 0
 
 
-def container_processes(container_id: int, packing: PackingPlan) -> tuple[ContainerProcess, ...]:
+def container_processes(container_id: int, packing: PackingPlan, standbys: int = 0) -> tuple[ContainerProcess, ...]:
     """The processes of a container in the order of their start: what others wait for comes first.
+
+    So many of the containers other than 0 have a standby topology manager.
 
     Raises:
         StateError: when the packing plan has no such container.
     """
-    metricsmgr = ContainerProcess("metricsmgr", "metricsmgr")
+    tmanager, metricsmgr = ContainerProcess("tmanager", "tmanager"), ContainerProcess("metricsmgr", "metricsmgr")
     if container_id == 0:
-        return ContainerProcess("tmanager", "tmanager"), metricsmgr
+        return tmanager, metricsmgr
     try:
         plan = packing.container(container_id)
     except KeyError:
@@ -49,7 +52,8 @@ def container_processes(container_id: int, packing: PackingPlan) -> tuple[Contai
         ContainerProcess(f"{instance.component}-{instance.task_id}", "instance", instance)
         for instance in plan.instances
     )
-    return ContainerProcess("stmgr", "stmgr"), *instances, metricsmgr
+    standby = (tmanager,) if container_id in standby_containers(packing, standbys) else ()
+    return ContainerProcess("stmgr", "stmgr"), *instances, *standby, metricsmgr
 
 
 def role_spec(
@@ -93,6 +97,7 @@ def role_spec(
         return TManagerSpec(
             topology=container.topology,
             topology_id=container.topology_id,
+            container_id=container.container_id,
             incarnation=incarnation,
             run_dir=container.run_dir,
             log_dir=container.log_dir,

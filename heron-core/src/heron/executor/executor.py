@@ -13,6 +13,7 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
 from heron.executor.location_service import LocationService
+from heron.executor.output_file import empty_when_full
 from heron.executor.shutdown import Shutdown
 from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
 from heron.executor.workspace import Workspace
@@ -24,6 +25,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -102,7 +104,8 @@ class Executor:
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
-        reactor.every(host.settings.metrics_export_s, self._telemetry.publish)
+        reactor.every(host.settings.heartbeat_s, self._bound_outputs)
+        reactor.every(host.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
 
     def start(self) -> None:
         """Starts every process.
@@ -154,7 +157,7 @@ class Executor:
             write_spec(spec_file, role_spec(process, host.spec, host.keys, self._task_ids, number, package_dir))
             pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
         except (OSError, HeronError) as error:
-            self._died(ChildEnd(name, 1, str(error)))
+            self._died(ChildEnd(name, EXIT_AWAY, str(error)))  # no space, no memory: that may pass
             return
         _log.info("%s started: pid %d, incarnation %d", name, pid, number)
         state = self._supervisor.started(name, monotonic_s())
@@ -216,6 +219,14 @@ class Executor:
         )
         self._tmanager.send(Envelope(process_report=report))
 
+    def _bound_outputs(self) -> None:
+        for output in self._children.outputs():
+            try:
+                if empty_when_full(output, self._host.settings.output_max_bytes):
+                    _log.info("%s was full and is begun anew", output.name)
+            except OSError as error:
+                _log.warning("%s cannot be kept within its size: %s", output, error)
+
     def _beat(self) -> None:
         spec = self._host.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
@@ -234,9 +245,12 @@ class Executor:
         self._supervisor.stop()
         self._telemetry.events.note("container-stopped", f"container-{self._host.spec.container_id}", reason=reason)
         self._telemetry.publish()
-        instances = frozenset(name for name, process in self._processes.items() if process.instance)
+        # A topology manager goes at once: it must not take over from one whose container stops faster.
+        first = frozenset(
+            name for name, process in self._processes.items() if process.instance or process.role == "tmanager"
+        )
         last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
-        groups = (instances, frozenset(self._processes) - instances - last, last)
+        groups = (first, frozenset(self._processes) - first - last, last)
         self._shutdown = Shutdown(groups, self._host.settings.stop_grace_s, monotonic_s())
         self._go_on_stopping()
 

@@ -67,7 +67,7 @@ def _run(
     spec: ContainerSpec, signals: Signals, command: RoleCommand, statemgr: StateManager, workspace: Workspace
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
-    processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology))
+    processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology), settings.standbys)
     keys = _keys(statemgr, spec.topology)
     if spec.container_id > 0:
         workspace.fetch_package(spec.package_uri, spec.uploader)

@@ -3,6 +3,10 @@
 A process that died is started again after a back-off that doubles from death to death; one that ran for long enough has
 its budget back; one that died too often in a row, or whose user code cannot be initialised in a topology that stops on
 failure, is given up.
+
+What comes from outside is not its failing and does not count: a signal that nobody sends to himself, a state that
+cannot be read or written, a disk that is full. It goes on being started, at last once in the longest back-off, so that
+it is back when the cause is gone, and its status says meanwhile what happens to it.
 """
 
 from __future__ import annotations
@@ -12,11 +16,14 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from heron.kernel.process import EXIT_USER_INIT
+from heron.kernel.process import EXIT_AWAY, EXIT_USER_INIT
 from heron.kernel.settings import EngineSettings
 from heron.state_machine import StateMachine
 
 __all__ = ["Phase", "ProcessState", "RestartPolicy", "StartAfter", "Supervisor", "ending"]
+
+
+_FROM_OUTSIDE = frozenset((EXIT_AWAY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP))
 
 
 class Phase(enum.Enum):
@@ -93,12 +100,13 @@ class ProcessState:
 
 
 class _Process:
-    __slots__ = ("deaths", "machine", "reason", "started_at_s", "starts")
+    __slots__ = ("deaths", "faults", "machine", "reason", "started_at_s", "starts")
 
     def __init__(self, name: str) -> None:
         self.machine = StateMachine(name, _TABLE, Phase.WAITING)
         self.starts = 0
         self.deaths = 0  # in a row
+        self.faults = 0  # those among them that were its own
         self.started_at_s = 0.0
         self.reason = ""
 
@@ -128,11 +136,12 @@ class Supervisor:
         """It ended although nobody asked it to (`code` as `subprocess` gives it); None when it is given up."""
         found = self._processes[process]
         if found.machine.state is Phase.RUNNING and now_s - found.started_at_s >= self._policy.stable_s:
-            found.deaths = 0
+            found.deaths = found.faults = 0
         found.deaths += 1
+        found.faults += code not in _FROM_OUTSIDE
         found.reason = reason
         hopeless = code == EXIT_USER_INIT and self._policy.stop_on_failure
-        if hopeless or found.deaths > self._policy.limit:
+        if hopeless or found.faults > self._policy.limit:
             found.machine.handle(_Event.DIED_FOR_GOOD)
             return None
         found.machine.handle(_Event.DIED)

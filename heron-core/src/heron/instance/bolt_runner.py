@@ -219,8 +219,16 @@ class BoltRunner(Runner):
     def _between_slices(self, now_s: float) -> None:
         if now_s - self._last_flush_s >= self.task.settings.linger_s:
             self._flush(now_s)
+            self._wait_between_slices()
         self._tick_if_due()
         self.task.publish_if_due(self.emitter, now_s)
+
+    def _wait_between_slices(self) -> None:
+        """A batch may make far more than it is: what each slice flushes must not pile up when it cannot leave."""
+        data_out = self.task.gateway.data_out
+        while not (data_out.has_room() or self._signals.stop_requested):
+            data_out.wait_for_room(_WAIT_S)
+            self.task.publish_if_due(self.emitter, monotonic_s())
 
     def _idle(self) -> None:
         """Flushes when there is nothing more to read, at some distance from the flush before; else waits."""

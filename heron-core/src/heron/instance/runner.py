@@ -141,7 +141,7 @@ class Runner(ABC):
 
     def _take_plan(self, command: PlanReceived) -> None:
         paused = self.task.paused
-        if command.plan.version < self.task.index.plan.version:
+        if command.plan.precedes(self.task.index.plan):
             return
         self.emitter.flush()  # addressed under the plan before, and says so
         routes_changed = self.task.take_plan(command.plan)

@@ -35,7 +35,7 @@ def settled_of(frame: bytes) -> RootsSettled:
         if head.kind != SegmentKind.SETTLED:
             msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
             raise RemoteProtocolError(msg)
-    return RootsSettled(tuple(parse_settled(frame, head) for head in heads))
+    return RootsSettled(tuple([parse_settled(frame, head) for head in heads]))
 
 
 class Session:

@@ -9,8 +9,10 @@ from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
+from heron.ipc.metric_names import DEPOSED_MESSAGES
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
+from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["TManagerChannel"]
 
@@ -23,8 +25,9 @@ class TManagerChannel:
     """A channel to the present topology manager, whoever that is.
 
     `on_connect` is called with each new one, and again when the connection to it was broken, as it then knows this
-    process no more; `on_envelope` with what it says, if its epoch is not older than the newest seen (an older one is a
-    deposed leader's: refused and counted in `refused`).
+    process no more; `on_envelope` with what it says, if its epoch is not older than the newest seen. What a deposed
+    leader says is refused and counted in `deposed`; to hear it, the link to the former one is kept until its other
+    end is gone.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class TManagerChannel:
         self._endpoint = ""
         self._epoch = 0
         self._channel: Channel | None = None
+        self._former: Channel | None = None
         self.refused = 0
+        self.deposed = 0
         self._executor = sockets.client_of(executor_endpoint)
         reactor.on_readable(self._executor, self._read_executor)
         self._executor.send(control_frame(Envelope(location_request=pb.LocationRequest(process=process))))
@@ -57,6 +62,10 @@ class TManagerChannel:
             return False
         self._channel.send(control_frame(envelope))
         return True
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """What was refused."""
+        return (Metric(DEPOSED_MESSAGES, MetricKind.COUNTER, "messages", self.deposed),)
 
     def _read_executor(self) -> None:
         while (frame := self._executor.receive()) is not None:
@@ -72,7 +81,7 @@ class TManagerChannel:
     def _locate(self, location: pb.TManagerLocation) -> None:
         if location.epoch < self._epoch or location.endpoint == self._endpoint:
             return
-        self._disconnect()
+        self._leave()
         self._endpoint = location.endpoint
         self._epoch = location.epoch
         if location.endpoint:
@@ -85,10 +94,13 @@ class TManagerChannel:
         self._on_connect()
 
     def _broken(self, channel: Channel) -> None:
+        if channel is self._former:
+            self._read_former()  # its last words
+            self._forget_former()
         if channel is self._channel:
-            self._read()  # its last words
-        if channel is self._channel:
-            self._disconnect()
+            self._read()
+            self._close(channel)
+            self._channel = None
             endpoint = self._endpoint
             self._reactor.after(_RECONNECT_S, lambda: self._again(endpoint))
 
@@ -96,11 +108,26 @@ class TManagerChannel:
         if self._channel is None and endpoint and endpoint == self._endpoint:
             self._connect()
 
-    def _disconnect(self) -> None:
-        if self._channel is not None:
-            self._reactor.forget(self._channel)
-            self._channel.close()
-            self._channel = None
+    def _leave(self) -> None:
+        """Another leads, or nobody does; whoever did may not know it yet."""
+        former, self._channel = self._channel, None
+        if former is not None:
+            self._forget_former()
+            self._former = former
+            self._reactor.on_readable(former, self._read_former)
+
+    def _read_former(self) -> None:
+        while self._former is not None and self._former.receive() is not None:
+            self.deposed += 1
+
+    def _forget_former(self) -> None:
+        if self._former is not None:
+            self._close(self._former)
+            self._former = None
+
+    def _close(self, channel: Channel) -> None:
+        self._reactor.forget(channel)
+        channel.close()
 
     def _read(self) -> None:
         while self._channel is not None and (frame := self._channel.receive()) is not None:
@@ -111,7 +138,7 @@ class TManagerChannel:
                 _log.error("the topology manager at %s broke the rules: %s", self._endpoint, error)
                 continue
             if envelope.epoch < self._epoch:
-                self.refused += 1
+                self.deposed += 1
                 continue
             self._epoch = envelope.epoch
             self._on_envelope(envelope)

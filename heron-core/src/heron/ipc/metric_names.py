@@ -8,6 +8,7 @@ __all__ = [
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
     "CPU_SECONDS",
+    "DEPOSED_MESSAGES",
     "DROPPED_TUPLES",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
@@ -22,15 +23,19 @@ __all__ = [
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
     "LATE_ACKS",
+    "LATE_S",
+    "LEADER_EPOCH",
     "OUTLET_BYTES",
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
+    "PEER_SILENT",
     "RESIDENT_BYTES",
     "ROOTS_IN_FLIGHT",
     "SETTLED_ROOTS",
     "SINK_DROPPED",
     "SINK_OUTAGE",
+    "TAKEOVERS",
 ]
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whatever the number of destinations
@@ -52,7 +57,12 @@ DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
+LATE_S = "late-s"  # counter, s; how long a stream manager came too late to its own timer, in all
 HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
+DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; what a deposed topology manager said, refused
+LEADER_EPOCH = "leader-epoch"  # gauge; of the topology manager that leads; each new leader has a greater one
+TAKEOVERS = "takeovers"  # counter; how often the topology manager of this container has followed another leader
+PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached, and for how long; stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each

@@ -13,6 +13,8 @@ __all__ = ["connection_metrics"]
 def connection_metrics(refused: Mapping[str, int]) -> tuple[Metric, ...]:
     """One counter for each reason."""
     return tuple(
-        Metric(CONNECTIONS_REFUSED, MetricKind.COUNTER, "connections", number, {"reason": reason})
-        for reason, number in refused.items()
+        [
+            Metric(CONNECTIONS_REFUSED, MetricKind.COUNTER, "connections", number, {"reason": reason})
+            for reason, number in refused.items()
+        ]
     )

@@ -26,6 +26,9 @@ _GONE = int(zmq.EVENT_DISCONNECTED)
 _NOT_TO_BE_HAD = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
 _RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
 _NO_RECONNECT = -1
+_CONNECT_MS = (
+    2000  # two requests, of which one may be lost: the system would wait ever longer for an answer, 2 min in all
+)
 _LATE_RECONNECT_MS = 24 * 3600 * 1000  # longer than anybody waits for an answer
 _NETWORK = "tcp://"
 _PINGS = 3  # in the time after which a silent link counts as broken
@@ -123,6 +126,7 @@ class SocketContext:
         self._tune(socket)
         # A connection is a session: what the library would pass on in a new one belongs to the old.
         socket.setsockopt(zmq.RECONNECT_IVL, _NO_RECONNECT)
+        socket.setsockopt(zmq.CONNECT_TIMEOUT, _CONNECT_MS)
         socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode("ascii"))
         socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.pair.public.encode("ascii"))
         socket.setsockopt(zmq.CURVE_SECRETKEY, keys.pair.secret.encode("ascii"))

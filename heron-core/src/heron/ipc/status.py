@@ -15,10 +15,13 @@ from heron.errors import RemoteProtocolError
 __all__ = [
     "ComponentStatus",
     "Culprit",
+    "LeaderStatus",
     "ProcessStatus",
     "SinkOutage",
+    "StandbyStatus",
     "TaskStatus",
     "TopologyStatus",
+    "Unreached",
     "decode_status",
     "encode_status",
 ]
@@ -74,6 +77,29 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderStatus:
+    """The topology manager that leads: where, since when (wall-clock seconds), and its epoch, which grows from each
+    leader to the next.
+    """
+
+    container_id: int
+    pid: int
+    host: str
+    epoch: int
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyStatus:
+    """A topology manager that waits to lead; `state` as that of a process, `pid` is 0 where it does not run."""
+
+    container_id: int
+    pid: int
+    host: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Culprit:
     """A task whose full buffer holds back its spouts, since when, and why it is full."""
 
@@ -94,6 +120,15 @@ class SinkOutage:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreached:
+    """A container whose stream manager is not heard, by whom and for how long; `by` 0 is the topology manager."""
+
+    container_id: int
+    by: int
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """The whole topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -111,6 +146,9 @@ class TopologyStatus:
     processes: tuple[ProcessStatus, ...] = ()
     ended_at_s: float | None = None
     outages: tuple[SinkOutage, ...] = ()
+    leader: LeaderStatus | None = None
+    standbys: tuple[StandbyStatus, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

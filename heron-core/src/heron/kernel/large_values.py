@@ -15,6 +15,7 @@ with the node.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import secrets
@@ -27,6 +28,7 @@ import msgspec
 
 from heron import clock
 from heron.errors import PluginError, StateError, StateUnavailableError
+from heron.kernel.large_watch import REREAD_S, LargeWatch
 from heron.kernel.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
@@ -37,7 +39,6 @@ _MARKER = b"\0heron-value 1 "
 _ZLIB = _MARKER + b"zlib\n"
 _PLAIN = _MARKER + b"plain\n"
 _PARTS = _MARKER + b"parts\n"
-_REREAD_S = 0.1
 _SETTLED_S = 5.0  # a writer puts back within this what a removal at the same moment took from it
 
 _log = logging.getLogger(__name__)
@@ -79,23 +80,14 @@ class LargeValues(StateManager):
         """`limit_bytes` is the largest value that `inner` takes; at least 16 KiB, for a node has to name its parts."""
         self._inner = inner
         self._limit_bytes = limit_bytes
+        self._guard = threading.Lock()
+        self._watches: set[LargeWatch] = set()
 
     def check(self, timeout_s: float) -> str:
         return self._inner.check(timeout_s)
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        deadline_s = clock.monotonic_s() + _SETTLED_S
-        while True:
-            present = self._inner.get(kind, topology)
-            if present is None:
-                return None
-            value = self._whole(present.value, f"{kind.value}/{topology}")
-            if value is not None:
-                return Versioned(value, present.version)
-            # It was replaced while we read, or its writer is about to put back what is missing.
-            if clock.monotonic_s() > deadline_s:
-                raise StateError(_incomplete(f"{kind.value}/{topology}"))
-            threading.Event().wait(_REREAD_S)
+        return self._settled(kind, topology, self._inner.get(kind, topology), threading.Event())
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
         former = self._parts_of(kind, topology)
@@ -118,16 +110,29 @@ class LargeValues(StateManager):
         return version
 
     def delete(self, kind: NodeKind, topology: str, *, expected: int | None = None) -> None:
+        known = self._parts_of(kind, topology)
         self._inner.delete(kind, topology, expected=expected)
         prefix = _part_prefix(kind, topology)
-        self._remove_parts(name for name in self._inner.list(NodeKind.PART) if name.startswith(prefix))
+        names = [name for name in self._inner.list(NodeKind.PART) if name.startswith(prefix)]
+        # The others are of a writer that was killed, or of one that is about to write a node that names them.
+        others = {name: self._readable(NodeKind.PART, name) for name in names if name not in known}
+        self._remove_parts(names)
+        for name in self._parts_of(kind, topology) if others else ():
+            if (part := others.get(name)) is not None:
+                self._inner.set(NodeKind.PART, name, part.value)
 
     def list(self, kind: NodeKind) -> tuple[str, ...]:
         return self._inner.list(kind)
 
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
-        watch = _LargeWatch(lambda value: self._whole(value, f"{kind.value}/{topology}"), on_change)
-        watch.begin(lambda tell: self._inner.watch(kind, topology, tell))
+        watch = LargeWatch(functools.partial(self._settled, kind, topology), on_change, self._forget)
+        with self._guard:
+            self._watches.add(watch)
+        try:
+            watch.begin(lambda tell: self._inner.watch(kind, topology, tell))
+        except BaseException:
+            self._forget(watch)
+            raise
         return watch
 
     def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
@@ -141,7 +146,36 @@ class LargeValues(StateManager):
         return self._inner.hold(kind, topology, node)
 
     def close(self) -> None:
+        with self._guard:
+            watches = tuple(self._watches)
+        for watch in watches:
+            watch.end()  # one that reads parts would keep the store from closing
         self._inner.close()
+
+    def _forget(self, watch: LargeWatch) -> None:
+        with self._guard:
+            self._watches.discard(watch)
+
+    def _settled(
+        self, kind: NodeKind, topology: str, present: Versioned | None, stop: threading.Event
+    ) -> Versioned | None:
+        """The whole value of a node that was read as `present`, or a later one.
+
+        Raises:
+            StateError: when a part is missing for good, or until `stop` was set.
+        """
+        deadline_s = clock.monotonic_s() + _SETTLED_S
+        while present is not None:
+            value = self._whole(present.value, f"{kind.value}/{topology}")
+            if value is not None:
+                return Versioned(value, present.version)
+            before, present = present, self._inner.get(kind, topology)
+            if present is None or present.version != before.version:
+                continue  # it was replaced while we read
+            # Its writer may be about to put back what a removal took.
+            if stop.wait(REREAD_S) or clock.monotonic_s() > deadline_s:
+                raise StateError(_incomplete(f"{kind.value}/{topology}"))
+        return None
 
     def _laid_out(self, kind: NodeKind, topology: str, value: bytes) -> tuple[bytes, dict[str, bytes]]:
         """What the node holds, and the parts by name."""
@@ -178,17 +212,21 @@ class LargeValues(StateManager):
             raise StateError(_incomplete(place)) from error
 
     def _parts_of(self, kind: NodeKind, topology: str) -> tuple[str, ...]:
-        try:
-            present = self._inner.get(kind, topology)
-        except StateUnavailableError:
-            raise
-        except StateError:
-            return ()  # garbled: writing it anew repairs it
+        present = self._readable(kind, topology)
         if present is None or not present.value.startswith(_PARTS):
             return ()
         with contextlib.suppress(msgspec.MsgspecError):
             return msgspec.json.decode(present.value[len(_PARTS) :], type=_Layout).names
         return ()
+
+    def _readable(self, kind: NodeKind, name: str) -> Versioned | None:
+        """The node; None also where it is garbled, which writing it anew repairs."""
+        try:
+            return self._inner.get(kind, name)
+        except StateUnavailableError:
+            raise
+        except StateError:
+            return None
 
     def _remove_parts(self, names: Iterable[str]) -> None:
         try:
@@ -196,57 +234,6 @@ class LargeValues(StateManager):
                 self._inner.delete(NodeKind.PART, name)
         except StateError as error:
             _log.warning("parts of a former value stay in the store until their topology is gone: %s", error)
-
-
-class _LargeWatch:
-    """Implements `heron.spi.statemgr.Watch`: tells whole values.
-
-    The parts of a value are read on the thread that tells of the node. While the store does not answer that thread
-    waits with them, as it would have nothing else to tell.
-    """
-
-    def __init__(self, whole: Callable[[bytes], bytes | None], on_change: Callable[[Versioned | None], None]) -> None:
-        self._whole = whole
-        self._on_change = on_change
-        self._closed = threading.Event()
-        self._inner: Watch | None = None
-        self._error: StateError | None = None
-
-    def begin(self, watch: Callable[[Callable[[Versioned | None], None]], Watch]) -> None:
-        """Raises StateError when the first value cannot be read."""
-        self._inner = watch(self._tell)
-        if self._error is not None:
-            self.close()
-            raise self._error
-
-    def close(self) -> None:
-        self._closed.set()
-        if self._inner is not None:
-            self._inner.close()
-
-    def _tell(self, present: Versioned | None) -> None:
-        if present is None:
-            self._on_change(None)
-            return
-        deadline_s = clock.monotonic_s() + _SETTLED_S
-        while not self._closed.is_set():
-            try:
-                value = self._whole(present.value)
-            except StateUnavailableError as error:
-                if self._inner is None:
-                    self._error = error  # the caller's, who is still waiting
-                    return
-                value, deadline_s = None, clock.monotonic_s() + _SETTLED_S
-            except StateError as error:
-                self._error = error
-                _log.warning("a watched node cannot be read: %s", error)
-                return
-            if value is not None:
-                self._on_change(Versioned(value, present.version))
-                return
-            if clock.monotonic_s() > deadline_s:
-                return  # it has been replaced, and the next call tells by what
-            self._closed.wait(_REREAD_S)
 
 
 def _part_prefix(kind: NodeKind, topology: str) -> str:

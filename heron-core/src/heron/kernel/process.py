@@ -19,16 +19,27 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from heron.errors import HeronError
+from heron.errors import HeronError, StateError
 from heron.kernel.signals import Signals
 
-__all__ = ["DEATH_SIGNAL", "EXIT_USER_INIT", "PARENT_PID", "bind_to_parent", "run_role", "set_parent_death_signal"]
+__all__ = [
+    "DEATH_SIGNAL",
+    "EXIT_AWAY",
+    "EXIT_USER_INIT",
+    "PARENT_PID",
+    "bind_to_parent",
+    "run_role",
+    "set_parent_death_signal",
+]
 
 PARENT_PID = "HERON_PARENT_PID"
 DEATH_SIGNAL = "HERON_DEATH_SIGNAL"
 
 EXIT_USER_INIT = 3
 """How an instance exits when user code could not be constructed or initialised."""
+
+EXIT_AWAY = 75
+"""How a process exits that cannot work for want of its surroundings, the state above all (EX_TEMPFAIL of sysexits)."""
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _HEARTBEAT_S = 1.0  # only without the kernel's signal; children must be gone 5 s after their parent
@@ -71,8 +82,8 @@ def run_role(
     """Runs the main function of a role process and exits with its code, or with 1 after an exception.
 
     `main` is given the signals as something to poll and returns when `Signals.stop_requested`. An exception ends as
-    one line on stderr and, with its traceback unless it is a HeronError, in the log. A thread that dies of an
-    exception is logged too.
+    one line on stderr and, with its traceback unless it is a HeronError, in the log; what the state manager refuses is
+    no fault of the process, and has an exit code of its own. A thread that dies of an exception is logged too.
     """
     bind_to_parent()
     signals = Signals(caught)
@@ -82,7 +93,7 @@ def run_role(
     except HeronError as error:
         _log.critical("%s ends: %s", role, error)
         sys.stderr.write(f"heron {role}: error: {error}\n")
-        code = _EXIT_FAILED
+        code = EXIT_AWAY if isinstance(error, StateError) else _EXIT_FAILED
     except Exception as error:
         _log.critical("%s ends by %s: %s", role, type(error).__name__, error, exc_info=True)
         sys.stderr.write(f"heron {role}: {type(error).__name__}: {error}; the traceback is in its log\n")

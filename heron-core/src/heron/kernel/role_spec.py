@@ -25,10 +25,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TManagerSpec:
-    """For the topology manager; `settings` are the engine settings by key, here and below."""
+    """For a topology manager; `settings` are the engine settings by key, here and below."""
 
     topology: str
     topology_id: str
+    container_id: int
     incarnation: int
     run_dir: str
     log_dir: str

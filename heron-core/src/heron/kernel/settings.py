@@ -84,13 +84,23 @@ class EngineSettings:
     )
     restart_backoff_max_s: float = _float("heron.executor.restart.backoff.max.s", 10.0, "s", 0.0, "longest such wait")
     restart_limit: int = _int(
-        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies so often in a row is left down"
+        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies of itself so often in a row is left down"
     )
     stable_s: float = _float(
         "heron.executor.stable.s", 30.0, "s", 0.0, "a process that ran so long has its restart budget back"
     )
     stop_grace_s: float = _float(
         "heron.executor.stop.grace.s", 3.0, "s", 0.0, "an orderly stop may take so long, then SIGKILL"
+    )
+    output_max_bytes: int = _int(
+        "heron.executor.output.max.bytes",
+        10 * _MIB,
+        "bytes",
+        4096,
+        "size at which a file of a process's output is begun anew; two older ones are kept",
+    )
+    standbys: int = _int(
+        "topology.tmanager.standbys", 0, "processes", 0, "topology managers that stand by, one container each"
     )
     on_failure: str = field(
         default="restart",

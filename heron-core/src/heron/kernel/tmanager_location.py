@@ -16,12 +16,13 @@ __all__ = ["TManagerLocation", "decode_location", "encode_location"]
 
 @dataclass(frozen=True, slots=True)
 class TManagerLocation:
-    """Its socket, the run it belongs to, and the process, for people."""
+    """Its socket, the run it belongs to, and the process and its container, for people."""
 
     endpoint: str
     topology_id: str
     pid: int
     host: str
+    container_id: int = 0
 
 
 def encode_location(location: TManagerLocation) -> bytes:

@@ -9,6 +9,7 @@ from heron.ipc.keys import ClientKeys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.spi.metricsink import Metric
 
 __all__ = ["Forwarder"]
 
@@ -34,6 +35,10 @@ class Forwarder:
         """Sends a record, or keeps it."""
         if not self._channel.send(envelope):
             self._waiting.append(envelope)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """What was refused of what topology managers said."""
+        return self._channel.metrics()
 
     def _send_waiting(self) -> None:
         while self._waiting and self._channel.send(self._waiting[0]):

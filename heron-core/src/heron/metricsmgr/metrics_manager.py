@@ -45,6 +45,7 @@ class MetricsManager:
             Metric("records-taken", MetricKind.COUNTER, "records", self._taken),
             Metric("records-garbled", MetricKind.COUNTER, "records", self._garbled),
             *(metric for sink in self._sinks for metric in sink.metrics()),
+            *self._forwarder.metrics(),
             *process_metrics(),
         )
         record = MetricsRecord(self._source, wall_s(), metrics)

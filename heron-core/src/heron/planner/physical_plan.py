@@ -59,6 +59,10 @@ class PhysicalPlan:
     tasks: tuple[TaskPlan, ...]
     stmgrs: tuple[StreamManagerLocation, ...]
 
+    def precedes(self, other: PhysicalPlan) -> bool:
+        """Whether the other is newer. A leader who could not read the former plan begins to count anew."""
+        return (self.epoch, self.version) < (other.epoch, other.version)
+
 
 class PlanIndex:
     """Look-ups over one physical plan; build one per plan and drop it with the plan."""

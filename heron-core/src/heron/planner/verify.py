@@ -36,6 +36,8 @@ MAX_INSTANCES: Final = 10_000
 MAX_NAME_LENGTH: Final = 200
 """Names become file and node names, which end at 255 bytes, with room for a suffix."""
 
+_ROLES = frozenset({"executor", "metricsmgr", "stmgr", "tmanager"})
+
 _MODES: Final = tuple(mode.value for mode in TopologyReliabilityMode)
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -92,6 +94,11 @@ def _check_reliability(definition: TopologyDefinition) -> None:
 def _check_component_names(definition: TopologyDefinition) -> None:
     for component in definition.components:
         _check_name(component.name, "component name")
+        if component.name in _ROLES:
+            _refuse(
+                f"component name {component.name!r} is that of a process of the engine, whose logs and metrics would "
+                "be taken for the component's; choose another"
+            )
     for name in _duplicates(component.name for component in definition.components):
         _refuse(f"topology {definition.name!r}: two components have the name {name!r}; rename one")
     if not any(component.kind is ComponentKind.SPOUT for component in definition.components):

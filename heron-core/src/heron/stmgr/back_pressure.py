@@ -79,13 +79,17 @@ class BackPressure:
         for task_id in [each for each, reporters in self._reporters.items() if reporter in reporters]:
             self.report(task_id, reporter, on=False)
 
+    def says(self, container_id: int, task_id: int) -> bool:
+        """Whether the stream manager of that container says that the task is a culprit."""
+        return any(each.container_id == container_id for each in self._reporters.get(task_id, ()))
+
     def own_culprits(self) -> tuple[int, ...]:
         """What this stream manager says itself, for a peer that has not heard it."""
-        return tuple(task_id for task_id, reporters in self._reporters.items() if self._own in reporters)
+        return tuple([task_id for task_id, reporters in self._reporters.items() if self._own in reporters])
 
     def culprits_of(self, task_id: int) -> tuple[int, ...]:
         """The culprits that hold back this local spout, as far as `take_changes` has told of them."""
-        return tuple(culprit for culprit, feeders in self._held.items() if task_id in feeders)
+        return tuple([culprit for culprit, feeders in self._held.items() if task_id in feeders])
 
     def take_changes(self) -> tuple[SpoutChange, ...]:
         """What spouts must be told since the last time."""

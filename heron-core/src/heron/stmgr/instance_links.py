@@ -58,6 +58,11 @@ class InstanceLinks:
         if link is not None:
             link.send_control(envelope)
 
+    def waits_for(self, task_id: int) -> tuple[int, ...]:
+        """The tasks with full outlets on account of which a local task cannot send."""
+        link = self._links.get(task_id)
+        return self._host.router.waits_for(link) if link is not None else ()
+
     def hold_back(self, change: SpoutChange) -> None:
         """Holds a spout back on account of a culprit, or no longer, and tells it."""
         link = self._links.get(change.task_id)

@@ -17,7 +17,7 @@ from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import Counters
 from heron.stmgr.link_host import LinkHost
-from heron.stmgr.outlet import Watermarks
+from heron.stmgr.outlet import SEGMENT_BYTES, Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 
@@ -35,7 +35,9 @@ def main(signals: Signals) -> int:
     reactor = Reactor()
     sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
     acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
-    marks = Watermarks(settings.low_watermark_bytes, settings.high_watermark_bytes, settings.hard_limit_bytes)
+    marks = Watermarks(
+        settings.low_watermark_bytes, settings.high_watermark_bytes, settings.hard_limit_bytes, SEGMENT_BYTES
+    )
     pressure = BackPressure(
         Reporter(spec.container_id, spec.incarnation), all_spouts=settings.backpressure_spouts == "all"
     )

@@ -16,18 +16,25 @@ from typing import Protocol
 
 from heron.ipc.credit import CreditWindow
 
-__all__ = ["HeldRelease", "Outlet", "Releasable", "Segment", "Watermarks"]
+__all__ = ["SEGMENT_BYTES", "HeldRelease", "Outlet", "Releasable", "Segment", "Watermarks"]
 
 Segment = bytes | memoryview
+
+SEGMENT_BYTES = 64
+"""What a segment takes beside its own bytes (measured): many small ones would else fill memory without counting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """When a task is a culprit, when it no longer is, and when no more is wanted for it; ascending, bytes."""
+    """When a task is a culprit, when it no longer is, and when no more is wanted for it; ascending, bytes.
+
+    `segment_bytes` is what each segment counts beside its length.
+    """
 
     low_bytes: int
     high_bytes: int
     hard_bytes: int
+    segment_bytes: int = 0
 
 
 class Releasable(Protocol):
@@ -62,13 +69,19 @@ class Outlet:
         self._marks = marks
         self._held: list[HeldRelease] = []
 
+    @property
+    def taken_bytes(self) -> int:
+        """What the watermarks are compared with."""
+        return self.queued_bytes + self._marks.segment_bytes * len(self.queue)
+
     def put(self, segment: Segment) -> None:
         """Appends a segment."""
         self.queue.append(segment)
         self.queued_bytes += len(segment)
-        if self.queued_bytes > self._marks.high_bytes:
+        marks, taken_bytes = self._marks, self.taken_bytes
+        if taken_bytes > marks.high_bytes:
             self.congested = True
-            self.full = self.full or self.queued_bytes > self._marks.hard_bytes
+            self.full = self.full or taken_bytes > marks.hard_bytes
 
     def ready(self) -> Segment | None:
         """The first segment, when credit lets it through now; it stays."""
@@ -86,9 +99,9 @@ class Outlet:
         segment = self.queue.popleft()
         self.queued_bytes -= len(segment)
         self.window.spend(sent_bytes)
-        if self.congested and self.queued_bytes <= self._marks.high_bytes:
+        if self.congested and (taken_bytes := self.taken_bytes) <= self._marks.high_bytes:
             self.full = False
-            self.congested = self.queued_bytes > self._marks.low_bytes
+            self.congested = taken_bytes > self._marks.low_bytes
         return segment
 
     def hold(self, release: HeldRelease) -> None:
@@ -101,6 +114,10 @@ class Outlet:
             return []
         held, self._held = self._held, []
         return held
+
+    def holds(self, producer: Releasable) -> bool:
+        """Whether credit is kept back from that producer."""
+        return any(release.producer is producer for release in self._held)
 
     def forget(self, producer: Releasable) -> None:
         """Drops what is kept back for a producer that is gone."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import logging
 
+from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -23,12 +24,14 @@ from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
 from heron.stmgr.peer_inbound import PeerInbound
 from heron.stmgr.peer_outbound import PeerOutbound
+from heron.stmgr.peer_reach import PeerReach
 
 __all__ = ["PeerLinks"]
 
 _log = logging.getLogger(__name__)
 
 _REOPEN_AFTER_S = 0.1  # a peer that refuses is asked again, not asked without pause
+_QUIET_BEATS = 3  # a peer from which so many heartbeats are missing is not reached
 
 
 class PeerLinks:
@@ -47,6 +50,7 @@ class PeerLinks:
         self._sent: dict[int, int] = {}
         self._heard: dict[int, tuple[int, int]] = {}
         self._sessions = itertools.count(1)
+        self.reach = PeerReach(_QUIET_BEATS * host.settings.heartbeat_s)
         self._hub = open_guarded_hub(host.sockets, host.settings.network_host, host.spec.peer_keys)
         host.reactor.guard(self._hub)
         host.reactor.on_readable(self._hub, self._read_hub)
@@ -60,6 +64,10 @@ class PeerLinks:
         """How many connections were not let in, by reason."""
         return self._hub.gate.refused()
 
+    def container_of(self, task_id: int) -> int:
+        """The container of a peer's task; 0 when it has none in the plan."""
+        return self._container_of.get(task_id, 0)
+
     def set_plan(self, index: PlanIndex) -> None:
         """Connects to the stream managers of a plan and leaves those that are no longer in it."""
         own = self._host.spec.container_id
@@ -68,10 +76,13 @@ class PeerLinks:
         self._tasks_of = {
             cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in wanted
         }
+        self.reach.expect(wanted, monotonic_s())
         self._container_of = {task_id: cid for cid, task_ids in self._tasks_of.items() for task_id in task_ids}
         for container_id, location in former.items():
             if wanted.get(container_id) != location:
                 self._leave(container_id)
+        for container_id in former.keys() - wanted.keys():
+            self._forget_container(container_id)
         for container_id, location in wanted.items():
             if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
@@ -108,6 +119,15 @@ class PeerLinks:
         """Tells every peer of a culprit; who is not connected hears it with the next hello."""
         for peer in self._outbound.values():
             peer.tell_pressure(pressure)
+
+    def beat(self) -> None:
+        """Tells every peer that hears this one by now that it is there."""
+        spec = self._host.spec
+        frame = control_frame(
+            Envelope(heartbeat=pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation))
+        )
+        for identity in self._inbound:
+            self._hub.send(identity, frame)
 
     def send_credits(self) -> None:
         """Tells every peer what was released in this round."""
@@ -154,6 +174,7 @@ class PeerLinks:
     def _read(self, peer: PeerOutbound) -> None:
         try:
             while (frame := peer.channel.receive()) is not None:
+                self.reach.heard(peer.location.container_id, monotonic_s())
                 peer.handle(frame, self._host.router)
         except RemoteProtocolError as error:
             _log.error("peer container %d broke the rules: %s", peer.location.container_id, error)
@@ -259,3 +280,9 @@ class PeerLinks:
             self._host.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
         for producer in inbound.producers() if inbound else ():
             self._host.router.forget(producer)
+
+    def _forget_container(self, container_id: int) -> None:
+        """It is in no plan any more, and will not come back under its number."""
+        for identity in [each for each, inbound in self._inbound.items() if inbound.container_id == container_id]:
+            self._forget(identity)
+        self._heard.pop(container_id, None)

@@ -13,6 +13,7 @@ from heron.stmgr.outlet import HeldRelease, Outlet, Releasable, Segment, Waterma
 __all__ = ["AckSink", "PeerProducers", "Router"]
 
 _FIRST_OF_ACKS = int(SegmentKind.ROOTS)
+_SMALL_BYTES = 1024
 
 
 class PeerProducers(Protocol):
@@ -132,6 +133,11 @@ class Router:
             self._congested = self._congested - touched | now
         return self._congested
 
+    def waits_for(self, producer: Releasable) -> tuple[int, ...]:
+        """The tasks whose full outlets keep credit back from that producer."""
+        holding = (self.outlets[task_id] for task_id in sorted(self._holding & self.outlets.keys()))
+        return tuple(outlet.task_id for outlet in holding if outlet.holds(producer))
+
     def forget(self, producer: Releasable) -> None:
         """A producer is gone."""
         for outlet in self.outlets.values():
@@ -171,6 +177,10 @@ class Router:
 
 
 def _cut(data: bytes, start: int, end: int) -> Segment:
-    """A segment of a frame: by reference where it is most of the frame, else copied, so as not to pin the whole."""
-    view = memoryview(data)[start:end]
-    return view if 2 * (end - start) >= len(data) else bytes(view)
+    """A segment of a frame: by reference where it is most of the frame, else copied, so as not to pin the whole.
+
+    A small one is copied too: a reference to it takes more room than its bytes do.
+    """
+    if end - start >= _SMALL_BYTES and 2 * (end - start) >= len(data):
+        return memoryview(data)[start:end]
+    return data[start:end]

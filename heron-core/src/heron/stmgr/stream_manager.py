@@ -14,23 +14,26 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
+from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.network_metrics import connection_metrics
 from heron.ipc.process_metrics import process_metrics
 from heron.planner.codec import decode_physical_plan
-from heron.planner.physical_plan import PlanIndex
-from heron.spi.metricsink import Event, MetricsRecord, Source
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex
+from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.culprits import Culprits
 from heron.stmgr.instance_links import InstanceLinks
+from heron.stmgr.lateness import Lateness
 from heron.stmgr.link_host import LinkHost
 from heron.stmgr.peer_links import PeerLinks
+from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event
+from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event, reach_event, reach_metrics
 
 __all__ = ["StreamManager"]
 
-_EXPIRY_EVERY_S = 0.1  # a timeout is late by so much at most
+_PULSE_S = 0.1  # a timeout of a tree is late by so much at most
 
 _log = logging.getLogger(__name__)
 
@@ -40,9 +43,11 @@ class StreamManager:
 
     def __init__(self, host: LinkHost) -> None:
         self._host = host
-        self._plan_version = 0
+        self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
+        self._causes: dict[int, str] = {}
+        self._lateness = Lateness(_PULSE_S, monotonic_s())
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._reports = TaskReports()
@@ -62,7 +67,7 @@ class StreamManager:
         )
         reactor.every(host.settings.heartbeat_s, self._beat)
         reactor.every(host.settings.metrics_export_s, self._publish)
-        reactor.every(_EXPIRY_EVERY_S, host.acks.expire)
+        reactor.every(_PULSE_S, self._pulse)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -100,22 +105,49 @@ class StreamManager:
 
     def _report_pressure(self, congested: frozenset[int]) -> None:
         for change in self._culprits.update(congested, monotonic_s()):
+            cause = self._causes.pop(change.task_id, "")
+            if change.on:
+                cause = self._causes[change.task_id] = self._cause(change.task_id)
             pressure = self._pressure(change.task_id, on=change.on)
             self._tmanager.send(Envelope(pressure=pressure))
             self._peers.tell_pressure(pressure)
             self._host.pressure.report_own(change.task_id, on=change.on)
             number = next(self._event_numbers)
-            self._events.append(pressure_event(self._host.spec.container_id, number, change, wall_s()))
+            self._events.append(pressure_event(self._host.spec.container_id, number, change, cause, wall_s()))
 
     def _pressure(self, task_id: int, *, on: bool) -> pb.Pressure:
-        spec, outlet = self._host.spec, self._host.router.outlets.get(task_id)
-        cause = "the task is slow"
-        if outlet is not None and outlet.window is None:
-            cause = "the task is not running" if task_id in spec.task_ids else "its container is not reached"
-        buffered_bytes = outlet.queued_bytes if outlet else 0
+        outlet = self._host.router.outlets.get(task_id)
         return pb.Pressure(
-            task_id=task_id, container_id=spec.container_id, on=on, buffered_bytes=buffered_bytes, cause=cause
+            task_id=task_id,
+            container_id=self._host.spec.container_id,
+            on=on,
+            buffered_bytes=outlet.queued_bytes if outlet else 0,
+            cause=self._causes.get(task_id, ""),
         )
+
+    def _cause(self, task_id: int) -> str:
+        """Why an outlet is congested, for people."""
+        host, outlet = self._host, self._host.router.outlets.get(task_id)
+        reached = outlet is None or outlet.window is not None
+        if task_id in host.spec.task_ids:
+            if not reached:
+                return "the task is not running"
+            others = self._instances.waits_for(task_id)
+            return f"its output waits for task {', '.join(map(str, others))}" if others else "the task is slow"
+        container_id = self._peers.container_of(task_id)
+        if not reached or container_id in self._peers.reach.silent_s(monotonic_s()):
+            return f"container {container_id} is not reached"
+        # A slow task fills the outlet of its own stream manager first; that says so before it keeps credit back.
+        if host.pressure.says(container_id, task_id):
+            return "the task is slow"
+        return f"the stream manager of container {container_id} is slow, or the network to it"
+
+    def _report_causes(self) -> None:
+        """Tells the topology manager why a task is a culprit, when that is no longer what it was."""
+        for task_id, before in tuple(self._causes.items()):
+            self._causes[task_id] = self._cause(task_id)
+            if self._causes[task_id] != before:
+                self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
     def _say_hello(self) -> None:
         spec = self._host.spec
@@ -131,10 +163,24 @@ class StreamManager:
         for task_id in self._culprits.present():
             self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
+    def _pulse(self) -> None:
+        self._host.acks.expire()
+        self._lateness.called(monotonic_s())
+
     def _beat(self) -> None:
         spec = self._host.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
         self._tmanager.send(Envelope(heartbeat=beat))
+        self._peers.beat()
+        for change in self._peers.reach.update(monotonic_s()):
+            self._note_reach(change)
+        self._report_causes()
+
+    def _note_reach(self, change: ReachChanged) -> None:
+        what = "is heard again, after" if change.reached else "is not reached: nothing was heard of it for"
+        _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
+        number = next(self._event_numbers)
+        self._events.append(reach_event(self._host.spec.container_id, number, change, wall_s()))
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
@@ -146,10 +192,10 @@ class StreamManager:
             _log.error("the topology manager refuses: %s", envelope.refused.reason)
 
     def _take_plan(self, envelope: Envelope) -> None:
-        if envelope.plan.version < self._plan_version:
+        plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
+        if self._plan is not None and plan.precedes(self._plan):
             return
-        index = PlanIndex(decode_physical_plan(envelope.plan.document, "plan from the topology manager"))
-        self._plan_version = envelope.plan.version
+        index, self._plan = PlanIndex(plan), plan
         self._lose_what_left(index)
         self._host.acks.set_plan(index.plan)
         self._host.router.set_tasks(index.tasks)
@@ -157,7 +203,7 @@ class StreamManager:
         self._host.pressure.set_plan(index, holds=not self._host.router.drops)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
-        _log.info("physical plan %d: %d tasks", self._plan_version, len(index.tasks))
+        _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
     def _lose_what_left(self, index: PlanIndex) -> None:
         """Stream managers that were in the plan before and are not now took parts of trees with them."""
@@ -181,7 +227,10 @@ class StreamManager:
         metrics = [
             *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
             *ack_metrics(host.acks),
+            *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
             *connection_metrics(self._peers.refused()),
+            *self._tmanager.metrics(),
+            Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
         ]
         record = MetricsRecord(
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),

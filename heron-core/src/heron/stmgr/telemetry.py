@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 
 from heron.ipc.metric_names import (
     BACKPRESSURE,
     DROPPED_TUPLES,
     LATE_ACKS,
     OUTLET_BYTES,
+    PEER_SILENT,
     ROOTS_IN_FLIGHT,
     SETTLED_ROOTS,
 )
@@ -16,16 +17,24 @@ from heron.spi.metricsink import Event, Metric, MetricKind
 from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.counters import Counters
 from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.router import Router
 
-__all__ = ["ack_metrics", "metrics_of", "pressure_event"]
+__all__ = ["ack_metrics", "metrics_of", "pressure_event", "reach_event", "reach_metrics"]
+
+_COUNTED = tuple(each.name for each in fields(Counters))
 
 
 def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: float) -> list[Metric]:
     """Every metric of the routing, at a moment (monotonic seconds)."""
     metrics = [
-        Metric(name.replace("_", "-"), MetricKind.COUNTER, "bytes" if "bytes" in name else "frames", value)
-        for name, value in asdict(counters).items()
+        Metric(
+            name.replace("_", "-"),
+            MetricKind.COUNTER,
+            "bytes" if "bytes" in name else "frames",
+            getattr(counters, name),
+        )
+        for name in _COUNTED
     ]
     metrics.append(Metric("unroutable-segments", MetricKind.COUNTER, "segments", router.unroutable_segments))
     metrics.extend(
@@ -57,8 +66,23 @@ def ack_metrics(acks: AckRoutes) -> list[Metric]:
     ]
 
 
-def pressure_event(container_id: int, number: int, change: PressureChanged, at_s: float) -> Event:
+def pressure_event(container_id: int, number: int, change: PressureChanged, cause: str, at_s: float) -> Event:
     """The event of a culprit's coming or going, at a moment (wall-clock seconds)."""
     name = "backpressure-started" if change.on else "backpressure-ended"
-    attributes = {} if change.on else {"duration_s": f"{change.duration_s:.3f}"}
+    attributes = {"cause": cause} | ({} if change.on else {"duration_s": f"{change.duration_s:.3f}"})
     return Event(f"stmgr-{container_id}-{number}", name, at_s, f"task-{change.task_id}", "", attributes)
+
+
+def reach_metrics(silent_s: dict[int, float]) -> list[Metric]:
+    """The peers that are not reached."""
+    return [
+        Metric(PEER_SILENT, MetricKind.GAUGE, "s", seconds, {"peer": str(container_id)})
+        for container_id, seconds in silent_s.items()
+    ]
+
+
+def reach_event(container_id: int, number: int, change: ReachChanged, at_s: float) -> Event:
+    """The event of a peer that is not reached any more, or is again, at a moment (wall-clock seconds)."""
+    name = "peer-reached" if change.reached else "peer-not-reached"
+    attributes = {"silent_s": f"{change.silent_s:.3f}"}
+    return Event(f"stmgr-{container_id}-{number}", name, at_s, f"stmgr-{change.container_id}", "", attributes)

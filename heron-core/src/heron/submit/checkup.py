@@ -21,6 +21,8 @@ from heron.errors import HeronError, StateError
 from heron.ipc.endpoint import check_run_dir
 from heron.kernel.drivers import Drivers
 from heron.kernel.profiles import Profile
+from heron.kernel.server_check import ask_server
+from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.environment import Environment
 from heron.submit.folders import RUN_DIR_PREFIX, run_parent
@@ -35,6 +37,7 @@ _LEAST_BYTES = 64 << 20
 _SKEW_S = 2.0
 _SETTLED_S = 60.0  # a run directory that is this old has sockets, if anything runs in it
 _PROBE = "heron-doctor"
+_ANSWER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ def check_profile(profile: Profile, environment: Environment) -> Iterator[Findin
     yield _log_dir(profile)
     yield from _disk(profile)
     yield _clock(Path(profile.log_dir))
+    yield _uploader(profile.uploader)
     reachable = _statemgr(environment.statemgr)
     yield reachable
     if reachable.level == "ok":
@@ -159,6 +163,14 @@ def _statemgr(statemgr: StateManager) -> Finding:
     except HeronError as error:
         return Finding("state manager", "error", str(error), "start it, or correct the profile's statemgr section")
     return Finding("state manager", "ok", f"answers, knows {len(found)} topology names")
+
+
+def _uploader(uploader: DriverRef) -> Finding:
+    try:
+        answer = ask_server(uploader, _ANSWER_S)
+    except HeronError as error:
+        return Finding("uploader", "error", str(error), "start it, or correct the profile's uploader section")
+    return Finding("uploader", "ok", answer or f"{uploader.name} has no server")
 
 
 def _leftovers(environment: Environment) -> Iterator[Finding]:

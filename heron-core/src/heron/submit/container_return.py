@@ -22,7 +22,8 @@ def missing(before: TopologyStatus, now: TopologyStatus, container_id: int) -> s
     """What of the container is not back yet, "" when nothing is missing; `before` is from before its restart."""
     former = _incarnations(before, container_id)
     present = {each.process: each for each in now.processes if each.container_id == container_id}
-    for name in _expected(now, container_id):
+    standby = {"tmanager"} & former.keys() if container_id else ()
+    for name in (*_expected(now, container_id), *standby):
         found = present.get(name)
         if found is None or found.incarnation <= former.get(name, 0):
             return f"{name} is not started again yet"

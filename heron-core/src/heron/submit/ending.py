@@ -73,11 +73,11 @@ def kill_topology(
     try:
         facts = survey(environment, topology, locked=False)
         _check(environment, facts, force)  # it may have ended meanwhile
-        if facts.run is None:
+        if facts.known is None:
             progress.note(
                 f"{facts.error or 'there is no execution state'}; its package stays in the store, if it has one"
             )
-        other_too = facts.run is None and facts.other is not None  # only `force` comes so far
+        other_too = facts.known is None and facts.other is not None  # only `force` comes so far
         running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
         why = spoken(_stop(environment, facts, patience_s)) if running else ""
@@ -86,20 +86,21 @@ def kill_topology(
         try:
             environment.scheduler.kill(topology, _id(facts))  # before the report says that it is over
         except HeronError as error:
-            return Ending(topology, facts.run, manner, why, (f"job: {error}",))
+            return Ending(topology, facts.known, manner, why, (f"job: {error}",))
         facts = survey(environment, topology, locked=False)  # with its last report
-        report = last_report(facts, facts.run, killed=_who(manner, why)) if facts.run else None
+        run = facts.known
+        report = last_report(facts, run, killed=_who(manner, why)) if run else None
         if report:
             environment.statemgr.set(NodeKind.REPORT, topology, encode_last_report(report))
-        left = remove_run(environment, topology, facts.run, keep_report=report is not None)
+        left = remove_run(environment, topology, run, keep_report=report is not None)
     finally:
         lock.release()
-    return Ending(topology, facts.run, manner, why, left or _still_there(environment, facts))
+    return Ending(topology, run, manner, why, left or _still_there(environment, facts))
 
 
 def _check(environment: Environment, facts: Facts, force: bool) -> None:
     name = facts.topology
-    if facts.other and facts.run is None and not force:
+    if facts.other and facts.known is None and not force:
         remedy = "give the command with the profile that submitted it; if there is none, --force ends it"
         raise UsageError(another_job(environment, name, facts.other, remedy))
     there = facts.other or facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
@@ -112,8 +113,8 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
             where = environment.profile.name
             msg = f"no topology {name!r} in profile {where!r}{nearest(name, names)}; there are: {known(names)}"
         raise UsageError(msg)
-    if facts.run and not facts.ours and not force:
-        raise UsageError(elsewhere(facts.run))
+    if facts.known and not facts.ours and not force:
+        raise UsageError(elsewhere(facts.known))
 
 
 def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
@@ -167,7 +168,7 @@ def _still_there(environment: Environment, facts: Facts) -> tuple[str, ...]:
 
 def _id(facts: Facts) -> str:
     """The run that is ended; "" when nothing says which it is."""
-    return facts.run.topology_id if facts.run else ""
+    return facts.known.topology_id if facts.known else ""
 
 
 def _who(manner: Manner, why: str) -> str:

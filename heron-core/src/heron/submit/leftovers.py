@@ -39,7 +39,7 @@ def make_room(environment: Environment, topology: str) -> str:
     state = classify(facts)
     leaving = state in ENDED and facts.run is not None and not facts.run.attached  # its name is free at once
     if not leaving and (facts.led or facts.job is SchedulerState.RUNNING):
-        raise UsageError(_running(topology, facts.run))
+        raise UsageError(_running(topology, facts))
     if facts.other and facts.other.state is SchedulerState.RUNNING:
         remedy = "give one of the two another name, or this profile a scheduler.root of its own"
         raise UsageError(another_job(environment, topology, facts.other, remedy))
@@ -48,12 +48,12 @@ def make_room(environment: Environment, topology: str) -> str:
     if facts.run is None and not facts.error:
         environment.statemgr.delete(NodeKind.REPORT, topology)
         return ""
-    if left := remove_run(environment, topology, facts.run, keep_report=False):
+    if left := remove_run(environment, topology, facts.known, keep_report=False):
         msg = f"what is left of the last run of topology {topology!r} cannot be removed: {'; '.join(left)}"
         raise StateError(msg)
     if state not in {RunState.LOST, RunState.GARBLED}:
         return ""
-    who = f" of run {facts.run.topology_id}" if facts.run else ""
+    who = f" of run {facts.known.topology_id}" if facts.known else ""
     return f"removed what was left of topology {topology!r}{who}, which had ended without tidying up"
 
 
@@ -191,10 +191,11 @@ def _made_up(run: ExecutionState, state: TopologyState, why: str) -> TopologySta
     )
 
 
-def _running(topology: str, run: ExecutionState | None) -> str:
+def _running(topology: str, facts: Facts) -> str:
     who = ""
-    if run:
+    if run := facts.known:
         since = datetime.fromtimestamp(run.submitted_at_s, UTC).isoformat(sep=" ", timespec="seconds")
         who = f" (id {run.topology_id}, since {since}, by {run.user} on {run.host})"
     remedy = f"stop it, or give this one another name (`heron kill {topology}` stops it)"
-    return f"topology {topology!r} is already running{who}; {remedy}"
+    damage = f"; its state is damaged: {facts.error}" if facts.error else ""
+    return f"topology {topology!r} is already running{who}; {remedy}{damage}"

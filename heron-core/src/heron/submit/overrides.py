@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from heron.api.api_constants import TOPOLOGY_ON_FAILURE, TOPOLOGY_TMANAGER_STANDBYS
 from heron.api.config import check_config
 from heron.api.definition import TopologyDefinition
 from heron.errors import UsageError
 from heron.kernel.settings import EngineSettings
 from heron.kernel.yaml_file import parse_yaml
 
-__all__ = ["Overrides", "parse_overrides"]
-
-_ON_FAILURE = "topology.on.failure"
+__all__ = ["Overrides", "engine_settings", "parse_overrides"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +59,8 @@ def parse_overrides(settings: Sequence[str]) -> Overrides:
 
 def engine_settings(engine: EngineSettings, definition: TopologyDefinition, on_failure: str) -> EngineSettings:
     """The engine's settings for a run: those of the profile, where the topology's own does not differ."""
-    wanted = definition.config.get(_ON_FAILURE, on_failure)
-    return EngineSettings.from_keys({**engine.to_keys(), _ON_FAILURE: wanted})
+    own = {
+        TOPOLOGY_ON_FAILURE: definition.config.get(TOPOLOGY_ON_FAILURE, on_failure),
+        TOPOLOGY_TMANAGER_STANDBYS: definition.config.get(TOPOLOGY_TMANAGER_STANDBYS, engine.standbys),
+    }
+    return EngineSettings.from_keys({**engine.to_keys(), **own})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from heron.errors import PackageError, StateConflictError
+from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.kernel.large_values import open_statemgr
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Profile
@@ -22,6 +22,7 @@ from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
 from heron.submit.prepare import find_profile
 from heron.submit.retention import merged, prunable
+from heron.submit.survey import is_name
 from heron.submit.view import spoken_bytes
 
 __all__ = ["packages"]
@@ -142,22 +143,35 @@ def prune(  # noqa: PLR0913, PLR0917 - one parameter for each option
 def _remove(store: _Store, chosen: tuple[PackageEntry, ...]) -> dict[str, str]:
     """Removes them one by one; returns why some stayed, by URI."""
     failed = {}
+    gone = ""
     for each in chosen:
         try:
-            # A command that submits this topology has its lock from before the upload until the state says so.
-            hold = store.statemgr.hold(NodeKind.LOCK, each.name, b"heron packages prune")
-            try:
-                if store.used_by(each.name) == each.uri:
-                    failed[each.uri] = f"topology {each.name!r} uses it now"
-                else:
-                    store.uploader.undo(each.uri)
-            finally:
-                hold.release()
-        except StateConflictError:
-            failed[each.uri] = f"another command is at work on topology {each.name!r}; try again later"
-        except PackageError as error:
+            if reason := gone or _remove_one(store, each):
+                failed[each.uri] = reason
+        except StateUnavailableError as error:
+            gone = failed[each.uri] = spoken(str(error))  # nor does it answer for those that follow
+        except (StateError, PackageError) as error:
             failed[each.uri] = spoken(str(error))
     return failed
+
+
+def _remove_one(store: _Store, entry: PackageEntry) -> str:
+    """Removes it, or says who needs it."""
+    if not is_name(entry.name):  # no topology can be called so
+        store.uploader.undo(entry.uri)
+        return ""
+    try:
+        # A command that submits this topology has its lock from before the upload until the state says so.
+        hold = store.statemgr.hold(NodeKind.LOCK, entry.name, b"heron packages prune")
+    except StateConflictError:
+        return f"another command is at work on topology {entry.name!r}; try again later"
+    try:
+        if store.used_by(entry.name) == entry.uri:
+            return f"topology {entry.name!r} uses it now"
+        store.uploader.undo(entry.uri)
+    finally:
+        hold.release()
+    return ""
 
 
 @contextmanager

@@ -12,12 +12,13 @@ from heron.kernel.profiles import Profile, load_profile
 from heron.kernel.secrets import hide_in_command
 from heron.kernel.yaml_file import parse_yaml
 from heron.planner.packing_plan import PackingPlan
+from heron.planner.standbys import check_standbys
 from heron.planner.verify import verify
 from heron.spi.driver import DriverRef
 from heron.spi.packing import Packing
 from heron.submit.loaded import LoadedTopology
 from heron.submit.named_serializers import named_serializers
-from heron.submit.overrides import Overrides
+from heron.submit.overrides import Overrides, engine_settings
 
 __all__ = ["Prepared", "find_profile", "packed_by", "prepare"]
 
@@ -77,4 +78,6 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> P
     except PackingError as error:
         msg = f"topology {loaded.definition.name!r}: {error}"
         raise UsageError(msg) from error
+    settings = engine_settings(profile.engine, loaded.definition, profile.engine.on_failure)
+    check_standbys(loaded.definition.name, plan, settings.standbys)
     return Prepared(loaded, plan, serializers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from heron.kernel.server_check import ask_server
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import StateManager
 
-__all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once"]
+__all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once", "untouched"]
 
 _TRIAL_S = 45.0  # one that has to start something for it; the others answer at once
 
@@ -65,13 +66,15 @@ def open_once(ref: DriverRef) -> str:
     return ""
 
 
-def check_profile(
-    name: str, config_path: Path | None, overrides: Mapping[str, str], ask: Ask = open_once
-) -> ProfileCheck:
-    """Reads the profile and, when that goes well, tries the drivers that a command opens. Starts nothing.
+def untouched(ref: DriverRef) -> str:
+    """For sinks: one that listens would be in the way of the topologies that run."""
+    return ""
 
-    Sinks are not opened: one that listens would be in the way of the topologies that run.
-    """
+
+def check_profile(
+    name: str, config_path: Path | None, overrides: Mapping[str, str], ask: Ask = open_once, ask_sink: Ask = untouched
+) -> ProfileCheck:
+    """Reads the profile and, when that goes well, tries its drivers. Starts nothing."""
     found = read_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides)
     profile = found.profile
     if profile is None:
@@ -79,10 +82,11 @@ def check_profile(
     hide_in_command(profile.secrets)
     drivers: list[CheckedDriver] = []
     problems: list[Problem] = []
-    for ref in (profile.scheduler, profile.statemgr, profile.uploader, profile.packing):
-        try:
-            drivers.append(CheckedDriver(ref.family, ref.name, spoken(ask(ref))))
-        except HeronError as error:
-            problems.append(Problem(spoken(str(error)), ref.family))
-    drivers += [CheckedDriver(each.family, each.name) for each in profile.metricsinks]
+    single = (profile.scheduler, profile.statemgr, profile.uploader, profile.packing)
+    with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
+        for each, asked in (*((ref, ask) for ref in single), *((ref, ask_sink) for ref in profile.sinks(folder))):
+            try:
+                drivers.append(CheckedDriver(each.family, each.name, spoken(asked(each))))
+            except HeronError as error:
+                problems.append(Problem(spoken(str(error)), each.family))
     return ProfileCheck(name, tuple(drivers), tuple(problems))

@@ -10,6 +10,8 @@ import msgspec
 from heron.errors import UsageError
 from heron.kernel.drivers import Drivers
 from heron.kernel.profiles import ListedSetting, list_settings, profile_entries, read_profile
+from heron.kernel.server_check import ask_server
+from heron.spi.driver import DriverRef
 from heron.submit.completion import complete_profile
 from heron.submit.json_text import print_json
 from heron.submit.overrides import parse_overrides
@@ -18,6 +20,7 @@ from heron.submit.profile_check import ProfileCheck, check_profile
 __all__ = ["profiles"]
 
 _EXIT_REFUSED = 2
+_ANSWER_S = 10.0
 
 _config_path = click.option(
     "--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first."
@@ -81,13 +84,26 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
 @click.argument("name", shell_complete=complete_profile)
 @_config_path
 @_settings
+@click.option("--offline", is_flag=True, help="Asks no server.")
 @_as_json
 @click.pass_context
 def check(
-    context: click.Context, name: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool
+    context: click.Context,
+    name: str,
+    config_path: Path | None,
+    settings: tuple[str, ...],
+    offline: bool,
+    as_json: bool,
 ) -> None:
-    """Says everything that is wrong with a profile; exit code 0 when nothing is, else 2."""
-    found = check_profile(name, config_path, _overrides(settings))
+    """Says everything that is wrong with a profile; exit code 0 when nothing is, else 2.
+
+    Asks the servers that it names, too, each for at most ten seconds.
+    """
+    overrides = _overrides(settings)
+    if offline:
+        found = check_profile(name, config_path, overrides)
+    else:
+        found = check_profile(name, config_path, overrides, _ask, _ask)
     if as_json:
         problems = [
             {"path": each.path, "origin": each.origin, "text": each.text, "install": each.install}
@@ -105,6 +121,10 @@ def check(
     else:
         _print_check(found)
     context.exit(0 if found.ok else _EXIT_REFUSED)
+
+
+def _ask(ref: DriverRef) -> str:
+    return ask_server(ref, _ANSWER_S)
 
 
 def _overrides(settings: tuple[str, ...]) -> dict[str, str]:

@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, cast
 
+from heron.errors import PackageError
 from heron.kernel.loading import load_object
 from heron.kernel.secrets import spoken
 from heron.spi.uploader import Uploader
 
-__all__ = ["WATCHED_BYTES", "Progress", "QuietProgress", "progress"]
+__all__ = ["WATCHED_BYTES", "Moved", "Progress", "QuietProgress", "interruptible", "progress"]
 
 WATCHED_BYTES = 4 * 1024 * 1024
 """An upload of so many bytes is worth a bar: they take a second on a line of 32 Mbit/s."""
 
-_UploadBar = Callable[[Uploader, int], AbstractContextManager[None]]
+Moved = Callable[[int, int], None]
+"""Is told how many bytes of how many have moved."""
+
+_UploadBar = Callable[[int], AbstractContextManager[Moved]]
 
 
 class Progress(Protocol):
@@ -35,7 +39,11 @@ class Progress(Protocol):
         ...
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
-        """In this block `uploader` uploads so many bytes."""
+        """In this block `uploader` uploads so many bytes.
+
+        Raises:
+            KeyboardInterrupt: when the user does not want it any longer.
+        """
         ...
 
 
@@ -52,11 +60,42 @@ class QuietProgress:
     def note(self, text: str) -> None:
         print(f"heron: note: {spoken(text)}", file=sys.stderr)
 
-    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
-        if size_bytes < WATCHED_BYTES or not sys.stderr.isatty():
-            return nullcontext()
-        upload_bar = cast("_UploadBar", load_object("heron.submit.upload_bar:upload_bar"))
-        return upload_bar(uploader, size_bytes)
+    @contextmanager
+    def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
+        bar: AbstractContextManager[Moved] = nullcontext(_silent)
+        if size_bytes >= WATCHED_BYTES and sys.stderr.isatty():
+            upload_bar = cast("_UploadBar", load_object("heron.submit.upload_bar:upload_bar"))
+            bar = upload_bar(size_bytes)
+        with bar as tell, interruptible(uploader, self._cancelled, tell):
+            yield
+
+
+@contextmanager
+def interruptible(uploader: Uploader, cancelled: Callable[[], bool], tell: Moved) -> Iterator[None]:
+    """In this block `tell` hears what `uploader` moves, and a wish to end ends it: when bytes move, or it fails.
+
+    Raises:
+        KeyboardInterrupt: when that was so.
+    """
+
+    def moved(moved_bytes: int, total_bytes: int) -> None:
+        if cancelled():
+            raise KeyboardInterrupt
+        tell(moved_bytes, total_bytes)
+
+    uploader.follow(moved)
+    try:
+        yield
+    except PackageError as error:
+        if cancelled():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        uploader.follow(_silent)
+
+
+def _silent(_moved_bytes: int, _total_bytes: int) -> None:
+    pass
 
 
 @contextmanager

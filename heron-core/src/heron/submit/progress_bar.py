@@ -10,8 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from heron.kernel.secrets import spoken
 from heron.spi.uploader import Uploader
-from heron.submit.progress import WATCHED_BYTES
-from heron.submit.upload_bar import upload_bar
+from heron.submit.progress import QuietProgress
 
 __all__ = ["ProgressBar"]
 
@@ -38,12 +37,9 @@ class ProgressBar:
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
-        if size_bytes < WATCHED_BYTES:
-            yield
-            return
         self._progress.stop()  # two bars at a time would write over each other
         try:
-            with upload_bar(uploader, size_bytes, self._progress.console):
+            with QuietProgress(self._cancelled).uploading(uploader, size_bytes):
                 yield
         finally:
             self._progress.start()

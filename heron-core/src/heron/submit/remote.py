@@ -18,6 +18,7 @@ from heron.errors import (
     HeronError,
     RemoteProtocolError,
     StateError,
+    StateUnavailableError,
     UnreachableError,
     UsageError,
     known,
@@ -190,11 +191,21 @@ class RemoteTopology:
         raise UsageError(msg)
 
     def _traces(self) -> Traces:
+        for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
+            self._statemgr.get(kind, self.name)  # raises where it is garbled: no topology manager can begin then
         return Traces(
-            self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None,
+            self._planned(),
             self._statemgr.get(NodeKind.LOCK, self.name) is not None,
             *self._job(),
         )
+
+    def _planned(self) -> bool:
+        try:
+            return self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None
+        except StateUnavailableError:
+            raise
+        except StateError:
+            return True  # damaged: the next topology manager makes it anew
 
     def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
         try:

@@ -25,12 +25,13 @@ __all__ = ["package_file", "remove_run"]
 _RUN_DIR = re.compile(r"heron-[a-z0-9_]{8}")
 
 _NODES = (
-    NodeKind.SCHEDULER_LOCATION,
+    NodeKind.TMANAGER_LOCATION,  # goes with who holds it, unless it was garbled
     NodeKind.PHYSICAL_PLAN,
     NodeKind.CHECKPOINTS,
     NodeKind.PACKING_PLAN,
     NodeKind.KEYS,
     NodeKind.TOPOLOGY,
+    NodeKind.SCHEDULER_LOCATION,
 )
 
 

@@ -30,13 +30,13 @@ def merged(entries: Iterable[PackageEntry]) -> tuple[PackageEntry, ...]:
 def prunable(
     entries: Iterable[PackageEntry], in_use: Collection[str], older_than_s: float, keep: int
 ) -> tuple[PackageEntry, ...]:
-    """The packages that no topology uses, older than that, without the `keep` youngest of each name."""
+    """The packages that no topology uses, older than that, without the `keep` youngest whole ones of each name."""
     kept: defaultdict[str, int] = defaultdict(int)
     found = []
     for each in merged(entries):
         if each.uri in in_use:
             continue
-        kept[each.name] += 1
-        if kept[each.name] > keep and each.age_s >= older_than_s:
+        kept[each.name] += each.whole
+        if each.age_s >= older_than_s and not (each.whole and kept[each.name] <= keep):
             found.append(each)
     return tuple(found)

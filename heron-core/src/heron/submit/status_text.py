@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from heron.ipc.status import ProcessStatus, TopologyStatus
+from heron.ipc.status import ProcessStatus, StandbyStatus, TopologyStatus
 from heron.submit.live_view import status_table
 from heron.submit.status_report import StatusReport
 from heron.submit.view import spoken_count
@@ -17,7 +17,7 @@ from heron.submit.view import spoken_count
 __all__ = ["spoken_duration", "status_text"]
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-_GOOD = ("running", "ended")
+_GOOD = ("running", "ended", "leading", "standing by")
 
 
 def status_text(report: StatusReport, wall_s: float) -> Group:
@@ -26,8 +26,10 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     parts: list[RenderableType] = [Text(_headline(report, wall_s)), status_table(status, wall_s)]
     if status.processes and report.run:
         parts.append(_process_table(status))
+        parts += [Text(line) for line in _leader_lines(status, wall_s)]
     parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
+    parts += [Text(line, style="yellow") for line in _unreached_lines(status)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
     if report.run:
@@ -64,16 +66,36 @@ def _process_table(status: TopologyStatus) -> Table:
     for heading in ("container", "process", "state", "pid", "restarts", "host"):
         table.add_column(heading, no_wrap=True, justify="right" if heading in {"pid", "restarts"} else "left")
     for each in status.processes:
-        state = _state(each, tasks)
+        state = _state(each, tasks, status)
         shown = Text(state, style="" if state in _GOOD else "yellow")
         pid = str(each.pid) if each.pid else ""
         table.add_row(str(each.container_id), each.process, shown, pid, str(each.restarts or ""), each.host)
     return table
 
 
-def _state(process: ProcessStatus, tasks: dict[int, str]) -> str:
-    """A process that runs is in the state of its task."""
-    return tasks.get(process.task_id, process.state) if process.state == "running" else process.state
+def _state(process: ProcessStatus, tasks: dict[int, str], status: TopologyStatus) -> str:
+    """A process that runs is in the state of its task; one of several topology managers leads."""
+    if process.state != "running":
+        return process.state
+    if process.process == "tmanager" and status.leader and status.standbys:
+        return "leading" if process.container_id == status.leader.container_id else "standing by"
+    return tasks.get(process.task_id, process.state)
+
+
+def _leader_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
+    """Who leads, where others could."""
+    leader = status.leader
+    if leader is not None and status.standbys:
+        others = ", ".join(f"container {each.container_id}{_fate(each)}" for each in status.standbys)
+        age = spoken_duration(wall_s - leader.since_s)
+        yield (
+            f"topology manager: container {leader.container_id} leads for {age} (pid {leader.pid}, epoch "
+            f"{leader.epoch}); standing by: {others}"
+        )
+
+
+def _fate(standby: StandbyStatus) -> str:
+    return f" (pid {standby.pid})" if standby.state == "running" else f" ({standby.state})"
 
 
 def _place_lines(report: StatusReport) -> Iterator[str]:
@@ -99,6 +121,14 @@ def _outage_lines(status: TopologyStatus) -> Iterator[str]:
         containers = ", ".join(str(each.container_id) for each in there)
         longest = spoken_duration(max(each.outage_s for each in there))
         yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}); data flows on"
+
+
+def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
+    for container_id in sorted({each.container_id for each in status.unreached}):
+        there = [each for each in status.unreached if each.container_id == container_id]
+        who = ", ".join(f"container {each.by}" for each in there)
+        longest = spoken_duration(max(each.silent_s for each in there))
+        yield f"container {container_id} is not reached from {who}, for {longest}; what goes there waits"
 
 
 def _error_lines(status: TopologyStatus) -> Iterator[str]:

@@ -138,6 +138,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
         (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
         (NodeKind.KEYS, encode_keys(new_keys())),
         (NodeKind.PACKING_PLAN, encode(submission.plan)),
+        (NodeKind.SCHEDULER_LOCATION, encode_execution_state(run)),  # should the other be cut or garbled one day
     ):
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(submission.plan.containers) + 1} containers")

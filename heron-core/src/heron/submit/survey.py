@@ -30,6 +30,7 @@ __all__ = [
     "RunState",
     "check_name",
     "classify",
+    "is_name",
     "is_ours",
     "is_over",
     "read_report",
@@ -73,7 +74,8 @@ _ALIVE = {None: RunState.STARTING, TopologyState.PAUSED: RunState.PAUSED}
 class Facts:
     """What was found under one name.
 
-    `error` says which node could not be read, `plan` is the state that the physical plan gives, `led` whether a
+    `spare` is the copy of the execution state that stands in for one that cannot be read. `error` says which node could
+    not be read, `plan` is the state that the physical plan gives, `led` whether a
     topology manager lives, `locked` whether another command is at work; `troubles` are containers with an error.
     `other` is the scheduler's job of that name if this state manager does not know its run: `job` is ABSENT then.
     """
@@ -91,6 +93,12 @@ class Facts:
     containers: int = 0
     tasks: int = 0
     other: JobStatus | None = None
+    spare: ExecutionState | None = None
+
+    @property
+    def known(self) -> ExecutionState | None:
+        """What has to be removed with it, as far as anything says so."""
+        return self.run or self.spare
 
 
 def classify(facts: Facts) -> RunState | None:
@@ -120,13 +128,18 @@ def is_ours(environment: Environment, run: ExecutionState) -> bool:
     return run.profile == environment.profile.name and (anywhere or run.host == socket.gethostname())
 
 
+def is_name(text: str) -> bool:
+    """Whether a topology can be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(topology: str) -> None:
     """Refuses what cannot be the name of a topology.
 
     Raises:
         UsageError: when it has other characters, or is too long.
     """
-    if not _NAME.fullmatch(topology):
+    if not is_name(topology):
         msg = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
         raise UsageError(msg)
 
@@ -169,6 +182,8 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
     run = _readable(errors, lambda: read_run(statemgr, topology))
     if run is None and not errors:
         _readable(errors, lambda: _no_orphan(statemgr, topology))
+    spare = None if run or not errors else _spare(statemgr, topology)
+    known_run = run or spare
     report = _readable(errors, lambda: read_report(statemgr, topology))
     counts = _readable(errors, lambda: _counts(statemgr, topology))
     if counts is None:
@@ -177,9 +192,9 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
     leader = _readable(errors, lambda: statemgr.get(NodeKind.TMANAGER_LOCATION, topology))
     if locked is None:
         locked = bool(_readable(errors, lambda: statemgr.get(NodeKind.LOCK, topology) is not None))
-    ours = run is None or is_ours(environment, run)
+    ours = known_run is None or is_ours(environment, known_run)
     found = environment.scheduler.status(topology) if ours else JobStatus(SchedulerState.ABSENT)
-    known = not found.topology_id or found.topology_id in _run_ids(statemgr, topology, run)
+    known = not found.topology_id or found.topology_id in _run_ids(statemgr, topology, known_run)
     job = found if known else JobStatus(SchedulerState.ABSENT)
     return Facts(
         topology,
@@ -194,6 +209,7 @@ def survey(environment: Environment, topology: str, *, locked: bool | None = Non
         tuple(each for each in job.containers if each.last_error),
         *counts,
         other=None if known else found,
+        spare=spare,
     )
 
 
@@ -214,6 +230,13 @@ def _readable(errors: list[str], read: Callable[[], T]) -> T | None:
     except StateError as error:
         errors.append(str(error))
         return None
+
+
+def _spare(statemgr: StateManager, topology: str) -> ExecutionState | None:
+    with suppress(StateError):
+        if node := statemgr.get(NodeKind.SCHEDULER_LOCATION, topology):
+            return decode_execution_state(node.value, topology)
+    return None
 
 
 def _no_orphan(statemgr: StateManager, topology: str) -> None:
@@ -253,4 +276,4 @@ def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | Non
     if node is None or run is None:
         return None
     plan = decode_physical_plan(node.value, f"node pplans/{topology}")
-    return plan.state if plan.topology_id == run.topology_id else None
+    return plan.state if plan.version and plan.topology_id == run.topology_id else None

@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
 
-from heron.spi.uploader import Uploader
+from heron.submit.progress import Moved
 
 __all__ = ["upload_bar"]
 
 
 @contextmanager
-def upload_bar(uploader: Uploader, size_bytes: int, console: Console | None = None) -> Iterator[None]:
-    """In this block a bar follows what `uploader` moves; it is gone afterwards."""
+def upload_bar(size_bytes: int, console: Console | None = None) -> Iterator[Moved]:
+    """In this block there is a bar, which shows what the function that is given is told; it is gone afterwards."""
     columns = ("uploading the package", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Bars(*columns, console=console or Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("", total=size_bytes)
-        uploader.follow(lambda moved, total: bars.update(bar, completed=moved, total=total))
-        yield
+        yield lambda moved, total: bars.update(bar, completed=moved, total=total)

@@ -1,11 +1,15 @@
-"""The end of a topology: its report is written, then every executor is told to stop."""
+"""The end of a topology: it is written, with its report, and then every executor is told to stop.
+
+In this order, for whoever was deposed cannot write it: see `heron.tmanager.plan_record`.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from heron.clock import monotonic_s
-from heron.errors import StateError
+from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
@@ -27,22 +31,29 @@ class Farewell:
     """Does nothing until it is begun."""
 
     def __init__(
-        self, reactor: Reactor, store: StateStore, containers: Containers, container_ids: tuple[int, ...]
+        self, reactor: Reactor, store: StateStore, containers: Containers, container_ids: tuple[int, ...], own: int
     ) -> None:
         self._reactor = reactor
         self._store = store
         self._containers = containers
         self._container_ids = container_ids
+        self._own = own
         self._sequence: StopSequence | None = None
         self._reason = ""
+        self._begun = False
+        self._waiting: list[Callable[[], object]] = []
 
     def begin(self, report: TopologyStatus, reason: str) -> None:
         """The topology is over."""
-        self._reason = reason
-        self._sequence = StopSequence(self._container_ids, monotonic_s())
+        self._begun, self._reason = True, reason
         self._write(report, _REPORT_ATTEMPTS)
-        self._tell()
-        self._reactor.every(_LOOK_S, self._tell)
+
+    def when_written(self, call: Callable[[], object]) -> None:
+        """Calls when the end is written, or given up; at once where the topology is not over, or that was done."""
+        if self._begun and self._sequence is None:
+            self._waiting.append(call)
+        else:
+            call()
 
     def connected(self, container_id: int) -> None:
         """An executor has said hello."""
@@ -57,15 +68,21 @@ class Farewell:
             self._tell()
 
     def _write(self, report: TopologyStatus, attempts: int) -> None:
-        assert self._sequence is not None  # noqa: S101  # `begin` has made it
         try:
-            self._store.save_report(report)
+            self._store.save_end(report)
+        except StateConflictError:
+            raise  # another leads
         except StateError as error:
             _log.error("the report cannot be written, %d attempts left: %s", attempts - 1, error)
             if attempts > 1:
                 self._reactor.after(_REPORT_RETRY_S, lambda: self._write(report, attempts - 1))
                 return
-        self._sequence.report_settled()
+        self._sequence = StopSequence(self._container_ids, self._own, monotonic_s())
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
+        self._tell()
+        self._reactor.every(_LOOK_S, self._tell)
 
     def _tell(self) -> None:
         if self._sequence is None:

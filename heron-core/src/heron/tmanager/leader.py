@@ -9,7 +9,7 @@ from __future__ import annotations
 from heron.clock import Clock
 from heron.errors import HeronError, known, nearest
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import TopologyStatus
+from heron.ipc.status import TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
@@ -24,7 +24,7 @@ from heron.tmanager.pressure_board import PressureBoard
 from heron.tmanager.process_news import ProcessNews
 from heron.tmanager.process_table import ProcessTable
 from heron.tmanager.registry import Registration, Registry
-from heron.tmanager.status_parts import component_statuses, culprits
+from heron.tmanager.status_parts import component_statuses, culprits, standbys
 from heron.tmanager.task_table import TaskEvent, TaskNews, TaskTable
 from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent
 
@@ -32,6 +32,7 @@ __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
+_QUIET_BEATS = 3  # a stream manager from which so many heartbeats are missing is not reached
 _FRESH_S = 10.0  # who has not reported for so long has no rate
 
 _COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
@@ -45,17 +46,23 @@ class Leader:
         self._clock = clock
         self._stop_on_failure = settings.on_failure == "stop"
         self._assignment = Assignment(
-            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.epoch
+            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.leader.epoch
         )
         self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
         self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
         self._registry = Registry(settings.silence_s)
+        for stmgr in self._plan.stmgrs if self._plan else ():  # who does not come back is missed, no older one taken
+            self._registry.register(stmgr, clock.monotonic_s())
+        self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._tasks = TaskTable(inheritance.packing)
         self._processes = ProcessTable()
         self._metrics = MetricsCache()
         self._board = MetricsBoard(max(_FRESH_S, 3 * settings.metrics_export_s))
         self._pressure = PressureBoard()
         self._errors = ErrorList()
+        for each in inheritance.troubles:
+            self._errors.add(each)
+        self._waiting_plan = ""
         self._error = inheritance.report.error if inheritance.report else ""
         self._ended_at_s: float | None = None
 
@@ -66,9 +73,14 @@ class Leader:
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
+        instructions: list[Instruction] = []
+        if self._given.former_epoch:
+            leader = self._given.leader
+            facts = {"epoch": str(leader.epoch), "former": str(self._given.former_epoch), "pid": str(leader.pid)}
+            instructions.append(NoteEvent("tmanager-took-over", f"tmanager-{leader.container_id}", facts))
         if self._given.report is not None:
-            return [EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
-        return [PublishPlan(self._plan)] if self._plan else []
+            return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
+        return [*instructions, *([PublishPlan(self._plan)] if self._plan else [])]
 
     def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
         """A stream manager is there.
@@ -175,7 +187,10 @@ class Leader:
             msg = f"topology {self._given.definition.name!r} is {self._life.state.value}, it cannot become {state}"
             raise HeronError(msg)
         self._life.handle(event)
-        return self._replan()
+        instructions = self._replan()
+        if not instructions and self._plan is not None:
+            return [PublishPlan(self._plan)]  # nothing changes: only who can still write may say that it is so
+        return instructions
 
     def tick(self) -> list[Instruction]:
         """Time has passed."""
@@ -185,9 +200,9 @@ class Leader:
             instructions.append(NoteEvent("stmgr-silent", f"stmgr-{container_id}"))
         return instructions
 
-    def note_error(self, error: str) -> None:
-        """Something that people should see went wrong in the topology manager itself."""
-        self._errors.add(error)
+    def plan_waits(self, reason: str) -> None:
+        """Why the newest plan is not out yet; empty when it is. Not the end of anything, so it is shown that long."""
+        self._waiting_plan = reason
 
     def metrics(self, component: str, task_id: int, *, by_task: bool) -> tuple[MetricsRow, ...]:
         """The newest metrics of a component, a task, or all ("" and 0).
@@ -224,11 +239,19 @@ class Leader:
             ),
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._pressure, self._tasks),
-            errors=self._errors.texts(),
+            errors=(*self._errors.texts(), *filter(None, [self._waiting_plan])),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
             outages=self._board.outages(self._clock.monotonic_s()),
+            leader=self._given.leader,
+            standbys=standbys(self._processes.statuses(), self._given.leader),
+            unreached=self._unreached(self._clock.monotonic_s()),
         )
+
+    def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
+        own = self._registry.silent_s(self._quiet_s, now_s)
+        unheard = tuple(Unreached(container_id, 0, silent_s) for container_id, silent_s in sorted(own.items()))
+        return unheard + self._board.unreached(now_s)
 
     def _replan(self) -> list[Instruction]:
         """A new plan, if who is there or the state asks for one."""

@@ -1,18 +1,25 @@
-"""The leadership: the state node TMANAGER_LOCATION, held for as long as this process lives."""
+"""The leadership: the state node TMANAGER_LOCATION, held for as long as this process lives.
+
+Who does not get it stands by, and tries again. How soon after a leader's end that succeeds is the state manager's
+affair: at once where it sees that the process is gone, after a session's or lease's time where it only hears nothing.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 
-from heron.errors import StateConflictError, StateUnavailableError
+from heron.clock import monotonic_s
+from heron.errors import StateConflictError, StateError
 from heron.ipc.reactor import Reactor
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 
 __all__ = ["Lease"]
 
-_RETRY_S = 0.1  # a standby takes over within two seconds (design section 4)
+_RETRY_S = 0.1  # a topology manager that is started again leads within two seconds (design section 4)
+_SOON_S = 5.0
+_STANDBY_RETRY_S = 0.5  # who stands by for days asks the store less often: still a fraction of a lease
 
 _log = logging.getLogger(__name__)
 
@@ -25,17 +32,23 @@ class Lease:
         self._statemgr = statemgr
         self._topology = topology
         self._hold: Hold | None = None
-        self._waits = False
+        self._waits_since_s: float | None = None
+        self._waits_for = ""
 
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
         """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
         try:
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, encode_location(location))
-        except (StateConflictError, StateUnavailableError) as error:
-            if not self._waits:
-                _log.info("standing by: %s", error)
-                self._waits = True
-            self._reactor.after(_RETRY_S, lambda: self.take(location, on_taken))
+        except StateError as error:  # held by another; or the store is away, or full: all of it may pass
+            now_s = monotonic_s()
+            if self._waits_since_s is None:
+                self._waits_since_s = now_s
+            if str(error) != self._waits_for:
+                level = logging.INFO if isinstance(error, StateConflictError) else logging.WARNING
+                _log.log(level, "standing by: %s", error)
+                self._waits_for = str(error)
+            retry_s = _RETRY_S if now_s - self._waits_since_s < _SOON_S else _STANDBY_RETRY_S
+            self._reactor.after(retry_s, lambda: self.take(location, on_taken))
             return
         _log.info("leading, epoch %d", self._hold.epoch)
         on_taken(self._hold.epoch)

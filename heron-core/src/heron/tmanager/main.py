@@ -7,11 +7,13 @@ import socket
 import sys
 from pathlib import Path
 
+from heron.clock import wall_s
 from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.ipc.status import LeaderStatus
 from heron.kernel.hooks import Hooks, ThreadedHooks
 from heron.kernel.large_values import open_statemgr
 from heron.kernel.log import configure
@@ -29,7 +31,6 @@ from heron.tmanager.state_store import StateStore
 
 __all__ = ["lead"]
 
-_CONTAINER = 0
 _LINGER_S = 0.2  # the last answers and stops are on their way
 _HOOKS_S = 0.2  # observers see the last events, if they are quick
 
@@ -42,22 +43,27 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
     reactor.guard(hub)
     store = StateStore(statemgr, spec.topology, spec.topology_id)
     telemetry = Telemetry(
-        sockets.push_to(metricsmgr_endpoint(run_dir, _CONTAINER)),
-        Source(spec.topology, _CONTAINER, "tmanager", spec.incarnation),
+        sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
+        Source(spec.topology, spec.container_id, "tmanager", spec.incarnation),
     )
     lease = Lease(reactor, statemgr, spec.topology)
+    location = TManagerLocation(
+        hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
+    )
+    standing_by = reactor.every(settings.metrics_export_s, telemetry.publish)
 
     def begin(epoch: int) -> None:
+        standing_by.cancel()
+        leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
         host = ServiceHost(settings, reactor, hub, store, telemetry, hooks)
-        Service(host, store.inheritance(epoch)).begin()
+        Service(host, store.inheritance(leader)).begin()
 
     def check_lease() -> None:
         if lease.lost():
-            msg = f"another topology manager leads {spec.topology!r} now, or may"
+            msg = f"another topology manager leads {spec.topology!r} now, or may; this one ends and stands by"
             raise StateConflictError(msg)
 
     reactor.every(settings.heartbeat_s, check_lease)
-    location = TManagerLocation(hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname())
     lease.take(location, begin)
     return lease
 
@@ -66,9 +72,9 @@ def main(signals: Signals) -> int:
     """Leads, or stands by, until SIGTERM."""
     spec = read_spec(Path(sys.argv[1]), TManagerSpec)
     configure(
-        Path(spec.log_dir) / f"tmanager-{_CONTAINER}.log",
+        Path(spec.log_dir) / f"tmanager-{spec.container_id}.log",
         topology=spec.topology,
-        container=_CONTAINER,
+        container=spec.container_id,
         process="tmanager",
         secrets=spec.statemgr.secrets,
     )

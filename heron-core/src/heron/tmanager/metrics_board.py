@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heron.ipc.metric_names import SINK_OUTAGE
+from heron.ipc.metric_names import PEER_SILENT, SINK_OUTAGE
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import SinkOutage
+from heron.ipc.status import SinkOutage, Unreached
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.quantile import quantile
 
@@ -93,12 +93,24 @@ class MetricsBoard:
     def outages(self, now_s: float) -> tuple[SinkOutage, ...]:
         """The sinks that do not work, as far as their metrics managers report."""
         return tuple(
-            SinkOutage(metric.labels.get("sink", ""), latest.record.source.container_id, metric.value)
-            for _, latest in sorted(self._latest.items())
-            if now_s - latest.arrived_s < self._fresh_s
-            for metric in latest.record.metrics
-            if metric.name == SINK_OUTAGE and not isinstance(metric.value, Histogram) and metric.value > 0
+            SinkOutage(metric.labels.get("sink", ""), source.container_id, value)
+            for source, metric, value in self._fresh_gauges(SINK_OUTAGE, now_s)
         )
+
+    def unreached(self, now_s: float) -> tuple[Unreached, ...]:
+        """The stream managers that others do not hear, as far as these report."""
+        return tuple(
+            Unreached(int(metric.labels.get("peer", "0")), source.container_id, value)
+            for source, metric, value in self._fresh_gauges(PEER_SILENT, now_s)
+        )
+
+    def _fresh_gauges(self, name: str, now_s: float) -> Iterator[tuple[Source, Metric, float]]:
+        """Those above zero that were reported of late."""
+        for _, latest in sorted(self._latest.items()):
+            if now_s - latest.arrived_s < self._fresh_s:
+                for metric in latest.record.metrics:
+                    if metric.name == name and not isinstance(metric.value, Histogram) and metric.value > 0:
+                        yield latest.record.source, metric, metric.value
 
     def _add(self, sums: dict[_What, _Sum], latest: _Latest, *, fresh: bool) -> None:
         before = {_what(metric): metric for metric in latest.before.metrics} if latest.before and fresh else {}

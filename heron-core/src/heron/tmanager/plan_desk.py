@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from heron.errors import StateError
+from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
@@ -25,28 +25,36 @@ class PlanDesk:
     """Publishes the newest plan; one that was overtaken while it waited is never sent."""
 
     def __init__(
-        self, reactor: Reactor, store: StateStore, containers: Containers, on_error: Callable[[str], None]
+        self, reactor: Reactor, store: StateStore, containers: Containers, on_waiting: Callable[[str], None]
     ) -> None:
+        """`on_waiting` is told why a plan waits, and with an empty text that none waits any more."""
         self._reactor = reactor
         self._store = store
         self._containers = containers
-        self._on_error = on_error
+        self._on_waiting = on_waiting
         self._newest: PhysicalPlan | None = None
         self._written: PhysicalPlan | None = None
         self._waiting: list[Callable[[], object]] = []
 
     def publish(self, plan: PhysicalPlan) -> None:
-        """Writes a plan and sends it to every stream manager."""
+        """Writes a plan and sends it to every stream manager.
+
+        Raises:
+            StateConflictError: when another leads; nobody was sent anything.
+        """
         self._newest = plan
         try:
             self._store.save_plan(plan)
+        except StateConflictError:
+            raise
         except StateError as error:
             text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
             _log.error("%s", text)
-            self._on_error(text)
+            self._on_waiting(text)
             self._reactor.after(_RETRY_S, lambda: self._again(plan))
             return
         self._written = plan
+        self._on_waiting("")
         self._containers.send_to_stmgrs(_message(plan))
         waiting, self._waiting = self._waiting, []
         for call in waiting:

@@ -9,28 +9,25 @@ class PressureBoard:
     """Culprits by task; a task is one as long as any stream manager says so. Times are wall-clock seconds."""
 
     def __init__(self) -> None:
-        self._reporters: dict[int, set[int]] = {}
+        self._reporters: dict[int, dict[int, str]] = {}  # why, by task and stream manager; the newest last
         self._since: dict[int, float] = {}
-        self._cause: dict[int, str] = {}
 
     def report(self, task_id: int, container_id: int, *, on: bool, now_s: float, cause: str = "") -> float | None:
         """Takes a report; 0.0 when the task became a culprit, how long it was one (s) when it stopped, else None.
 
-        The cause of the newest report stands.
+        The cause of the newest report stands, of those that still hold.
         """
-        reporters = self._reporters.setdefault(task_id, set())
+        reporters = self._reporters.setdefault(task_id, {})
+        reporters.pop(container_id, None)
         if on:
-            reporters.add(container_id)
-            self._cause[task_id] = cause
+            reporters[container_id] = cause
             if task_id not in self._since:
                 self._since[task_id] = now_s
                 return 0.0
             return None
-        reporters.discard(container_id)
         if reporters:
             return None
         del self._reporters[task_id]
-        self._cause.pop(task_id, None)
         since = self._since.pop(task_id, None)
         return None if since is None else max(0.0, now_s - since)
 
@@ -45,4 +42,7 @@ class PressureBoard:
 
     def culprits(self) -> dict[int, tuple[float, str]]:
         """Since when each culprit is one, and why, by task."""
-        return {task_id: (since_s, self._cause[task_id]) for task_id, since_s in self._since.items()}
+        return {
+            task_id: (since_s, next(reversed(self._reporters[task_id].values())))
+            for task_id, since_s in self._since.items()
+        }

@@ -57,8 +57,9 @@ class ProcessTable:
 
     def statuses(self) -> tuple[ProcessStatus, ...]:
         """Every process, by container; executors first, then in the order in which they were reported."""
-        return tuple(
+        found = [
             process
             for _, processes in sorted(self._containers.items())
             for process in sorted(processes.values(), key=lambda each: each.process != _EXECUTOR)
-        )
+        ]
+        return tuple(found)

@@ -63,6 +63,11 @@ class Registry:
                 found.append(container_id)
         return tuple(found)
 
+    def silent_s(self, longer_than_s: float, now_s: float) -> dict[int, float]:
+        """For how long each stream manager has been silent that was for longer than that."""
+        silent = {container_id: now_s - entry.heard_at_s for container_id, entry in self._entries.items()}
+        return {container_id: seconds for container_id, seconds in silent.items() if seconds > longer_than_s}
+
     def locations(self) -> dict[int, StreamManagerLocation]:
         """Where the registered ones are, by container."""
         return {container_id: entry.location for container_id, entry in self._entries.items()}

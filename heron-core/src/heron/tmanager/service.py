@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from heron.clock import SystemClock
-from heron.errors import HeronError
+from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
+from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.network_metrics import connection_metrics
@@ -57,10 +59,11 @@ class Service:
         self._host = host
         self._refused = 0
         self._leader = Leader(inheritance, host.settings, SystemClock())
-        self._containers = Containers(host.hub, inheritance.epoch)
-        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.note_error)
-        ids = tuple(container.container_id for container in inheritance.packing.containers)
-        self._farewell = Farewell(host.reactor, host.store, self._containers, ids)
+        self._inheritance = inheritance
+        self._containers = Containers(host.hub, inheritance.leader.epoch)
+        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.plan_waits)
+        ids = (0, *(container.container_id for container in inheritance.packing.containers))
+        self._farewell = Farewell(host.reactor, host.store, self._containers, ids, inheritance.leader.container_id)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
@@ -82,10 +85,16 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
+        self._publish()  # that it has taken over is told even if it does not live for long
 
     def _publish(self) -> None:
-        refused = Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused)
-        self._host.telemetry.publish((refused, *connection_metrics(self._host.hub.gate.refused())))
+        given = self._inheritance
+        own = (
+            Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused),
+            Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
+            Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
+        )
+        self._host.telemetry.publish((*own, *connection_metrics(self._host.hub.gate.refused())))
 
     def _read(self) -> None:
         for _ in range(_MESSAGES_A_ROUND):
@@ -111,6 +120,8 @@ class Service:
             _log.warning("refused: %s", error)
             refusal = pb.Refused(request_id=request_id, reason=str(error))
             self._containers.answer(identity, Envelope(refused=refusal))
+            if isinstance(error, StateConflictError):
+                raise  # another leads: this one ends
             return
         self._carry_out(instructions)
 
@@ -186,7 +197,8 @@ class Service:
         change = envelope.change_state
         self._carry_out(self._leader.state_asked(change.state))
         done = Envelope(done=pb.Done(request_id=change.request_id))
-        self._plans.when_written(lambda: self._answer_change(identity, done))
+        answer = functools.partial(self._answer_change, identity, done)
+        self._plans.when_written(lambda: self._farewell.when_written(answer))
         return []
 
     def _answer_change(self, identity: bytes, done: Envelope) -> None:

@@ -1,25 +1,27 @@
-"""What a topology manager reads from the state manager and writes into it."""
+"""What a topology manager reads from the state manager and writes into it; how that is fenced is in `plan_record`."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateError
-from heron.ipc.status import TopologyStatus, decode_status, encode_status
-from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
-from heron.planner.physical_plan import PhysicalPlan
+from heron.errors import HeronError, StateError, StateUnavailableError, TopologyFailedError
+from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
+from heron.planner.codec import decode_packing_plan, decode_topology
+from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.tmanager.inheritance import Inheritance
-from heron.tmanager.topology_state import ENDED
+from heron.tmanager.plan_record import ENDED_STATES, PlanRecord
 
 __all__ = ["StateStore"]
 
-_ENDED = frozenset(phase.value for phase in ENDED)
-
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class _Submitted(msgspec.Struct):
@@ -27,6 +29,7 @@ class _Submitted(msgspec.Struct):
 
     submitted_at_s: float
     deactivated: bool = False
+    topology_id: str = ""
 
 
 class StateStore:
@@ -36,36 +39,57 @@ class StateStore:
         self._statemgr = statemgr
         self._topology = topology
         self._topology_id = topology_id
+        self._record = PlanRecord(statemgr, topology, topology_id)
 
-    def inheritance(self, epoch: int) -> Inheritance:
-        """Everything that a leader of this epoch begins with.
+    def inheritance(self, leader: LeaderStatus) -> Inheritance:
+        """Takes over: everything that this leader begins with. From now on no former leader writes any more.
 
         Raises:
-            StateError: when topology or packing plan are not there or cannot be read.
+            StateConflictError: when another has taken over since.
+            StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
+            TopologyFailedError: when the name belongs to another run by now.
         """
         place = f"of topology {self._topology!r}"
-        submitted = self._submitted()
+        troubles: list[str] = []
+        submitted = self._submitted(troubles)
+        if submitted.topology_id not in {"", self._topology_id}:
+            msg = (
+                f"topology {self._topology_id!r} is over: its name belongs to {submitted.topology_id!r} now; this "
+                "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
+            )
+            raise TopologyFailedError(msg)
+        definition = decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}")
+        packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
+        first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING
+        plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
+        report = self._report(plan, submitted.submitted_at_s, troubles)
+        if report and plan.state not in ENDED_STATES:  # the plan that said so was damaged
+            self._record.end(TopologyState(report.state))
         return Inheritance(
-            definition=decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}"),
-            packing=decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}"),
+            definition=definition,
+            packing=packing,
             topology_id=self._topology_id,
-            epoch=epoch,
+            leader=leader,
             started_at_s=submitted.submitted_at_s,
-            plan=self._plan(),
-            report=self._report(),
+            former_epoch=former_epoch,
+            plan=plan if plan.version and not report else None,
+            report=report,
             deactivated=submitted.deactivated,
+            troubles=tuple(troubles),
         )
 
     def save_plan(self, plan: PhysicalPlan) -> None:
         """Writes the physical plan.
 
         Raises:
+            StateConflictError: when another leader has taken over; nothing was changed.
             StateError: when it cannot be written, or it is unknown whether it was.
         """
-        self._statemgr.set(NodeKind.PHYSICAL_PLAN, self._topology, encode(plan))
+        self._record.write(plan)
 
-    def save_report(self, report: TopologyStatus) -> None:
-        """Writes the report. Raises as `save_plan` does."""
+    def save_end(self, report: TopologyStatus) -> None:
+        """Writes that the topology is over, then the report. Raises as `save_plan` does."""
+        self._record.end(TopologyState(report.state))
         self._statemgr.set(NodeKind.REPORT, self._topology, encode_status(report))
 
     def _required(self, kind: NodeKind) -> bytes:
@@ -75,29 +99,43 @@ class StateStore:
             raise StateError(msg)
         return node.value
 
-    def _plan(self) -> PhysicalPlan | None:
-        """A former leader's plan of this run; one that cannot be read is made anew."""
-        node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
-        try:
-            plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
-        except HeronError as error:
-            _log.warning("a former physical plan is not used: %s", error)
+    def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus | None:
+        """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
+        ended = plan.state in ENDED_STATES
+        if not ended and plan.version:
+            return None  # who ends a topology says so in the plan first
+        report = self._former(NodeKind.REPORT, decode_status, troubles)
+        states = {plan.state.value} if ended else {each.value for each in ENDED_STATES}
+        if report and report.topology_id == self._topology_id and report.state in states:
+            return report
+        if not ended:
             return None
-        return plan if plan and plan.topology_id == self._topology_id and plan.state.value not in _ENDED else None
+        failed = plan.state is TopologyState.FAILED
+        return TopologyStatus(
+            topology=self._topology,
+            topology_id=self._topology_id,
+            state=plan.state.value,
+            started_at_s=started_at_s,
+            error="its topology manager died before it could write why; its logs say it" if failed else "",
+            plan_version=plan.version,
+            ended_at_s=wall_s(),
+        )
 
-    def _report(self) -> TopologyStatus | None:
-        node = self._statemgr.get(NodeKind.REPORT, self._topology)
+    def _submitted(self, troubles: list[str]) -> _Submitted:
+        for kind in (NodeKind.EXECUTION_STATE, NodeKind.SCHEDULER_LOCATION):  # the second is a copy of the first
+            found = self._former(kind, lambda data: msgspec.json.decode(data, type=_Submitted), troubles)
+            if found:
+                return found
+        return _Submitted(wall_s())
+
+    def _former(self, kind: NodeKind, decode: Callable[[bytes], T], troubles: list[str]) -> T | None:
+        """What can be done without, when it is not there or cannot be read."""
         try:
-            report = decode_status(node.value) if node else None
-        except HeronError as error:
-            _log.warning("a former report is not used: %s", error)
+            node = self._statemgr.get(kind, self._topology)
+            return decode(node.value) if node else None
+        except StateUnavailableError:
+            raise
+        except (HeronError, msgspec.MsgspecError) as error:
+            troubles.append(f"node {kind.value}/{self._topology} is not used: {error}")
+            _log.warning("%s", troubles[-1])
             return None
-        return report if report and report.topology_id == self._topology_id and report.state in _ENDED else None
-
-    def _submitted(self) -> _Submitted:
-        node = self._statemgr.get(NodeKind.EXECUTION_STATE, self._topology)
-        try:
-            return msgspec.json.decode(node.value, type=_Submitted) if node else _Submitted(wall_s())
-        except msgspec.MsgspecError as error:
-            _log.warning("the execution state cannot be read: %s", error)
-            return _Submitted(wall_s())

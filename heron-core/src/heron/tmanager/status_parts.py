@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from heron.api.definition import TopologyDefinition
-from heron.ipc.status import ComponentStatus, Culprit
+from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, ProcessStatus, StandbyStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.tmanager.metrics_cache import MetricsCache
 from heron.tmanager.pressure_board import PressureBoard
 from heron.tmanager.task_table import TaskTable
 
-__all__ = ["component_statuses", "culprits"]
+__all__ = ["component_statuses", "culprits", "standbys"]
 
 
 def component_statuses(
@@ -42,7 +44,17 @@ def component_statuses(
 
 def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
     """Every culprit of back pressure, by task."""
-    return tuple(
+    found = [
         Culprit(task_id, *tasks.place(task_id), since_s, cause)
         for task_id, (since_s, cause) in sorted(pressure.culprits().items())
+    ]
+    return tuple(found)
+
+
+def standbys(processes: Iterable[ProcessStatus], leader: LeaderStatus) -> tuple[StandbyStatus, ...]:
+    """Every topology manager but the one that leads, by container."""
+    return tuple(
+        StandbyStatus(each.container_id, each.pid, each.host, each.state)
+        for each in processes
+        if each.process == "tmanager" and each.container_id != leader.container_id
     )

@@ -1,7 +1,7 @@
 """Who is told to stop, and in which order, when the topology is over. Pure.
 
-Container 0 stops the topology manager itself, so its turn comes last: when every other executor has confirmed (or has
-had its time) and the report is written (or cannot be).
+The container of the topology manager that leads comes last, as that one ends with it: when every other executor has
+confirmed, or has had its time.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from collections.abc import Iterable
 __all__ = ["StopSequence"]
 
 _CONFIRM_S = 2.0  # an executor confirms at once; one that is just being started again has this long to be told
-_OWN = 0
 
 
 class StopSequence:
     """One farewell; times are monotonic seconds."""
 
-    def __init__(self, containers: Iterable[int], now_s: float) -> None:
-        self._waiting = set(containers) - {_OWN}
+    def __init__(self, containers: Iterable[int], own: int, now_s: float) -> None:
+        self._own = own
+        self._waiting = set(containers) - {own}
         self._deadline_s = now_s + _CONFIRM_S
         self._told: set[int] = set()
-        self._report_settled = False
-
-    def report_settled(self) -> None:
-        """The report is written, or is not going to be."""
-        self._report_settled = True
 
     def confirmed(self, container_id: int) -> None:
         """This executor knows."""
@@ -38,7 +33,6 @@ class StopSequence:
     def due(self, connected: Iterable[int], now_s: float) -> frozenset[int]:
         """Whom to tell now; they count as told."""
         others_done = not self._waiting or now_s >= self._deadline_s
-        own_too = others_done and self._report_settled
-        due = frozenset(each for each in connected if each not in self._told and (each != _OWN or own_too))
+        due = frozenset(each for each in connected if each not in self._told and (each != self._own or others_done))
         self._told |= due
         return due

@@ -125,7 +125,7 @@ class TaskTable:
 
     def statuses(self) -> tuple[TaskStatus, ...]:
         """Every task, by id."""
-        return tuple(
+        found = [
             TaskStatus(
                 task_id=task_id,
                 component=self._places[task_id][0],
@@ -136,4 +136,5 @@ class TaskTable:
                 last_error=entry.last_error,
             )
             for task_id, entry in sorted(self._entries.items())
-        )
+        ]
+        return tuple(found)

@@ -60,12 +60,11 @@ class FileSink(MetricsSink):
     def process(self, record: MetricsRecord) -> None:
         """Writes one line for the metrics, if there are any, and one for each event."""
         container = record.source.container_id
-        source = asdict(record.source)
         if record.metrics:
-            line = {"at_s": record.at_s, "source": source, "metrics": record.metrics}
+            line = {"at_s": record.at_s, "source": record.source, "metrics": record.metrics}
             self._append(f"metrics-{container}.jsonl", line)
         for event in record.events:
-            self._append(f"events-{container}.jsonl", {**asdict(event), "source": source})
+            self._append(f"events-{container}.jsonl", {**asdict(event), "source": record.source})
 
     def flush(self) -> None:
         """Does nothing: every line is with the operating system once it is written."""

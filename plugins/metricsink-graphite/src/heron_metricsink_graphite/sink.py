@@ -27,7 +27,8 @@ __all__ = ["GraphiteOptions", "GraphiteSink"]
 _PREFIX = re.compile(r"(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)?")
 _PORTS = {"plaintext": 2003, "pickle": 2004}
 _RECORDS_A_PART = 50  # what is sent again when sending breaks off
-_POINT_BYTES = 100  # what Python needs for a point beside its name
+_POINT_BYTES = 250  # what Python needs for a point beside its name
+_RECENT_BYTES = 1024 * 1024  # a second's points of a container are some ten thousand bytes
 _LISTEN_S = 0.2  # who does not want us ends the connection by then
 
 _log = logging.getLogger(__name__)
@@ -64,7 +65,6 @@ class GraphiteSink(MetricsSink):
         self._connection = Connection(options.host, port)
         self._buffer = SinkBuffer[Sequence[Point]](self._place, options.max_buffer_bytes)
         self._recent: deque[bytes] = deque()  # what was sent, and which carbon may not have read when it ended
-        self._max_recent_bytes = options.max_buffer_bytes
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -103,15 +103,9 @@ class GraphiteSink(MetricsSink):
         self._connection.close()
 
     def _send(self, records: Sequence[Sequence[Point]]) -> None:
-        if not self._connection.alive():
-            for message in self._recent:
-                self._connection.send(message)
-        for part in parts(point for record in records for point in record):
-            message = self._encode(part)
-            self._connection.send(message)
-            self._remember(message)
-
-    def _remember(self, message: bytes) -> None:
-        self._recent.append(message)
-        while sum(map(len, self._recent)) > self._max_recent_bytes:
+        messages = [self._encode(part) for part in parts(point for record in records for point in record)]
+        again = () if self._connection.alive() else tuple(self._recent)
+        self._connection.send(b"".join((*again, *messages)))  # at once, so that one time limit holds for all of it
+        self._recent.extend(messages)
+        while sum(map(len, self._recent)) > _RECENT_BYTES:
             self._recent.popleft()

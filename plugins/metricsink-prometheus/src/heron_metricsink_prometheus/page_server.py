@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.registry import Collector
 
 from heron.errors import SinkError
+from heron_metricsink_prometheus.scrapes import Scrapes
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -30,7 +31,7 @@ _log = logging.getLogger(__name__)
 class PageServer:
     """Listens from its making to `close`, on the first port of a range that is free."""
 
-    def __init__(self, board: Collector, host: str, ports: range) -> None:
+    def __init__(self, board: Collector, scrapes: Scrapes, host: str, ports: range) -> None:
         """A range that begins with 0 means any free port.
 
         Raises:
@@ -38,7 +39,7 @@ class PageServer:
         """
         registry = CollectorRegistry()
         registry.register(board)
-        self._server: _Server | None = _listening(host, ports, make_wsgi_app(registry))
+        self._server: _Server | None = _listening(host, ports, scrapes.of(make_wsgi_app(registry)))
         self.port: int = self._server.server_port
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_CLOSE_S,), name="prometheus-page", daemon=True

@@ -9,10 +9,13 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
+from heron.clock import Clock
+from heron.errors import SinkError
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron.spi.options import decode_options
 from heron_metricsink_prometheus.board import LEFT_OUT, Board
 from heron_metricsink_prometheus.page_server import PageServer
+from heron_metricsink_prometheus.scrapes import Scrapes
 from heron_metricsink_prometheus.targets import TargetFile, reached_as
 
 __all__ = ["PrometheusOptions", "PrometheusSink"]
@@ -31,6 +34,7 @@ class PrometheusOptions(msgspec.Struct, frozen=True):
     targets_directory: str | None = None
     max_series: Annotated[int, msgspec.Meta(ge=1)] = 10000
     expire_s: Annotated[float, msgspec.Meta(ge=1)] = 60.0
+    silence_s: Annotated[float, msgspec.Meta(ge=1)] = 180.0  # three of the longest usual intervals
 
     def __post_init__(self) -> None:
         """Looks at what a type cannot say."""
@@ -46,9 +50,10 @@ class PrometheusSink(MetricsSink):
     capabilities: ClassVar[frozenset[str]] = frozenset({"histograms"})
     options_type: ClassVar[type] = PrometheusOptions
 
-    def __init__(self, options: PrometheusOptions) -> None:
+    def __init__(self, options: PrometheusOptions, clock: Clock | None = None) -> None:
         self._options = options
-        self._board = Board(options.max_series, options.expire_s)
+        self._board = Board(options.max_series, options.expire_s, clock)
+        self._scrapes = Scrapes(clock)
         self._server: PageServer | None = None
         self._target: TargetFile | None = None
         self._said: set[str] = set()
@@ -72,7 +77,14 @@ class PrometheusSink(MetricsSink):
         self._serve(record.source)
 
     def flush(self) -> None:
-        """Does nothing: a value is on the page once it was taken."""
+        """Says when nobody comes for the page any more; a value is on it once it was taken."""
+        if self._scrapes.silent_s() > self._options.silence_s:
+            page = f"http://{reached_as(self._options.host, self.port)}/metrics"
+            msg = (
+                f"nobody has scraped {page} for {self._options.silence_s:g} s (metricsink.silence_s); "
+                "is Prometheus running, and is this still one of its targets?"
+            )
+            raise SinkError(msg)
 
     def close(self) -> None:
         """Listens no more."""
@@ -85,7 +97,7 @@ class PrometheusSink(MetricsSink):
         if self._server is None:
             first, options = self._options.port, self._options
             ports = range(first, first + (options.ports if first else 1))
-            self._server = PageServer(self._board, options.host, ports)
+            self._server = PageServer(self._board, self._scrapes, options.host, ports)
             _log.info("metrics for Prometheus at http://%s/metrics", reached_as(options.host, self._server.port))
         if self._target is None and self._options.targets_directory:
             directory = Path(self._options.targets_directory).expanduser()

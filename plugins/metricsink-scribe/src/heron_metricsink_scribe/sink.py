@@ -91,7 +91,7 @@ class ScribeSink(MetricsSink):
         self._client.close()
 
     def _keep(self, entry: Entry) -> None:
-        size = len(entry.message)
+        size = len(entry.message.encode())
         if size > _LARGEST_BYTES:
             msg = f"a record of {size} bytes is above what Scribe's servers take, {_LARGEST_BYTES} bytes"
             raise SinkError(msg, lost=1, reason="too-large")

@@ -15,6 +15,7 @@ __all__ = ["LocalExecutors"]
 
 # -P: a file of the user's folder must not stand in for a module of ours.
 _EXECUTOR = (sys.executable, "-P", "-m", "heron.executor.main")
+_CONTAINER = "{container}"  # in the command: the id of the container
 
 
 class LocalExecutors(Executors):
@@ -22,13 +23,17 @@ class LocalExecutors(Executors):
 
     def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
         super().__init__(folder, record, selector)
+        launcher = record.options.get("launcher")
+        words = map(str, launcher) if isinstance(launcher, list) else ()
+        self._command = (*words, *(record.executor or _EXECUTOR))
         self._running: dict[int, ExecutorProcess] = {}
 
     def start(self, container_id: int, attempt: int) -> None:
         spec_file = self.folder.spec_file(container_id)
         spec = {**json.loads(spec_file.read_bytes()), "attempt": attempt}
         write_private(spec_file, json.dumps(spec).encode())
-        self._running[container_id] = ExecutorProcess(self.record.executor or _EXECUTOR, spec_file, spec)
+        command = [word.replace(_CONTAINER, str(container_id)) for word in self._command]
+        self._running[container_id] = ExecutorProcess(command, spec_file, spec)
 
     def terminate(self, container_id: int) -> None:
         if running := self._running.get(container_id):

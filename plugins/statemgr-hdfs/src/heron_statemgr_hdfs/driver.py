@@ -10,13 +10,13 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.clock import SystemClock
+from heron.clock import SystemClock, monotonic_s
 from heron.errors import StateError
 from heron.spi.options import Secret, decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_hdfs.hold import HdfsHold
 from heron_statemgr_hdfs.lives import RENEWALS_PER_LEASE, Lives
-from heron_statemgr_hdfs.node import Node, Store
+from heron_statemgr_hdfs.node import LIMIT_S, Node, Store
 from heron_statemgr_hdfs.watcher import Watcher
 from heron_statemgr_hdfs.web_hdfs import WebHdfs
 
@@ -25,7 +25,7 @@ __all__ = ["HdfsOptions", "HdfsStateManager"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _URL = r"^https?://[^/;?#\s]+/?(;https?://[^/;?#\s]+/?)*$"
 _ROOT = r"^(/[A-Za-z0-9_.,=@+-]+)+$"
-_LIST_S = 9.0
+_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end; a lease lapses without us too
 
 
 class HdfsOptions(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class HdfsStateManager(StateManager):
         self._node(kind, topology).remove(expected)
 
     def list(self, kind: NodeKind) -> tuple[str, ...]:
-        with self._hdfs.within(_LIST_S):
+        with self._hdfs.within(LIMIT_S):
             entries = self._hdfs.entries(f"{self._options.root}/{kind.value}") or ()
             # Who is alone in a folder is the pointer of a node that is gone.
             names = sorted(each.name for each in entries if _NAME.fullmatch(each.name) and each.children != 1)
@@ -109,10 +109,11 @@ class HdfsStateManager(StateManager):
             self._closed = True
             holds: builtins.list[HdfsHold] = [*self._holds]
             watcher, self._watcher = self._watcher, None
+        deadline_s = monotonic_s() + _CLOSE_S
         if watcher is not None:
-            watcher.close()
+            watcher.close(_CLOSE_S)
         for hold in holds:
-            hold.release()
+            hold.release_within(deadline_s - monotonic_s())
         self._hdfs.close()
 
     def _forget(self, hold: HdfsHold) -> None:

@@ -7,8 +7,9 @@ import secrets
 import threading
 from collections.abc import Callable
 
+from heron import clock
 from heron.errors import StateError
-from heron_statemgr_hdfs.node import Node
+from heron_statemgr_hdfs.node import LIMIT_S, Node
 
 __all__ = ["HdfsHold"]
 
@@ -38,15 +39,20 @@ class HdfsHold:
         return self._ended.is_set()
 
     def release(self) -> None:
+        self.release_within(LIMIT_S)
+
+    def release_within(self, limit_s: float) -> None:
+        """Gives it up if that can be done in `limit_s` seconds; else it lapses, for it is not renewed any more."""
+        deadline_s = clock.monotonic_s() + limit_s
         with self._guard:
             ended = self._ended.is_set()
             self._ended.set()
-            self._thread.join()
-            if not ended:
-                try:
-                    self._node.give_up(self._holder)
-                except StateError as error:
-                    _log.warning("%s stays until its lease is over: %s", self._node.label, error)
+        self._thread.join(max(0.0, limit_s))
+        if not ended:
+            try:
+                self._node.give_up(self._holder, deadline_s - clock.monotonic_s())
+            except StateError as error:
+                _log.warning("%s stays until its lease is over: %s", self._node.label, error)
         self._on_release(self)
 
     def _keep(self) -> None:

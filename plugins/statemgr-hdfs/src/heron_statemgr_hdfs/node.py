@@ -24,11 +24,12 @@ from heron_statemgr_hdfs.lives import Lives, Sign
 from heron_statemgr_hdfs.pointer import NO_NODE, Pointer, parse_pointer, parse_value_name, value_name
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
 
-__all__ = ["Node", "Store"]
+__all__ = ["LIMIT_S", "Node", "Store"]
 
 _ABANDONED_MS = 600_000  # a write takes ten seconds at most; what is older than all others by this is nobody's
 _LOOK_S = 0.2
-_LIMIT_S = 9.0  # the contract's longest block is 10 s
+LIMIT_S = 9.0
+"""Of each operation: the contract's longest block is 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Node:
 
     def read(self) -> Versioned | None:
         """The present value; a node whose holder is dead is removed and reads as None."""
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(LIMIT_S):
             missed = ""
             while True:
                 pointer = self.pointer()
@@ -82,7 +83,7 @@ class Node:
 
     def pointer(self) -> Pointer:
         """What the node is now, without its value."""
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(LIMIT_S):
             sight = self._present()
             return sight.pointer if sight else NO_NODE
 
@@ -93,12 +94,12 @@ class Node:
             self._check(present, expected)
             return present.holder
 
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(LIMIT_S):
             return self._commit(value, holder_of)
 
     def remove(self, expected: int | None) -> None:
         """Removes the node if `expected` agrees."""
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(LIMIT_S):
             while True:
                 sight = self._present()
                 pointer = sight.pointer if sight else NO_NODE
@@ -122,7 +123,7 @@ class Node:
                 raise StateConflictError(message)
             return holder
 
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(LIMIT_S):
             self._await_verdict()
             return self._commit(value, free)
 
@@ -135,9 +136,9 @@ class Node:
             self._hdfs.stamp(self._value_path(sight.pointer.token), sight.modified_ms + 1)
             return True
 
-    def give_up(self, holder: str) -> None:
+    def give_up(self, holder: str, limit_s: float) -> None:
         """Removes the node if it still belongs to the holder."""
-        with self._hdfs.within(_LIMIT_S):
+        with self._hdfs.within(limit_s):
             while (sight := self._sight()) is not None and sight.pointer.holder == holder:
                 if self._exchange(sight.pointer, sight.pointer.gone()):
                     self._tidy([sight.pointer.token])

@@ -6,10 +6,12 @@ A look is one listing of a small folder, answered by the name node from its memo
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections.abc import Callable
 
+from heron import clock
 from heron.errors import StateError
 from heron.spi.statemgr import Versioned
 from heron_statemgr_hdfs.node import Node
@@ -30,30 +32,26 @@ class HdfsWatch:
         self._on_change = on_change
         self._watcher = watcher
         self._error = ""
-        self._closed = threading.Event()
         self._version = 0
         self._tell(node.read())
 
-    def look(self) -> None:
-        """Compares the node with what was last told."""
-        if self._closed.is_set():
-            return
+    def look(self) -> Callable[[], None] | None:
+        """Compares the node with what was last told; returns what tells the change, None where there is none."""
         try:
             pointer = self._node.pointer()
             if (pointer.version if pointer.token else 0) == self._version:
                 self._error = ""
-                return
+                return None
             present = self._node.read()
         except StateError as error:
             if str(error) != self._error:
                 self._error = str(error)
                 _log.warning("a watched node cannot be read, trying again: %s", error)
-            return
-        if not self._closed.is_set() and (present.version if present else 0) != self._version:
-            self._tell(present)
+            return None
+        changed = (present.version if present else 0) != self._version
+        return functools.partial(self._tell, present) if changed else None
 
     def close(self) -> None:
-        self._closed.set()
         self._watcher.forget(self)
 
     def _tell(self, present: Versioned | None) -> None:
@@ -71,7 +69,7 @@ class Watcher:
         self._period_s = period_s
         self._watches: tuple[HdfsWatch, ...] = ()
         self._guard = threading.Lock()
-        self._looking = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
+        self._calling = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="statemgr-hdfs-watch", daemon=True)
         self._thread.start()
@@ -83,18 +81,29 @@ class Watcher:
         return watch
 
     def forget(self, watch: HdfsWatch) -> None:
-        with self._looking, self._guard:
+        with self._calling, self._guard:
             self._watches = tuple(each for each in self._watches if each is not watch)
 
-    def close(self) -> None:
-        self._stopped.set()
+    def close(self, limit_s: float) -> None:
+        """Makes no further call; what is under way is waited for, as long as that: it may wait for HDFS."""
+        deadline_s = clock.monotonic_s() + limit_s
+        with self._guard:
+            self._stopped.set()
+            self._watches = ()
+        if self._calling.acquire(timeout=limit_s):
+            self._calling.release()
         if threading.current_thread() is not self._thread:
-            self._thread.join()
+            self._thread.join(max(0.0, deadline_s - clock.monotonic_s()))
 
     def _run(self) -> None:
         while not self._stopped.wait(self._period_s):
             with self._guard:
                 watches = self._watches
             for watch in watches:
-                with self._looking:
-                    watch.look()
+                if self._stopped.is_set():
+                    return
+                tell = watch.look()
+                if tell is not None:
+                    with self._calling:
+                        if watch in self._watches:
+                            tell()

@@ -22,6 +22,7 @@ from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron_statemgr_localfs.file_lock import exclusive, try_exclusive
 from heron_statemgr_localfs.os_errors import translated
 from heron_statemgr_localfs.record import HEADER_LIMIT_BYTES, Header, Record, decode, decode_header, encode
+from heron_statemgr_localfs.root_folder import vanished
 
 __all__ = ["Node"]
 
@@ -83,6 +84,8 @@ class Node:
                 self._check(header, expected)
                 if header is not None:
                     self._unlink(counter, header.version)
+                    if header.holder:  # its hold is lost, and another may take the node at once
+                        self._held.unlink(missing_ok=True)
 
     def take(self, value: bytes, token: str) -> tuple[int, int]:
         """Makes the node a held one and returns its version and the descriptor that is the hold.
@@ -104,10 +107,20 @@ class Node:
             return version, descriptor
 
     def held_by(self, token: str) -> bool:
-        """Whether the node exists and belongs to the hold with this token."""
+        """Whether the node exists and belongs to the hold with this token. StateError when it is damaged."""
         with translated("read", self.path):
-            header = self._header()
-        return header is not None and header.holder == token
+            record = self._record()
+        return record is not None and record.holder == token
+
+    def restore(self, version: int, value: bytes, token: str) -> None:
+        """Writes a hold's record again where it is damaged: the same version, as nothing has changed."""
+        with translated("write", self.path), self._locked() as counter:
+            try:
+                self._record()
+            except StateUnavailableError:
+                raise
+            except StateError:
+                self._replace(counter, Record(version, value, token))
 
     def give_up(self, token: str, descriptor: int) -> None:
         """Ends the hold; removes the node if it still belongs to it."""
@@ -198,7 +211,7 @@ class Node:
 
     def _replace(self, counter: int, record: Record) -> None:
         # The counter goes first: killed in between, a version is skipped, but none is ever given twice.
-        _write_counter(counter, record.version)
+        _write_counter(counter, max(_read_counter(counter), record.version))
         try:
             descriptor = os.open(self._tmp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             with open(descriptor, "wb", buffering=0) as file:
@@ -209,9 +222,7 @@ class Node:
             raise
 
     def _vanished(self) -> StateUnavailableError:
-        return StateUnavailableError(
-            f"the state folder {self._root} is gone; bring it back (is it mounted?), or choose another 'root'"
-        )
+        return StateUnavailableError(vanished(self._root))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -15,12 +15,12 @@ from typing import Annotated, ClassVar, Self
 import msgspec
 
 from heron.errors import StateError, StateUnavailableError
-from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_localfs.hold import FileHold
 from heron_statemgr_localfs.node import Node
 from heron_statemgr_localfs.os_errors import translated
+from heron_statemgr_localfs.root_folder import open_root
 from heron_statemgr_localfs.watcher import Watcher
 
 __all__ = ["LocalFsOptions", "LocalFsStateManager"]
@@ -52,7 +52,7 @@ class LocalFsStateManager(StateManager):
         self._watcher: Watcher | None = None
         self._closed = False
         with translated("make the state folder", self._root):
-            make_private_dir(self._root)
+            open_root(self._root)
 
     def check(self, timeout_s: float) -> str:
         with translated("use the state folder", self._root):

@@ -45,6 +45,8 @@ T = TypeVar("T")
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError, SessionMovedError)
 _NOT_AS_EXPECTED = (NodeExistsError, NoNodeError, BadVersionError)
 _UNDONE = (RolledBackError, RuntimeInconsistency)  # the steps beside the one that failed
+_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end, and its children end before it closes
+_SILENT_S = 0.5  # for the threads alone: nobody is there who would answer
 _RECONNECT = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}  # a second after the ensemble is back, so are we
 
 # kazoo writes every attempt to connect, and at the level of debugging the password.
@@ -90,6 +92,7 @@ class Connection:
         self._client.add_listener(self._changed)
         self._guard = threading.Lock()
         self._connected: threading.Event | None = None
+        self._silent = False
         self._closed = False
 
     def read(self, paths: Sequence[str], deadline_s: float) -> tuple[ZNode | None, ...]:
@@ -186,16 +189,21 @@ class Connection:
         return None if known is None else cast("int", known[0])
 
     def close(self, timeout_s: float) -> bool:
-        """Ends the session, and with it what it held; False when there was no answer, and its time-out will end it."""
+        """Ends the session, and with it what it held; False when there was no answer, and its time-out will end it.
+
+        Takes at most `timeout_s`, and a short moment only where the last request was not answered either.
+        """
         with self._guard:
-            closed, self._closed = self._closed, True
-            if self._connected is None or closed:
+            if self._closed:
+                return True
+            self._closed = True
+            if self._connected is None:
                 self._client.close()
                 return True
             answered = self._connected.is_set()
         ending = threading.Thread(target=self._end, name="zookeeper-close", daemon=True)
         ending.start()
-        ending.join(timeout_s)
+        ending.join(min(timeout_s, _CLOSE_S if answered and not self._silent else _SILENT_S))
         return answered and not ending.is_alive()
 
     def _end(self) -> None:
@@ -223,7 +231,13 @@ class Connection:
         return ZNode(data, stat.version, stat.ephemeralOwner, stat.mzxid)
 
     def _result(self, asked: _Pending, deadline_s: float) -> object:
-        return asked.get(timeout=max(0.0, deadline_s - clock.monotonic_s()))
+        try:
+            answer = asked.get(timeout=max(0.0, deadline_s - clock.monotonic_s()))
+        except KazooTimeoutError:
+            self._silent = True
+            raise
+        self._silent = False
+        return answer
 
     @contextlib.contextmanager
     def _translated(self, what: str) -> Iterator[None]:

@@ -14,6 +14,7 @@ then nothing was done, for ZooKeeper refuses what a session has sent over a form
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -132,8 +133,9 @@ class Node:
             (znode,) = self._connection.read([self.path], self._deadline_s)
             if znode is None or not _held(znode, token, self.path):
                 return
-            if self._connection.commit([Remove(self.path, znode.version)], self._deadline_s):
-                return
+            with contextlib.suppress(AnswerLostError):  # the next look tells whether it was removed
+                if self._connection.commit([Remove(self.path, znode.version)], self._deadline_s):
+                    return
 
     @property
     def _counter(self) -> str | None:

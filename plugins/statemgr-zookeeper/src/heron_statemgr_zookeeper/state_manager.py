@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from heron import clock
-from heron.errors import StateError
+from heron.errors import StateError, StateUnavailableError
 from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_zookeeper.connection import Connection
 from heron_statemgr_zookeeper.hold import ZookeeperHold
+from heron_statemgr_zookeeper.leftover import Leftover
 from heron_statemgr_zookeeper.life_lock import LifeLock
 from heron_statemgr_zookeeper.node import Node
 from heron_statemgr_zookeeper.operation import ZNode
@@ -23,6 +25,8 @@ from heron_statemgr_zookeeper.options import ZookeeperOptions
 from heron_statemgr_zookeeper.watcher import Watcher
 
 __all__ = ["ZookeeperStateManager"]
+
+_log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
@@ -95,12 +99,17 @@ class ZookeeperStateManager(StateManager):
             watch = self._watcher.add(self._connection, node.path, hold.on_change)
         except StateError:
             self._forget(hold.token)
+            self._leave(kind, topology, hold.token)
             raise
 
         def release() -> None:
             watch.close()
             self._forget(hold.token)
-            self._node(kind, topology).give_up(hold.token)
+            try:
+                self._node(kind, topology).give_up(hold.token)
+            except StateUnavailableError as error:
+                _log.warning("a released node is removed when ZooKeeper answers again: %s", error)
+                self._leave(kind, topology, hold.token)
 
         hold.on_release(release)
         return hold
@@ -139,6 +148,11 @@ class ZookeeperStateManager(StateManager):
     def _forget(self, token: str) -> None:
         with self._guard:
             self._holds.pop(token, None)
+
+    def _leave(self, kind: NodeKind, topology: str, token: str) -> None:
+        """To be removed when that can be done."""
+        leftover = Leftover(lambda: self._node(kind, topology).give_up(token), self._watcher)
+        self._watcher.look_after(self._connection, leftover)
 
     def _node(self, kind: NodeKind, topology: str) -> Node:
         if not _NAME.fullmatch(topology):

@@ -11,18 +11,30 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from heron import clock
 from heron.errors import StateError, StateUnavailableError
 from heron_statemgr_zookeeper.connection import Connection
 from heron_statemgr_zookeeper.operation import ZNode
 
-__all__ = ["Watcher", "ZNodeWatch"]
+__all__ = ["Looking", "Watcher", "ZNodeWatch"]
 
 _log = logging.getLogger(__name__)
 
 _RETRY_S = 0.5  # after a look that failed although there is a connection
 _LOOK_S = 1.0  # an answer takes milliseconds; the thread ends by itself if there is none
+
+
+class Looking(Protocol):
+    """What the thread looks after."""
+
+    due: bool
+    """Whether a look is wanted: it is set before the thread is woken, and cleared before it looks."""
+
+    def look(self, connection: Connection, timeout_s: float) -> Callable[[], None] | None:
+        """Looks; returns what is to be called then, None where nothing is."""
+        ...
 
 
 class ZNodeWatch:
@@ -31,7 +43,6 @@ class ZNodeWatch:
     def __init__(self, path: str, on_change: Callable[[ZNode | None], None], watcher: Watcher) -> None:
         self.path = path
         self.due = True
-        """Whether a look is wanted: it is set before the thread is woken, and cleared before it looks."""
         self._on_change = on_change
         self._watcher = watcher
         self._change: int | None = None
@@ -81,26 +92,30 @@ class Watcher:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._watches: list[ZNodeWatch] = []
+        self._watches: list[Looking] = []
         self._guard = threading.Lock()
         self._calling = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
         self._wake = threading.Event()
-        self._stopped = False
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, path: str, on_change: Callable[[ZNode | None], None]) -> ZNodeWatch:
         """Tells the present from this thread, and each change later from the watcher's."""
         watch = ZNodeWatch(path, on_change, self)
         watch.begin(connection, clock.monotonic_s() + self._timeout_s)
+        self.look_after(connection, watch)
+        return watch
+
+    def look_after(self, connection: Connection, looking: Looking) -> None:
+        """From now on, until it is forgotten."""
         with self._guard:
-            self._watches = [*self._watches, watch]
-            if self._thread is None and not self._stopped:
+            self._watches = [*self._watches, looking]
+            if self._thread is None and not self._stopped.is_set():
                 self._thread = threading.Thread(
                     target=self._run, args=(connection,), name="zookeeper-watch", daemon=True
                 )
                 self._thread.start()
         self._wake.set()  # what happened before it was in the list
-        return watch
 
     def look_at_all(self) -> None:
         """Wanted after each new connection, which knows nothing of the watches of the former."""
@@ -111,23 +126,28 @@ class Watcher:
     def wake(self) -> None:
         self._wake.set()
 
-    def forget(self, watch: ZNodeWatch) -> None:
+    def forget(self, looking: Looking) -> None:
         with self._calling, self._guard:
-            self._watches = [each for each in self._watches if each is not watch]
+            self._watches = [each for each in self._watches if each is not looking]
 
     def close(self) -> None:
-        """Makes no further call; a look that is under way is waited for, unless nobody answers it."""
-        with self._calling:
-            self._stopped = True
+        """Makes no further call; what is under way is waited for, for a second: it may wait for ZooKeeper."""
+        deadline_s = clock.monotonic_s() + _LOOK_S
+        with self._guard:
+            self._stopped.set()
             self._watches = []
         self._wake.set()
+        if self._calling.acquire(timeout=_LOOK_S):
+            self._calling.release()
         if self._thread is not None and threading.current_thread() is not self._thread:
-            self._thread.join(_LOOK_S)
+            self._thread.join(max(0.0, deadline_s - clock.monotonic_s()))
 
     def _run(self, connection: Connection) -> None:
-        while not self._stopped:
+        while not self._stopped.is_set():
             self._wake.clear()
             for watch in self._watches:
+                if self._stopped.is_set():
+                    return
                 tell = watch.look(connection, self._timeout_s) if watch.due else None
                 if tell is not None:
                     with self._calling:

@@ -111,7 +111,7 @@ class HdfsUploader(Uploader):
         """All packages, and what uploads that were cut short have left."""
         with self._hdfs() as hdfs:
             entries = hdfs.entries(self._root)
-            now_ms = max((each.modified_ms for each in entries), default=0)
+            now_ms = max((hdfs.now_ms(), *(each.modified_ms for each in entries)))
             found = []
             for each in entries:
                 match = PARTS.fullmatch(each.name)

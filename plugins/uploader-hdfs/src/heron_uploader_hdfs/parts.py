@@ -28,6 +28,7 @@ __all__ = ["PARTS", "Parts", "home", "is_abandoned"]
 PARTS = re.compile(r"\.(?P<file>.+\.tar\.gz)\.parts-(?P<home>[0-9a-f]{8})-(?P<pid>\d{1,10})-[0-9a-f]{16}")
 """The name of a folder of parts; ``file`` is the name that the package will have."""
 
+_ATTEMPTS = 5  # of one part; what cuts it that often, a proxy with a limit of its own, cuts it for ever
 _ABANDONED_MS = 3_600_000  # a part that takes longer is of an upload that somebody will have given up
 
 
@@ -79,15 +80,15 @@ class Parts:
         self._hdfs.remove(self._folder)
 
     def _send_part(self, package: Path, offset: int, length: int) -> None:
-        """Sends a part; one that breaks in the middle is sent again, as long as something moves."""
-        while True:
+        """Sends a part; one that breaks in the middle is sent again, a few times, if something moved."""
+        for attempt in range(1, _ATTEMPTS + 1):
             new = f"{self._folder}/new-{secrets.token_hex(8)}"
             slice_ = _Slice(package, offset, length)
             try:
                 self._hdfs.write(new, slice_)
                 self._hdfs.move(new, self._path(offset), replace=True)
             except InterruptedTransferError:
-                if not slice_.moved_bytes:
+                if attempt == _ATTEMPTS or not slice_.moved_bytes:
                     raise
             else:
                 return

@@ -52,6 +52,7 @@ class HttpUploader(Uploader):
             stored = self._folder.put(file, self._outgoing(local), local.size_bytes, only_new=not is_there)
             if not stored and not self._is_whole(file, local):  # another upload came first, or left a half
                 self._folder.put(file, self._outgoing(local), local.size_bytes, only_new=False)
+            self._assure(file)
         self._moved(local.size_bytes, local.size_bytes)
         return self._folder.url_of(file)
 
@@ -95,6 +96,15 @@ class HttpUploader(Uploader):
                 raise PackageError(msg)
             yield chunk
             self._moved(sent, package.size_bytes)
+
+    def _assure(self, file: str) -> None:
+        """That what was put is there: a server that is no store may say yes to everything."""
+        if self._folder.find(file) is None:
+            msg = (
+                f"{self._folder.url_of(file)}: the server has taken the package and does not have it; "
+                "is uploader.url a folder that keeps what is put there, without a cache in front?"
+            )
+            raise PackageError(msg)
 
     def _is_whole(self, file: str, package: LocalPackage) -> bool:
         found = self._folder.find(file)

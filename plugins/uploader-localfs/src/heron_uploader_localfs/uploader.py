@@ -21,10 +21,11 @@ import msgspec
 
 from heron.clock import wall_s
 from heron.errors import PackageError
+from heron.kernel.package_name import PackageName
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
-from heron_uploader_localfs.package_name import StoredPackage
+from heron_uploader_localfs.stored_package import StoredPackage
 
 __all__ = ["LocalfsOptions", "LocalfsUploader"]
 
@@ -66,7 +67,7 @@ class LocalfsUploader(Uploader):
     def upload(self, package: Path, name: str) -> str:
         """Copies the file into the root and returns its URI."""
         digest = self._digest(package, f"package {package}: cannot be read")
-        stored = StoredPackage(self._root, name, digest)
+        stored = StoredPackage(self._root, PackageName(name, digest))
         with _explained(f"package {package}: cannot be stored in {self._root}", "choose another uploader.root"):
             make_private_dir(self._root)
             self._drop_abandoned(stored)
@@ -88,23 +89,10 @@ class LocalfsUploader(Uploader):
             _copy(stored.path, target, stored.digest)
 
     def packages(self) -> tuple[PackageEntry, ...]:
-        """Lists the folder; every file is read, since its whole SHA-256 is in its URI."""
+        """Lists the folder."""
         with _explained(f"folder {self._root}: cannot be listed", "choose another uploader.root"):
             files = sorted(self._root.iterdir()) if self._root.exists() else []
-            return tuple(each for path in files if (each := self._entry(path)))
-
-    def _entry(self, path: Path) -> PackageEntry | None:
-        named = StoredPackage.of_path(path)
-        if named is None:
-            return None
-        try:
-            digest, status = self._digest(path, f"package {path}: cannot be read"), path.stat()
-        except (FileNotFoundError, PackageError):
-            return None  # it was removed meanwhile
-        # What is damaged keeps its name, by which it can be removed.
-        stored = StoredPackage(self._root, named.name, digest)
-        entry = stored if stored.path == path else named
-        return PackageEntry(entry.uri, entry.name, status.st_size, max(0.0, wall_s() - status.st_mtime))
+            return tuple(each for path in files if (each := _entry(path)))
 
     def _digest(self, package: Path, what: str) -> str:
         with _explained(what, "build it again"), package.open("rb") as source:
@@ -122,6 +110,17 @@ class LocalfsUploader(Uploader):
                     partial.unlink()
             except (FileNotFoundError, BlockingIOError):
                 continue  # its upload goes on, has finished meanwhile, or another one removed it
+
+
+def _entry(path: Path) -> PackageEntry | None:
+    stored = StoredPackage.of_path(path)
+    if stored is None:
+        return None
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None  # it was removed meanwhile
+    return PackageEntry(stored.uri, stored.name.name, status.st_size, max(0.0, wall_s() - status.st_mtime))
 
 
 def _copy(source: Path, target: Path, digest: str) -> None:

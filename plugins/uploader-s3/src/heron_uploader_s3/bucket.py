@@ -18,7 +18,7 @@ from heron.kernel.package_transfer import CHUNK_BYTES
 from heron_uploader_s3.options import S3Options
 from heron_uploader_s3.s3_errors import code_of, server_time_s, translated
 
-__all__ = ["Bucket", "Condition", "Pending", "StoredObject"]
+__all__ = ["Bucket", "Condition", "Part", "Pending", "StoredObject"]
 
 _CONNECT_S = 5.0
 _ANSWER_S = 10.0  # twice, with the connecting, stays within the contract's 30 s
@@ -47,6 +47,14 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of such an upload that is there."""
+
+    tag: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """What has to be there for a put to happen: the object with this tag, or, with "", none."""
 
@@ -64,7 +72,7 @@ class Bucket:
     def __init__(self, options: S3Options, timeout_s: float | None = None) -> None:
         """Connects with the first call; with `timeout_s` that has to be over by then."""
         self.name = options.bucket
-        self._where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
+        self.where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
         self._client = _client(options, timeout_s)
 
     def find(self, key: str) -> StoredObject | None:
@@ -122,14 +130,15 @@ class Bucket:
         with self._translated(f"storing {key}"):
             return str(self._client.create_multipart_upload(Bucket=self.name, Key=key)["UploadId"])
 
-    def parts(self, key: str, upload_id: str) -> dict[int, str]:
-        """The tags of the parts that are there, by their number from 1; empty when there is no such upload."""
-        found: dict[int, str] = {}
+    def parts(self, key: str, upload_id: str) -> dict[int, Part]:
+        """The parts that are there, by their number from 1; empty when there is no such upload."""
+        found: dict[int, Part] = {}
         with self._translated(f"storing {key}"):
             pages = self._client.get_paginator("list_parts").paginate(Bucket=self.name, Key=key, UploadId=upload_id)
             try:
                 for page in pages:
-                    found.update((each["PartNumber"], each["ETag"].strip('"')) for each in page.get("Parts", ()))
+                    for each in page.get("Parts", ()):
+                        found[each["PartNumber"]] = Part(each["ETag"].strip('"'), each["Size"])
             except ClientError as error:
                 if code_of(error) not in _GONE:
                     raise
@@ -168,7 +177,7 @@ class Bucket:
             _held(lambda: self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=upload_id))
 
     def _translated(self, what: str) -> AbstractContextManager[None]:
-        return translated(what, self._where)
+        return translated(what, self.where)
 
 
 def _held(call: Callable[[], object]) -> bool:

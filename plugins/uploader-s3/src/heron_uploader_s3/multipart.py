@@ -48,7 +48,8 @@ def _all_parts(
     present = bucket.parts(key, upload_id)
     tags: dict[int, str] = {}
     for index, md5 in enumerate(package.part_md5):
-        tag: str | None = present.get(index + 1)
+        part = present.get(index + 1)
+        tag = part.tag if part else None
         if tag != md5.hex():
             tag = bucket.put_part(key, upload_id, index + 1, package.part(index), md5)
             if tag is None:

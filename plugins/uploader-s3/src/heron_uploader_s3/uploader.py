@@ -7,11 +7,13 @@ replaced when it differs. Nobody can get between: the put has the condition that
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
+from heron.clock import monotonic_s
 from heron.errors import PackageError
 from heron.kernel.package_name import PackageName
 from heron.kernel.package_transfer import LocalPackage, receive
@@ -24,6 +26,8 @@ from heron_uploader_s3.options import S3Options
 __all__ = ["S3Uploader"]
 
 _ROUNDS = 5  # each is lost to another upload of the same content, or to an undo of it
+_APPEARS_S = 15.0  # with the time of an answer that was too late it stays within the contract's 30 s
+_LOOK_S = 0.1
 
 
 class S3Uploader(Uploader):
@@ -57,9 +61,12 @@ class S3Uploader(Uploader):
         key = f"{self._prefix}{stored.file}"
         for _ in range(_ROUNDS):
             found = self._bucket.find(key)
-            if (found and self._is_whole(found, local)) or self._put(key, local, found):
-                self._moved(local.size_bytes, local.size_bytes)
-                return self._uri(stored)
+            if not (found and self._is_whole(found, local)):
+                if not self._put(key, local, found):
+                    continue
+                self._assure(key)
+            self._moved(local.size_bytes, local.size_bytes)
+            return self._uri(stored)
         msg = f"package {self._uri(stored)} is removed and stored by others all the time; try again later"
         raise PackageError(msg)
 
@@ -96,13 +103,31 @@ class S3Uploader(Uploader):
                 yield PackageEntry(self._uri(stored), stored.name, each.size_bytes, each.age_s)
         for left in list(self._bucket.pending(self._prefix)):
             if stored := self._named(left.key):
-                yield PackageEntry(self._uri(stored), stored.name, 0, left.age_s, whole=False)
+                size = sum(part.size_bytes for part in self._bucket.parts(left.key, left.upload_id).values())
+                yield PackageEntry(self._uri(stored), stored.name, size, left.age_s, whole=False)
 
     def _put(self, key: str, package: LocalPackage, instead_of: StoredObject | None) -> bool:
         condition = Condition(instead_of.etag if instead_of else "")
         if len(package.part_md5) > 1:
             return put_in_parts(self._bucket, key, package, condition, self._moved)
         return self._bucket.put(key, package.part(0), package.part_md5[0], condition)
+
+    def _assure(self, key: str) -> None:
+        """Returns when what was put is there.
+
+        A server that is asked once more to join parts, because it was slow, may say that they are while it is still at
+        it; one that is no store says so of everything.
+        """
+        until_s = monotonic_s() + _APPEARS_S
+        pause = threading.Event()
+        while self._bucket.find(key) is None:
+            if monotonic_s() >= until_s:
+                msg = (
+                    f"{self._bucket.where}: the server has taken {key} and does not show it after {_APPEARS_S:g} s; "
+                    "submit again, or see uploader.endpoint_url"
+                )
+                raise PackageError(msg)
+            pause.wait(_LOOK_S)
 
     def _is_whole(self, found: StoredObject, package: LocalPackage) -> bool:
         if found.size_bytes != package.size_bytes:

@@ -50,6 +50,10 @@ class Findings:
         """Whether something is known to be wrong with that key."""
         return any(each.path == path for each in self.problems)
 
+    def knows_below(self, path: str) -> bool:
+        """Whether something is known to be wrong within that section."""
+        return any(each.path.startswith(f"{path}.") for each in self.problems)
+
     def clean(self, text: str) -> str:
         """The text without what references stood for."""
         for secret in sorted(self.resolved, key=len, reverse=True):

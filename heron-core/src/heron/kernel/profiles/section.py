@@ -51,8 +51,8 @@ class DriverSection:
         problems = option_problems(cast("Mapping[str, object]", plain(self.options)), self.schema)
         for each in problems:
             path = path_text((*self.path, *each.path))
-            if findings.knows(path):
-                continue
+            if findings.knows(path) or (not each.path and findings.knows_below(path)):
+                continue  # the section as a whole may be wrong only because a part of it is
             at = value_at(self.options, each.path)
             findings.add(path, f"{each.text}{_value_of(each, at)}", at.origin)
         if problems:

@@ -261,6 +261,18 @@ class StateManagerContract(StateManagerFaultCases):
         assert present is not None
         assert present.value == b"two"
 
+    def test_a_removed_node_can_be_held_by_another_at_once(self, open_manager: Callable[[], StateManager]) -> None:
+        """Also while the former holder lives, as one that hangs does; that one's release takes nothing away."""
+        former = open_manager().hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
+        manager = open_manager()
+        manager.delete(NodeKind.TMANAGER_LOCATION, "t")
+        hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"two")
+        assert hold.epoch > former.epoch
+        wait_until(former.lost, _CHANGE_S, "the former hold is lost")
+        former.release()
+        assert manager.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"two", hold.epoch)
+        assert not hold.lost()
+
     def test_close_releases_holds(self, open_manager: Callable[[], StateManager]) -> None:
         """A process that ends in order leaves no node that only looks alive."""
         first, second = open_manager(), open_manager()

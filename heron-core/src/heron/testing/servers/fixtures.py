@@ -1,4 +1,4 @@
-"""The servers as pytest fixtures, one of each per session; known where `heron.testing.pytest_plugin` is.
+"""Servers, and a network, as pytest fixtures, one each per session; known where `heron.testing.pytest_plugin` is.
 
 A test that uses one has the mark ``servers`` by itself. Where a server cannot be installed its tests are skipped and
 the end of the run says so; in continuous integration (``CI`` is set) they fail.
@@ -16,6 +16,7 @@ from heron.testing.servers.carbon import CarbonServer
 from heron.testing.servers.etcd import EtcdServer
 from heron.testing.servers.hdfs import HdfsServer
 from heron.testing.servers.install import ServerNotInstalledError
+from heron.testing.servers.network import Network
 from heron.testing.servers.nginx import NginxServer
 from heron.testing.servers.prometheus import PrometheusServer
 from heron.testing.servers.s3 import S3Server
@@ -23,7 +24,19 @@ from heron.testing.servers.scribe import ScribeServer
 from heron.testing.servers.spark import SparkCluster
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
-__all__ = ["carbon", "etcd", "hdfs", "nginx", "prometheus", "s3", "scribe", "spark", "zookeeper", "zookeeper_ensemble"]
+__all__ = [
+    "carbon",
+    "etcd",
+    "hdfs",
+    "network",
+    "nginx",
+    "prometheus",
+    "s3",
+    "scribe",
+    "spark",
+    "zookeeper",
+    "zookeeper_ensemble",
+]
 
 
 class _Server(Protocol):
@@ -54,6 +67,12 @@ def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
     """A running HDFS, shared by the session: write below a folder of your own, and start it again after a kill."""
     yield from _serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))
+
+
+@pytest.fixture(scope="session")
+def network(request: pytest.FixtureRequest) -> Iterator[Network]:
+    """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
+    yield from _serving("network", request.config, lambda: Network(4))
 
 
 @pytest.fixture(scope="session")

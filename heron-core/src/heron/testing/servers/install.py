@@ -15,7 +15,15 @@ from pathlib import Path
 
 from heron.errors import HeronError
 
-__all__ = ["ServerNotInstalledError", "debian_package", "go_program", "installed", "maven_jars", "python_packages"]
+__all__ = [
+    "ServerNotInstalledError",
+    "debian_package",
+    "go_program",
+    "installed",
+    "maven_jars",
+    "python_packages",
+    "system_program",
+]
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
@@ -90,6 +98,23 @@ def debian_package(name: str) -> Callable[[Path], None]:
             archive.unlink()
 
     return install
+
+
+def system_program(name: str, package: str) -> str:
+    """The path of a program that belongs to the system; as root it is installed with `package` when it is absent.
+
+    Raises:
+        ServerNotInstalledError: when it is not to be had.
+    """
+    places = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    if (found := shutil.which(name, path=places)) is None:
+        for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-q", "-y", package]):
+            _run(command, Path("/"), {**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+        found = shutil.which(name, path=places)
+    if found is None:
+        msg = f"the package {package} has no program {name}"
+        raise ServerNotInstalledError(msg)
+    return found
 
 
 def maven_jars(*artifacts: str) -> Callable[[Path], None]:

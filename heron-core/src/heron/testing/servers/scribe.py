@@ -72,7 +72,7 @@ class ScribeServer(ServerProcess):
         """What the files have under a category, in order; each line in one message of one line."""
         found = []
         for path in sorted(self._out.iterdir(), key=lambda each: (each.stat().st_mtime, each.name)):
-            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+            *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")  # the last is not whole yet
             matches = (match for line in lines if (match := _LINE.match(line)))
             found += [match[2] for match in matches if match[1] == category]
         return found

@@ -38,6 +38,7 @@ admin.enableServer=false
 minSessionTimeout=400
 maxSessionTimeout=60000
 quorumListenOnAllIPs=false
+enforceQuota=true
 {peers}
 """
 

@@ -1,0 +1,165 @@
+"""Carries out a plan of faults on a running topology, and keeps what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+
+import psutil
+
+from chaos.errors import ChaosError
+from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
+from chaos.recovery import Recovery
+from chaos.world import World, kind_of
+from heron.clock import monotonic_s
+
+__all__ = ["Campaign", "Times"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 0.005
+_STUCK_S = 30.0  # ten times what a container takes on a busy machine
+
+Times = dict[Kind, list[float]]
+
+
+@dataclass(slots=True)
+class _Stopped:
+    process: psutil.Process
+    name: str
+    until_s: float
+
+
+@dataclass(slots=True)
+class Campaign:
+    """`recover_s` are times of kills that had the topology for themselves until it had recovered, `crowded_s` others.
+
+    `resume_s` are those from SIGCONT of a process that nothing else happened to. `unasked` are processes that were
+    replaced although nobody had killed them.
+    """
+
+    world: World
+    killed: Counter[Kind] = field(default_factory=Counter)
+    stopped: Counter[Kind] = field(default_factory=Counter)
+    missed: int = 0
+    recover_s: Times = field(default_factory=dict)
+    crowded_s: Times = field(default_factory=dict)
+    resume_s: Times = field(default_factory=dict)
+    unasked: list[str] = field(default_factory=list)
+    _recovering: list[tuple[Recovery, Times]] = field(default_factory=list)
+    _asleep: list[_Stopped] = field(default_factory=list)
+    _known: dict[str, int] = field(default_factory=dict)
+    _dead: set[int] = field(default_factory=set)
+    _struck_at_s: float = 0.0
+
+    def run(self, plan: tuple[Fault, ...]) -> None:
+        """Every fault at its time; returns when all is well again. Raises ChaosError when it is not."""
+        began_s = monotonic_s()
+        self._look()
+        for fault in plan:
+            self._pass_time(began_s + fault.at_s)
+            self.strike(fault)
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until everything goes on and has recovered. Raises ChaosError when it does not."""
+        while self._asleep or self._recovering:
+            self._pass_time(monotonic_s() + _LOOK_EVERY_S)
+        self._look()
+
+    def strike(self, fault: Fault) -> None:
+        """One fault, now."""
+        present = self._look()
+        self._struck_at_s = monotonic_s()
+        alone = len(fault.victims) == 1 and not self._asleep and not self._recovering
+        for recovery, _ in self._recovering:
+            recovery.alone = False
+        for victim in fault.victims:
+            name = _name(victim, list(self._known))
+            if name not in present or (fault.action is Action.STOP and name in {each.name for each in self._asleep}):
+                self.missed += 1
+                _log.info("%s is not there, or stopped already", name)
+            elif fault.action is Action.KILL:
+                self._kill(name, present, alone=alone)
+            else:
+                self._stop(name, present[name], fault.stopped_s)
+
+    def close(self) -> None:
+        """Whatever is stopped goes on, nobody waits any more; idempotent."""
+        self._wake(float("inf"))
+        for recovery, _ in self._recovering:
+            recovery.close()
+
+    def _kill(self, name: str, present: dict[str, psutil.Process], *, alone: bool) -> None:
+        container, _, process = name.partition("/")
+        gone = [name] if process != "executor" else [each for each in present if each.startswith(f"{container}/")]
+        self._dead.update(present[each].pid for each in gone)
+        leader = next((present[each].pid for each in gone if each.endswith("/tmanager")), None)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            present[name].kill()
+            _log.info("kill %s", name)
+            recovery = Recovery(self.world, name, leader)
+            recovery.alone = alone
+            self._recovering.append((recovery, self.recover_s))
+            self.killed[recovery.kind] += 1
+
+    def _stop(self, name: str, process: psutil.Process, stopped_s: float) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
+            _log.info("stop %s for %.1f s", name, stopped_s)
+            self._asleep.append(_Stopped(process, name, monotonic_s() + stopped_s))
+            self.stopped[kind_of(name)] += 1
+
+    def _pass_time(self, until_s: float) -> None:
+        pause = threading.Event()
+        while (now_s := monotonic_s()) < until_s:
+            self.world.check_alive()
+            self._wake(now_s)
+            self._recover(now_s)
+            pause.wait(min(_LOOK_EVERY_S, until_s - now_s))
+
+    def _wake(self, now_s: float) -> None:
+        for each in [each for each in self._asleep if each.until_s <= now_s]:
+            self._asleep.remove(each)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.process.resume()
+                _log.info("continue %s", each.name)
+                if now_s != float("inf"):
+                    recovery = Recovery(self.world, each.name)
+                    recovery.alone = not self._asleep and not self._recovering
+                    self._recovering.append((recovery, self.resume_s))
+                    self._struck_at_s = now_s
+
+    def _recover(self, now_s: float) -> None:
+        for each in list(self._recovering):
+            recovery, times = each
+            if (took_s := recovery.took_s()) is not None:
+                self._recovering.remove(each)
+                _log.info("%s has recovered after %.3f s", recovery.name, took_s)
+                times = times if recovery.alone else self.crowded_s
+                times.setdefault(recovery.kind, []).append(took_s)
+            elif not self._asleep and now_s - max(self._struck_at_s, recovery.since_s) > _STUCK_S:
+                raise ChaosError(self.world.failure(f"{recovery.name} has not recovered within {_STUCK_S:g} s"))
+
+    def _look(self) -> dict[str, psutil.Process]:
+        """The processes now; notices those that were replaced although nobody had killed them."""
+        present = self.world.processes()
+        for name, process in present.items():
+            before = self._known.get(name, process.pid)
+            if before != process.pid and before not in self._dead:
+                self.unasked.append(name)
+                _log.info("%s was replaced, nobody knows why", name)
+            self._known[name] = process.pid
+        return present
+
+
+def _name(victim: Victim, names: list[str]) -> str:
+    """Raises ChaosError when the topology has other processes than the plan is for."""
+    found = sorted(name for name in names if kind_of(name) is victim.kind)
+    if len(found) != COUNTS[victim.kind]:
+        msg = f"{len(found)} processes of kind {victim.kind.value}: {found}; the plan is for {COUNTS[victim.kind]}"
+        raise ChaosError(msg)
+    return found[victim.index]

@@ -1,0 +1,72 @@
+"""Whether a topology manager leads and knows its topology: asked as `heron status` asks."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError
+from heron.ipc.keys import Speaker, decode_keys
+from heron.ipc.query import TManagerClient
+from heron.kernel.tmanager_location import decode_location
+from heron.spi.statemgr import NodeKind, StateManager
+from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
+
+__all__ = ["LeaderWatch", "leading_pid"]
+
+_NAME = "chaos"
+_ANSWER_S = 0.5
+_RETRY_S = 0.02
+
+
+def leading_pid(state: Path) -> int:
+    """The process id of who leads, 0 while nobody does."""
+    statemgr = LocalFsStateManager(LocalFsOptions(str(state)))
+    try:
+        node = statemgr.get(NodeKind.TMANAGER_LOCATION, _NAME)
+    finally:
+        statemgr.close()
+    return decode_location(node.value).pid if node else 0
+
+
+class LeaderWatch:
+    """Asks on a thread of its own until one that is not the process `pid` knows of every task that it runs."""
+
+    def __init__(self, state: Path, pid: int) -> None:
+        self.back_at_s: float | None = None
+        self._state = state
+        self._pid = pid
+        self._given_up = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="leader", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Asks no more."""
+        self._given_up.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        statemgr = LocalFsStateManager(LocalFsOptions(str(self._state)))
+        try:
+            while not self._given_up.is_set():
+                if self._leads(statemgr):
+                    self.back_at_s = monotonic_s()
+                    return
+                self._given_up.wait(_RETRY_S)
+        finally:
+            statemgr.close()
+
+    def _leads(self, statemgr: StateManager) -> bool:
+        try:
+            node, keys = (statemgr.get(kind, _NAME) for kind in (NodeKind.TMANAGER_LOCATION, NodeKind.KEYS))
+            if node is None or keys is None:
+                return False
+            location = decode_location(node.value)
+            if location.pid == self._pid:
+                return False
+            with TManagerClient(location.endpoint, decode_keys(keys.value, _NAME).connecting_as(Speaker.READER)) as ask:
+                status = ask.status(_ANSWER_S)
+        except HeronError:
+            return False
+        return bool(status.tasks) and all(each.state in ("running", "ended") for each in status.tasks)

@@ -1,0 +1,144 @@
+"""What came of every line, from the files of the run alone: nothing of the engine has a say in it.
+
+Lost is a line of which a part is in no journal. A part that is in the journals more than once is explained when each
+further time is of a later attempt, and the spout was told that the attempt before failed; or of a later life of the
+spout, which began at or below that line. Anything else is unexplained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Verdict", "judge"]
+
+Tags = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint8]
+
+_PARTS = 2
+_CHUNK_TAGS = 1_000_000
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Duplicates are parts of lines; `strange` says in words what must not be."""
+
+    lines: int
+    lost: int
+    by_failed_trees: int
+    by_lives: int
+    unexplained: int
+    strange: tuple[str, ...]
+
+    @property
+    def duplicates(self) -> int:
+        """All of them."""
+        return self.by_failed_trees + self.by_lives + self.unexplained
+
+
+def judge(folder: Path) -> Verdict:
+    """Reads everything, a million records at a time; it takes two bytes for each line, and what the duplicates take."""
+    made = [int(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("position-?"))]
+    strange = [line for path in sorted(folder.glob("strange-*")) for line in path.read_text("utf-8").splitlines()]
+    counts = np.zeros((len(made), max(made, default=0), _PARTS), np.uint8)
+    unknown = 0
+    for tags in _chunks(folder, "journal-*"):
+        known = tags[_known(tags, made)]
+        unknown += len(tags) - len(known)
+        places, times = np.unique(_places(known, counts), return_counts=True)
+        counts.reshape(-1)[places] += times.astype(np.uint8)  # nothing comes 256 times
+    if unknown:
+        strange.append(f"{unknown} records of lines that nobody made")
+    lost = [f"{spout}:{line}" for spout, lines in enumerate(made) for line in _missing(counts[spout, :lines])]
+    if lost:
+        strange.append(f"lost, as spout:line: {', '.join(lost[:_EXAMPLES])}{' …' if len(lost) > _EXAMPLES else ''}")
+    several = [np.empty(0, np.uint64)]
+    for tags in _chunks(folder, "journal-*"):
+        known = tags[_known(tags, made)]
+        several.append(known[counts.reshape(-1)[_places(known, counts)] > 1])
+    explained, examples = _explained(folder, np.concatenate(several), counts)
+    return Verdict(sum(made), len(lost), *explained, (*strange, *examples))
+
+
+def _explained(folder: Path, tags: Tags, counts: Counts) -> tuple[tuple[int, int, int], list[str]]:
+    """How many duplicates there are of failed trees, of lives, and unexplained; examples of the last."""
+    tags = tags[np.lexsort((_attempts(tags), _lives(tags), _places(tags, counts)))]
+    further = np.flatnonzero(_places(tags[1:], counts) == _places(tags[:-1], counts)) + 1
+    tags, before = tags[further], tags[further - 1]
+    new = tags != before
+    replayed = new & (_attempts(tags) > 0) & np.isin(_told(tags), np.concatenate([*_chunks(folder, "failed-*")]))
+    begun = new & (_attempts(tags) == 0) & (_lives(tags) > 0) & (_lines(tags) >= _starts(folder, tags))
+    rest = tags[~replayed & ~begun]
+    examples = [
+        f"line {_lines(tag)} of spout {_spouts(tag)} came again in life {_lives(tag)}, attempt {_attempts(tag)}: why?"
+        for tag in rest[:_EXAMPLES]
+    ]
+    return (int(replayed.sum()), int(begun.sum()), len(rest)), examples
+
+
+def _known(tags: Tags, made: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which of these are of lines that there are."""
+    lines = np.zeros(16, np.uint64)
+    lines[: len(made)] = made
+    known: npt.NDArray[np.bool_] = (_lines(tags) < lines[_spouts(tags)]) & (_parts(tags) < _PARTS)
+    return known
+
+
+def _missing(counts: Counts) -> list[int]:
+    missing: list[int] = np.flatnonzero(counts.min(axis=1) == 0).tolist()
+    return missing
+
+
+def _starts(folder: Path, tags: Tags) -> Tags:
+    """Where the life began that a record is of."""
+    found = np.zeros(len(tags), np.uint64)
+    for spout, path in enumerate(sorted(folder.glob("lives-?"))):
+        starts = [int(line.split()[0]) for line in path.read_text(encoding="utf-8").splitlines()]
+        own = _spouts(tags) == spout
+        found[own] = np.asarray(starts, np.uint64)[_lives(tags[own])]
+    return found
+
+
+def _told(tags: Tags) -> Tags:
+    """What the spout writes down when the attempt before these fails: without the part."""
+    return (tags & ~np.uint64(0xF << 36)) - np.uint64(1 << 52)
+
+
+def _chunks(folder: Path, pattern: str) -> Iterator[Tags]:
+    yield np.empty(0, np.uint64)
+    for path in sorted(folder.glob(pattern)):
+        with path.open("rb") as file:
+            while len(tags := np.fromfile(file, "<u8", _CHUNK_TAGS)):
+                yield tags
+
+
+def _places(tags: Tags, counts: Counts) -> npt.NDArray[np.int64]:
+    """Where a record is counted."""
+    lines = _spouts(tags) * counts.shape[1] + _lines(tags).astype(np.int64)
+    places: npt.NDArray[np.int64] = lines * _PARTS + _parts(tags)
+    return places
+
+
+def _lines(tags: Tags) -> Tags:
+    return tags & np.uint64(0xFFFF_FFFF)
+
+
+def _spouts(tags: Tags) -> npt.NDArray[np.int64]:
+    return (tags >> np.uint64(32) & np.uint64(15)).astype(np.int64)
+
+
+def _parts(tags: Tags) -> npt.NDArray[np.int64]:
+    return (tags >> np.uint64(36) & np.uint64(15)).astype(np.int64)
+
+
+def _lives(tags: Tags) -> npt.NDArray[np.int64]:
+    return (tags >> np.uint64(40) & np.uint64(0xFFF)).astype(np.int64)
+
+
+def _attempts(tags: Tags) -> npt.NDArray[np.int64]:
+    return (tags >> np.uint64(52)).astype(np.int64)

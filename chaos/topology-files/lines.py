@@ -1,0 +1,158 @@
+"""Lines that must all arrive whatever dies: a tree of two levels whose ends are written down before they are acked.
+
+Each spout numbers its lines from 0. It keeps the position below which all are acked in a file, goes on from there in
+its next life, and writes down each life and each failed tree. A split bolt makes two parts of a line; the last bolts
+write every part that comes to them to a file of their own. What the files hold is in `line_files`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from line_files import LINE, PARTS, Flow, LineTag, Log, Position, options
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+KEYS = 1009
+EMITS_A_CALL = 100
+LOOK_EVERY_S = 0.05
+POSITION_EVERY = 2_000
+
+
+class LineSpout(Spout):
+    """Makes lines at its rate, counted from its first life: what an outage has kept it from it makes up for."""
+
+    outputs = ("tag",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at the position of the life before."""
+        self.index = context.get_task_index()
+        self.folder = Path(config["folder"])
+        self.rate = config["rate"] / context.get_parallelism()
+        self.kept = Position(self.folder / f"position-{self.index}")
+        self.position = self.made = self.kept.read()
+        self.began_s, life = self.next_life()
+        self.tag = LineTag(self.index, life)
+        self.failed = Log(self.folder / f"failed-{self.index}")
+        self.strange = Log(self.folder / f"strange-{self.index}")
+        self.flow = Flow(self.folder, context)
+        self.acked_ahead: set[int] = set()
+        self.attempts: dict[int, int] = {}
+        self.replays: deque[int] = deque()
+        self.stopping = False
+        self.look_at_s = 0.0
+
+    def next_life(self) -> tuple[float, int]:
+        """When its first life began, and the number of this one: a line for each life, with where it begins."""
+        path = self.folder / f"lives-{self.index}"
+        lives = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        Log(path).write(f"{self.position} {time.monotonic()}\n".encode())
+        return float(lives[0].split()[1]) if lives else time.monotonic(), len(lives)
+
+    def next_tuple(self) -> None:
+        """Replays first, then what is due."""
+        if self.replays:
+            for _ in range(min(EMITS_A_CALL, len(self.replays))):
+                line = self.replays.popleft()
+                self.emit([self.tag.of(line, self.attempts[line])], tup_id=line)
+            return
+        now_s = time.monotonic()
+        if now_s >= self.look_at_s:
+            self.look_at_s = now_s + LOOK_EVERY_S
+            self.stopping = Path(self.folder, "stop").exists()
+        if self.stopping:
+            due = self.flow.lines - self.made  # what an earlier life has made belongs to the whole
+        else:
+            due = int((now_s - self.began_s) * self.rate) - self.made if self.rate else EMITS_A_CALL
+        if self.stopping and not due and self.position == self.made:
+            self.kept.write(self.position)
+            self.end()
+        for line in range(self.made, self.made + min(due, EMITS_A_CALL)):
+            self.emit([self.tag.of(line, 0)], tup_id=line)
+            self.made = line + 1
+        self.flow.lines = self.made
+
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
+        """This line need never be emitted again."""
+        if self.attempts:
+            self.attempts.pop(tup_id, None)
+        if tup_id == self.position:
+            self.position += 1
+            while self.position in self.acked_ahead:
+                self.acked_ahead.remove(self.position)
+                self.position += 1
+            if self.position >= self.kept.written + POSITION_EVERY:
+                self.kept.write(self.position)
+        elif tup_id < self.position or tup_id in self.acked_ahead:
+            self.strange.write(f"line {tup_id} was acked twice\n".encode())
+        else:
+            self.acked_ahead.add(tup_id)
+        self.flow.handled(self.index, tup_id)
+
+    def fail(self, tup_id: Any) -> None:  # noqa: ANN401
+        """This one does."""
+        attempt = self.attempts.get(tup_id, 0)
+        self.failed.write_tag(self.tag.of(tup_id, attempt))
+        self.attempts[tup_id] = attempt + 1
+        self.replays.append(tup_id)
+
+
+class SplitBolt(Bolt):
+    """Makes two parts of a line, which mostly go to different tasks."""
+
+    outputs = ("key", "tag")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Opens what it shows its progress in."""
+        self.flow = Flow(Path(config["folder"]), context)
+
+    def process(self, tup: Tuple) -> None:
+        """Splits one."""
+        (tag,) = tup.values
+        for part in range(PARTS):
+            self.emit([(tag + part * 500) % KEYS, LineTag.with_part(tag, part)], anchors=[tup])
+        self.ack(tup)
+        self.flow.handled(LineTag.spout(tag), tag & LINE)
+
+
+class JournalBolt(Bolt):
+    """Writes down what came."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Opens the journal of this task, which only ever grows."""
+        folder = Path(config["folder"])
+        self.journal = Log(folder / f"journal-{context.get_task_index()}") if config["journal"] else None
+        self.flow = Flow(folder, context)
+
+    def process(self, tup: Tuple) -> None:
+        """First to the file, then the ack."""
+        tag = tup.values[1]
+        if self.journal is not None:
+            self.journal.write_tag(tag)
+        self.ack(tup)
+        self.flow.handled(LineTag.spout(tag), tag & LINE)
+
+
+if __name__ == "__main__":
+    chosen = options()
+    builder = TopologyBuilder("chaos")
+    builder.set_config(
+        {
+            api_constants.TOPOLOGY_STMGRS: 2,
+            api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
+            # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
+            api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
+            api_constants.TOPOLOGY_MAX_SPOUT_PENDING: 20_000,
+            "folder": chosen.folder,
+            "rate": chosen.rate,
+            "journal": chosen.journal,
+        }
+    )
+    lines = builder.add_spout("lines", LineSpout, par=2)
+    split = builder.add_bolt("split", SplitBolt, par=2, inputs={lines: Grouping.SHUFFLE})
+    builder.add_bolt("journal", JournalBolt, par=4, inputs={split: Grouping.fields("key")})
+    builder.build_and_submit()

@@ -1,0 +1,34 @@
+"""Output of a child is bounded, and goes on where it was emptied."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from heron.executor.output_file import empty_when_full
+
+
+def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path) -> None:
+    """The child knows nothing of it: it has the same descriptor, which appends."""
+    output = tmp_path / "words-1.out"
+    with open(output, "ab", buffering=0, opener=lambda path, flags: os.open(path, flags, 0o600)) as child:
+        for number in range(4):
+            child.write(b"%d" % number * 10)
+            assert empty_when_full(output, 10)
+            assert not empty_when_full(output, 10)
+        child.write(b"last")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "words-1.out": b"last",
+        "words-1.out.1": b"3" * 10,
+        "words-1.out.2": b"2" * 10,
+    }
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_file_that_is_not_there_or_small_is_left_alone(tmp_path: Path) -> None:
+    """A child that has not started yet, or somebody who removed the file, is no error."""
+    output = tmp_path / "words-1.out"
+    assert not empty_when_full(output, 10)
+    output.write_bytes(b"123456789")
+    assert not empty_when_full(output, 10)
+    assert output.read_bytes() == b"123456789"

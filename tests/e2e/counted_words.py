@@ -1,0 +1,57 @@
+"""A run of ``steady_words.py``, which counts words until it is told to stop, and is exact then."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+__all__ = ["CountedWords"]
+
+_LINE = Counter(["the", "quick", "brown", "fox", "and", "the", "lazy", "dog"])
+
+
+class CountedWords:
+    """The run, and the options by which commands find it."""
+
+    def __init__(self, sandbox: Sandbox, run: HeronRun, profile: tuple[str, str]) -> None:
+        self.run = run
+        self._sandbox = sandbox
+        self._profile = profile
+
+    def counted(self) -> int:
+        """The words that have been counted so far."""
+        found = (path.read_text(encoding="utf-8") for path in self.run.out.glob("progress-*"))
+        return sum(int(text or 0) for text in found)
+
+    def flows(self) -> None:
+        """Waits until a good many more are."""
+        before = self.counted()
+        self.run.until(lambda: self.counted() > before + 2000, "words are counted")
+
+    def status(self, code: int = 0) -> str:
+        """What `heron status` says, in the words for people."""
+        return self._sandbox.say("status", "steady_words", *self._profile, code=code)
+
+    def processes(self) -> dict[tuple[int, str], int]:
+        """Their ids, by container and name."""
+        found = json.loads(self._sandbox.say("status", "steady_words", *self._profile, "--json"))
+        return {(each["container_id"], each["process"]): each["pid"] for each in found["status"]["processes"]}
+
+    def ends_exactly(self) -> None:
+        """Ends the run; each word of each line must have been counted once."""
+        (self.run.out / "stop").touch()
+        report = self.run.finished()
+        (((lines,),),) = self.run.results("lines").values()
+        counted = Counter[str]()
+        for rows in self.run.results("count").values():
+            counted.update({str(word): int(str(count)) for word, count in rows})
+        assert counted == {word: count * int(str(lines)) for word, count in _LINE.items()}
+        assert report.components["lines"].emitted == lines
+
+    def most(self) -> int:
+        """The words that the busier one of the bolts has counted, once it has ended."""
+        return max(sum(int(str(row[1])) for row in rows) for rows in self.run.results("count").values())

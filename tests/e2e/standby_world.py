@@ -1,0 +1,126 @@
+"""What the tests of standby topology managers see: who leads, who is there, and whether data flows on meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from heron.clock import monotonic_s
+from heron.errors import StateError
+from heron.kernel.tmanager_location import decode_location
+from heron.spi.statemgr import NodeKind, StateManager
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+__all__ = ["Led", "World"]
+
+_STILL_S = 5.0  # no tuple for so long, on a machine that is busy with others: data has stopped
+
+
+@dataclass(frozen=True)
+class Led:
+    """A leader."""
+
+    container_id: int
+    pid: int
+    epoch: int
+
+
+class World:
+    """A run of ``steady.py`` with standbys, and the state that it is kept in."""
+
+    def __init__(self, sandbox: Sandbox, state: StateManager, *options: str, standbys: int = 2) -> None:
+        self.sandbox = sandbox
+        self.state = state
+        self._options = options
+        self.run: HeronRun = sandbox.start("steady.py", *options, "--set", f"topology.tmanager.standbys={standbys}")
+        self.flows("at the start")
+        self.until(lambda: len(self.managers()) == standbys + 1, "every topology manager runs")
+
+    def leader(self) -> Led | None:
+        """Who leads now; None while nobody does, or the state does not answer."""
+        try:
+            node = self.state.get(NodeKind.TMANAGER_LOCATION, "steady")
+        except StateError:
+            return None
+        location = decode_location(node.value) if node else None
+        return Led(location.container_id, location.pid, node.version) if location and node else None
+
+    def present(self) -> Led:
+        """Who leads, once somebody does."""
+        self.until(lambda: self.leader() is not None, "somebody leads")
+        leader = self.leader()
+        assert leader is not None
+        return leader
+
+    def successor(self, former: Led, what: str) -> tuple[Led, float]:
+        """Who leads after another, while data flows on, and after how many seconds."""
+        began_s = monotonic_s()
+        found: list[Led] = []
+
+        def led() -> bool:
+            leader = self.leader()
+            if leader is not None and leader.epoch > former.epoch:
+                found.append(leader)
+            return bool(found)
+
+        self.flows_until(led, f"a leader after {what}")
+        return found[0], monotonic_s() - began_s
+
+    def managers(self) -> list[psutil.Process]:
+        """Every topology manager that runs."""
+        return self.run.processes("tmanager")
+
+    def seen(self) -> tuple[str, ...]:
+        """The process that counts, and how much it has counted."""
+        try:
+            return tuple((self.run.out / "progress").read_text(encoding="utf-8").split())
+        except OSError:
+            return ()
+
+    def flows(self, what: str) -> None:
+        """Waits until more tuples arrive."""
+        before = self.seen()
+        self.run.until(lambda: self.seen() not in (before, ()), f"tuples {what}", 60.0)
+
+    def flows_until(self, condition: Callable[[], object], what: str) -> None:
+        """Waits for something; fails when tuples cease to arrive before it."""
+        last, at_s = self.seen(), monotonic_s()
+
+        def look() -> bool:
+            nonlocal last, at_s
+            if (now := self.seen()) != last and now:
+                last, at_s = now, monotonic_s()
+            assert monotonic_s() - at_s < _STILL_S, f"no tuple for {_STILL_S} s while waiting for {what}"
+            return bool(condition())
+
+        self.run.until(look, what, 60.0)
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Waits for something."""
+        self.run.until(condition, what, 60.0)
+
+    def status(self) -> dict[str, Any]:
+        """What `heron status` says."""
+        document: dict[str, Any] = json.loads(self.sandbox.say("status", "steady", *self._options, "--json"))
+        status: dict[str, Any] = document["status"]
+        return status
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the engine's own processes, by name and process."""
+        rows = json.loads(self.sandbox.say("metrics", "steady", *self._options, "--json"))
+        found: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if not row["task_id"]:
+                found.setdefault(row["name"], {})[row["process"]] = row["value"]
+        return found
+
+    def finish(self) -> None:
+        """Ends the stream: the topology finishes, with all that it had."""
+        (self.run.out / "stop").touch()
+        self.run.finished()

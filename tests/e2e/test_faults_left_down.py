@@ -1,0 +1,74 @@
+"""What keeps dying of itself is left down: the status says which, where, why and how often; the rest goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from heron.testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+SETTINGS = (
+    *("--set", "heron.executor.restart.limit=2"),
+    *("--set", "heron.metrics.export.s=0.1"),
+    *("--set", "heron.stmgr.low.watermark.bytes=32768"),
+    *("--set", "heron.stmgr.high.watermark.bytes=65536"),
+)
+REASON = "exit code 7: the table of prices is missing"
+
+
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """What `heron status` says of the topology itself."""
+    document: dict[str, Any] = json.loads(sandbox.say("status", "left_down", "--json"))["status"]
+    return document
+
+
+def the_task(document: dict[str, Any]) -> dict[str, Any]:
+    """The task that keeps dying."""
+    (found,) = (each for each in document["tasks"] if each["component"] == "fragile")
+    return dict(found)
+
+
+def seen(run: HeronRun, component: str) -> int:
+    """How many tuples its present process has counted."""
+    path = run.out / f"progress-{component}"
+    return int(path.read_text(encoding="utf-8") or 0) if path.exists() else 0
+
+
+def test_what_waits_for_a_task_that_is_left_down_is_held_until_it_is_started_again(sandbox: Sandbox) -> None:
+    """Nothing of it is dropped, nothing else waits for it, and the way back is `heron restart`."""
+    run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
+    assert run.wait() == 0, run.spoken
+    wait_until(lambda: seen(run, "sound"), 60.0, "the sound stream")
+    wait_until(lambda: the_task(status(sandbox))["state"] == "down", 60.0, "a task that is given up")
+    task = the_task(status(sandbox))
+    assert (task["restarts"], REASON in task["last_error"]) == (2, True), task
+    text = sandbox.say("status", "left_down")
+    for said in (f"component 'fragile', task {task['task_id']} (container ", "is left down", REASON):
+        assert said in text
+
+    def culprit() -> list[dict[str, Any]]:
+        return [each for each in status(sandbox)["backpressure"] if each["task_id"] == task["task_id"]]
+
+    wait_until(culprit, 60.0, "its name as what the feeder waits for")
+    assert culprit()[0]["cause"] == "the task is not running"
+    before = seen(run, "sound")
+    wait_until(lambda: seen(run, "sound") > before, 60.0, "the sound stream, all the while")
+
+    (run.out / "cured").touch()
+    sandbox.say("restart", "left_down", str(task["container_id"]))
+    wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "what had waited, and more")
+    wait_until(lambda: not culprit(), 60.0, "no culprit")
+    assert the_task(status(sandbox))["state"] == "running"
+    sandbox.say("kill", "left_down")
+
+
+def test_where_failure_stops_the_topology_it_ends_with_the_reason(sandbox: Sandbox) -> None:
+    """`topology.on.failure: stop`, which `heron run` has by default."""
+    run = sandbox.run("left_down.py", *SETTINGS)
+    assert run.process.returncode == 1, run.spoken
+    assert run.report().state == "failed"
+    assert "component 'fragile', task " in run.stderr
+    assert f"died too often and is left down: {REASON}" in run.stderr

@@ -1,0 +1,66 @@
+"""A process that does not run for a while is slow, not dead: nobody is started again and nothing is lost (D4, D9)."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+from line_journal import SCALED, Lines
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+KINDS = (
+    (("instance", "/split-"), ("metricsmgr", "/c2/"), ("executor", "1.json")),
+    (("stmgr", "/c1/"),),
+    (("tmanager", "/c0/"),),
+)
+"""Who stands still at the same time; those of a group have nothing to do with each other."""
+
+
+def everybody(run: HeronRun) -> dict[str, int]:
+    """The process ids of all, by what they are."""
+    roles = ("executor", "tmanager", "stmgr", "metricsmgr", "instance")
+    return {command[-1]: process.pid for role in roles for process, command in run.commands(role)}
+
+
+def stand_still(processes: list[psutil.Process], duration_s: float) -> None:
+    """SIGSTOP, and SIGCONT whatever happens."""
+    for each in processes:
+        each.send_signal(signal.SIGSTOP)
+    try:
+        threading.Event().wait(duration_s)
+    finally:
+        for each in processes:
+            each.send_signal(signal.SIGCONT)
+
+
+def outlast(lines: Lines, still_s: float) -> None:
+    """Each kind stands still for so long; in the end everybody is who he was, and no line came to harm."""
+    run = lines.run
+    lines.flow("the start")
+    before = everybody(run)
+    assert len(before) == 3 + 1 + 2 + 3 + 6, before
+    for group in KINDS:
+        stand_still([run.processes(role, name)[0] for role, name in group], still_s)
+        lines.flow(f"SIGCONT of {group}")
+    assert everybody(run) == before
+    lines.finish()
+
+
+def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
+    """3 s where heartbeats come every 0.1 s and a silent connection is made anew after 1.5 s."""
+    lines = Lines(sandbox, 20_000, *SCALED)
+    outlast(lines, 3.0)
+    said = sandbox.log_text("tmanager-0.log")
+    assert "is silent" not in said, "the topology manager took its own sleep for the others'"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(400)
+def test_half_a_minute_is_not_too_long(sandbox: Sandbox) -> None:
+    """30 s with the times that the engine has by default."""
+    outlast(Lines(sandbox, 60_000), 30.0)

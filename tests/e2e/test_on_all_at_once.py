@@ -1,0 +1,146 @@
+"""A word count on ZooKeeper, S3, Graphite, Scribe and Prometheus at once; each in turn is killed and started again."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from flowing import write_profile
+from watched_words import MetricsServers, WatchedWords
+
+from heron.spi.statemgr import NodeKind
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.carbon import CarbonServer
+from heron.testing.servers.prometheus import PrometheusServer
+from heron.testing.servers.s3 import S3Server
+from heron.testing.servers.scribe import ScribeServer
+from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+PASSWORD = "open sesame"  # of a server on the loopback address that ends with the tests
+PROFILE = """\
+extends: local
+statemgr:
+  driver: zookeeper
+  hosts: {hosts}
+  root: {root}
+  username: heron
+  password: ${{env:E2E_STATE_PASSWORD}}
+  timeout_s: 3
+uploader:
+  driver: s3
+  bucket: {bucket}
+  endpoint_url: {url}
+  region: {region}
+  access_key_id: {key}
+  secret_access_key: ${{env:E2E_STORE_PASSWORD}}
+{sinks}"""
+
+
+@pytest.fixture
+def metrics(carbon: CarbonServer, scribe: ScribeServer, prometheus: PrometheusServer) -> MetricsServers:
+    """The three that metrics go to."""
+    return MetricsServers(f"e2e{secrets.token_hex(4)}", carbon, scribe, prometheus)
+
+
+@pytest.fixture
+def profile(
+    sandbox: Sandbox,
+    zookeeper: ZooKeeperServer,
+    s3: S3Server,
+    metrics: MetricsServers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[str, str]:
+    """One that has them all, with a bucket and a root of its own."""
+    keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
+    boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket=metrics.mark)
+    monkeypatch.setenv("E2E_STATE_PASSWORD", PASSWORD)
+    monkeypatch.setenv("E2E_STORE_PASSWORD", s3.secret_key)
+    text = PROFILE.format(
+        hosts="{}:{}".format(*zookeeper.address),
+        root=f"/{metrics.mark}",
+        bucket=metrics.mark,
+        url=s3.url,
+        region=s3.region,
+        key=s3.access_key,
+        sinks=metrics.sections,
+    )
+    return write_profile(sandbox, "everything", text)
+
+
+@pytest.fixture
+def state(zookeeper: ZooKeeperServer, metrics: MetricsServers) -> Iterator[ZookeeperStateManager]:
+    """The same nodes, as somebody else sees them."""
+    options = {"hosts": "{}:{}".format(*zookeeper.address), "root": f"/{metrics.mark}"}
+    state = ZookeeperStateManager.open({**options, "username": "heron", "password": PASSWORD})
+    yield state
+    state.close()
+
+
+@pytest.mark.timeout(240)
+def test_words_are_counted_exactly_whichever_server_is_away(
+    sandbox: Sandbox,
+    profile: tuple[str, str],
+    metrics: MetricsServers,
+    state: ZookeeperStateManager,
+    zookeeper: ZooKeeperServer,
+    s3: S3Server,
+) -> None:
+    """Nothing on the way of a tuple asks any of them; which one is away stands in `heron status`."""
+    run = sandbox.start("steady_words.py", *profile, args=("--aside", "1"))
+    watched = WatchedWords(sandbox, run, profile, metrics)
+    watched.begins()
+    before = watched.processes()
+    for sink in metrics.readers:
+        watched.outlives(sink)
+    without_state(watched, state, zookeeper)
+    assert watched.processes() == before, "a process was replaced"
+    without_packages(watched, s3)
+    moved = {key for key, pid in watched.processes().items() if pid != before[key]}
+    assert {container for container, _ in moved} == {3}
+    watched.ends_exactly()
+    assert [kind for kind in NodeKind if state.list(kind)] == []
+    assert json.loads(sandbox.say("packages", "list", *profile, "--json")) == []
+    said = sandbox.log_text() + run.spoken
+    assert PASSWORD not in said
+    assert s3.secret_key not in said
+
+
+def without_state(watched: WatchedWords, state: ZookeeperStateManager, zookeeper: ZooKeeperServer) -> None:
+    """ZooKeeper is away: words are counted, figures come, and the status says that it cannot know more."""
+    zookeeper.kill()
+    try:
+        watched.flows()
+        said = watched.status(code=1)
+        assert "ZooKeeper at {}:{} does not answer; is it running".format(*zookeeper.address) in said
+        for sink in watched.servers.readers:
+            watched.grows(sink)
+        watched.flows()
+    finally:
+        zookeeper.start()
+    wait_until(lambda: state.get(NodeKind.TMANAGER_LOCATION, "steady_words"), 30.0, "ZooKeeper answers")
+
+
+def without_packages(watched: WatchedWords, s3: S3Server) -> None:
+    """S3 is away: only a container that starts needs it; the status says which, and why, until it has its package."""
+    s3.kill()
+    try:
+        watched.flows()
+        watched.run.the("executor", "c3").kill()
+        bucket = re.escape(f"bucket '{watched.servers.mark}' at {s3.url}")
+        reason = re.compile(rf"container 3 does not run, after \d+ starts: exit code 1: {bucket}")
+        watched.run.until(lambda: reason.search(watched.status()), "the container that has no package")
+        watched.flows()
+    finally:
+        s3.start()
+    watched.run.until(lambda: watched.run.processes("stmgr", "c3"), "container 3 runs again")
+    watched.run.until(lambda: "does not run" not in watched.status(), "the status knows")
+    watched.flows()

@@ -1,0 +1,66 @@
+"""A wall clock that jumps while data flows: durations are measured by another one, so only dates are wrong (D4, D9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from line_journal import SCALED, Lines
+from test_faults_stopped import everybody
+
+from heron.clock import wall_s
+from heron.testing.servers.faketime import shifted_clock
+from heron.testing.servers.install import ServerNotInstalledError
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+
+@pytest.fixture
+def shift(sandbox: Sandbox) -> Callable[[str], None]:
+    """Shifts the wall clock of all that the sandbox runs, from the next look at it on."""
+    try:
+        variables = shifted_clock("+0")
+    except ServerNotInstalledError as error:
+        pytest.skip(str(error))
+    del variables["FAKETIME"]
+    file = sandbox.root / "clock"
+
+    def to(by: str) -> None:
+        part = file.with_suffix(".part")
+        part.write_text(by, encoding="utf-8")
+        part.replace(file)
+
+    to("+0")
+    sandbox.environ |= {**variables, "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_CACHE_DURATION": "1"}
+    return to
+
+
+def is_ahead(sandbox: Sandbox, by_s: float) -> bool:
+    """Whether the newest date in the topology's metrics is ahead of this clock by that."""
+    newest = max(sandbox.home.glob(".heron/logs/*/metrics-1.jsonl"), key=lambda path: path.stat().st_mtime)
+    last = newest.read_text(encoding="utf-8").splitlines()[-2]  # the last one may be half written
+    return abs(float(json.loads(last)["at_s"]) - wall_s() - by_s) < 60
+
+
+@pytest.mark.servers
+def test_a_clock_that_jumps_an_hour_changes_dates_only(sandbox: Sandbox, shift: Callable[[str], None]) -> None:
+    """Forth, then two hours back: no tree expires, nobody is given up or replaced, no lease is lost."""
+    expires = ("--set", "topology.enable.message.timeouts=true", "--set", "topology.message.timeout.secs=20")
+    lines = Lines(sandbox, 30_000, *SCALED, *expires)
+    lines.flow("the start")
+    before = everybody(lines.run)
+    for by, seconds in (("+1h", 3600), ("-1h", -3600), ("+0", 0)):
+        shift(by)
+        lines.run.until(partial(is_ahead, sandbox, seconds), f"a clock at {by}")
+        lines.flow(f"a jump to {by}")
+        assert json.loads(sandbox.say("status", "journal", "--json"))["status"]["errors"] == []
+    assert everybody(lines.run) == before
+    assert lines.finish() == 0, "a tree was failed and its line came again"
+    text = sandbox.log_text("*.log")
+    assert "is silent" not in text
+    assert '"leading, epoch ' in text
+    assert text.count('"leading, epoch ') == 1

@@ -1,0 +1,414 @@
+"""Too much for somebody: memory stays within what the settings say, who is slow has a name, nothing sticks (D6).
+
+docs/back-pressure.md has the formula and the table; each case is short here, and as long as it takes in `./dev soak`.
+"""
+
+from __future__ import annotations
+
+import array
+import itertools
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psutil
+import pytest
+
+from heron.clock import monotonic_s
+from heron.ipc.status import Culprit, TopologyStatus, decode_status
+from heron.kernel.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+KIB, MIB = 1024, 1024 * 1024
+TIGHT = EngineSettings(
+    high_watermark_bytes=1 * MIB,
+    low_watermark_bytes=512 * KIB,
+    hard_limit_bytes=2 * MIB,
+    link_window_bytes=256 * KIB,
+    out_queue_bytes=256 * KIB,
+    batch_bytes=64 * KIB,
+    metrics_export_s=0.2,
+)
+ROW_BYTES = 400  # a number, a text of a hundred bytes, the tuple of both and what holds them, as Python objects
+FULL_SPEED = 0.4  # of the pace before: these machines are noisy; while a task is slow it is a hundredth
+BACK_WITHIN_S = 2.0
+
+_LARGEST_FLUSH_BATCHES = 8
+_SLACK_BYTES = 16 * MIB  # libraries that are loaded later (numpy, 12 MiB), and what the allocator keeps
+
+full_length = pytest.mark.soak, pytest.mark.timeout(600)
+
+
+def stmgr_bound_bytes(settings: EngineSettings, *, full: int, congested: int, producers: int) -> int:
+    """What the data in a stream manager may take: docs/back-pressure.md says why.
+
+    `full` tasks are fed by bolts, `congested` ones by spouts alone, by so many `producers` (local instances and peers).
+    """
+    flush_bytes = max(settings.link_window_bytes, _LARGEST_FLUSH_BATCHES * settings.batch_bytes)
+    return 2 * (
+        full * settings.hard_limit_bytes
+        + congested * settings.high_watermark_bytes
+        + (full + congested) * (settings.link_window_bytes + producers * flush_bytes)
+    )
+
+
+def instance_bound_bytes(settings: EngineSettings, row_bytes: int) -> int:
+    """What the data in an instance may take, with rows of that size as Python objects."""
+    flush_rows = _LARGEST_FLUSH_BATCHES * settings.batch_rows
+    return (
+        2 * settings.link_window_bytes
+        + settings.out_queue_bytes
+        + 2 * _LARGEST_FLUSH_BATCHES * settings.batch_bytes
+        + 2 * flush_rows * row_bytes
+    )
+
+
+class MemoryWatch:
+    """Looks ten times a second how large the processes of a run are, from the moment that they are idle on."""
+
+    def __init__(self, run: HeronRun) -> None:
+        self._processes = {
+            command[-1]: each
+            for role in ("executor", "tmanager", "stmgr", "metricsmgr", "instance")
+            for each, command in run.commands(role)
+        }
+        self.idle = self._sizes()
+        self.most = dict(self.idle)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def grown(self) -> dict[str, int]:
+        """Ends the watch: by how many bytes each process grew, at most, by the path of its spec."""
+        self._over.set()
+        self._thread.join()
+        return {name: self.most[name] - size for name, size in self.idle.items()}
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1):
+            for name, size in self._sizes().items():
+                self.most[name] = max(self.most[name], size)
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {}
+        for name, process in self._processes.items():
+            try:
+                sizes[name] = process.memory_info().rss
+            except psutil.Error:  # it has left
+                continue
+        return sizes
+
+
+class Overload:
+    """One run."""
+
+    def __init__(
+        self, sandbox: Sandbox, settings: EngineSettings, *, spouts: int = 1, tasks: int = 1, **more: int
+    ) -> None:
+        self._sandbox = sandbox
+        default = EngineSettings().to_keys()
+        changed = [f"{key}={value}" for key, value in settings.to_keys().items() if value != default[key]]
+        arguments = {"spouts": spouts, "tasks": tasks, **more}
+        self.run = sandbox.start(
+            "overload.py",
+            *(word for each in changed for word in ("--set", each)),
+            args=tuple(word for name, value in arguments.items() for word in (f"--{name}", str(value))),
+        )
+        out = self.run.out
+        self.run.until(
+            lambda: (len(list(out.glob("ready-*"))), len(list(out.glob("journal-*")))) == (spouts, tasks),
+            "every task runs",
+        )
+        self._tasks = self.status().tasks
+
+    def memory(self) -> MemoryWatch:
+        """Watches every process from now on, while nothing has been emitted yet."""
+        return MemoryWatch(self.run)
+
+    def tell(self, *names: str) -> float:
+        """Makes the files of these names; when that was, by the monotonic clock."""
+        for name in names:
+            self._file(name).touch()
+        return monotonic_s()
+
+    def untell(self, *names: str) -> float:
+        """Removes them."""
+        for name in names:
+            self._file(name).unlink()
+        return monotonic_s()
+
+    def status(self) -> TopologyStatus:
+        """What ``heron status`` says."""
+        document = json.loads(self._sandbox.say("status", "overload", "--json"))["status"]
+        return decode_status(json.dumps(document).encode())
+
+    def culprits(self) -> dict[int, Culprit]:
+        """Who holds back the spouts, by task."""
+        return {each.task_id: each for each in self.status().backpressure}
+
+    def says(self, task_id: int, cause: str) -> None:
+        """Waits until the task is a culprit for that reason."""
+        self.run.until(
+            lambda: (one := self.culprits().get(task_id)) and one.cause == cause, f"{task_id}: {cause}", 20.0
+        )
+
+    def durations(self, task_id: int) -> list[float]:
+        """How long the task was a culprit, each time, by the events."""
+        ended = [each for each in self.events("backpressure-ended") if each["subject"] == f"task-{task_id}"]
+        return [float(each["attributes"]["duration_s"]) for each in ended]
+
+    def named(self, *task_ids: int, timeout_s: float = 30.0) -> dict[int, Culprit]:
+        """The culprits, once they are these tasks and no others."""
+        seen: list[dict[int, Culprit]] = [{}]
+
+        def look() -> bool:
+            seen[0] = self.culprits()
+            return seen[0].keys() == set(task_ids)
+
+        self.run.until(look, f"the culprits are {task_ids}", timeout_s)
+        return seen[0]
+
+    def works(self, more: int = 1000) -> None:
+        """Waits until every task has counted that many more."""
+        before = {task: sum(self.counts(task)) for task in self.tasks("work")}
+        self.run.until(
+            lambda: all(sum(self.counts(task)) >= count + more for task, count in before.items()), f"{more} more tuples"
+        )
+
+    def tasks(self, component: str) -> list[int]:
+        """Its task ids."""
+        return [each.task_id for each in self._tasks if each.component == component]
+
+    def container_of(self, task_id: int) -> int:
+        """Where the task runs."""
+        (container_id,) = (each.container_id for each in self._tasks if each.task_id == task_id)
+        return container_id
+
+    def counts(self, task_id: int) -> list[int]:
+        """How many tuples each life of a task has counted."""
+        return list({pid: count for pid, _, count in self.journal(task_id)}.values())
+
+    def journal(self, task_id: int) -> list[tuple[int, float, int]]:
+        """``(process, when, how many it has counted)``, in order."""
+        path = self._file(f"journal-{task_id}")
+        if not path.exists():
+            return []
+        text = path.read_text(encoding="utf-8")
+        lines = text[: text.rfind("\n") + 1].splitlines()
+        return [(int(pid), float(at_s), int(count)) for pid, at_s, count in map(str.split, lines)]
+
+    def pace(self, task_id: int, from_s: float, to_s: float) -> float:
+        """Tuples a second of a task between two moments."""
+        lines = [(at_s, count) for _, at_s, count in self.journal(task_id) if from_s <= at_s <= to_s]
+        assert len(lines) > 1, f"task {task_id} said nothing between {from_s} and {to_s}"
+        return (lines[-1][1] - lines[0][1]) / (lines[-1][0] - lines[0][0])
+
+    def best_pace(self, task_id: int, from_s: float, to_s: float) -> float:
+        """The most that it did in any half second in between."""
+        steps = [from_s + step / 4 for step in range(int(4 * (to_s - from_s)) - 1)]
+        return max(self.pace(task_id, at_s, at_s + 0.5) for at_s in steps if self._speaks(task_id, at_s, at_s + 0.5))
+
+    def is_back(self, task_id: int, from_s: float, to_s: float, again_s: float) -> None:
+        """Full speed, as between two moments before, is back soon after `again_s`."""
+        before = self.pace(task_id, from_s, to_s)
+        after = self.best_pace(task_id, again_s, again_s + BACK_WITHIN_S)
+        assert after > FULL_SPEED * before, f"{after:.0f}/s after {before:.0f}/s"
+
+    def pass_time(self, seconds: float) -> float:
+        """Waits while the run goes on; the moment after it."""
+        end_s = monotonic_s() + seconds
+        self.run.until(lambda: monotonic_s() >= end_s, "time", seconds + 5)
+        return monotonic_s()
+
+    def seen(self) -> set[int]:
+        """The numbers that tasks wrote down before they acked them, in all their lives."""
+        found: set[int] = set()
+        for path in self.run.out.glob("seen-*"):
+            numbers = array.array("q")
+            numbers.frombytes(path.read_bytes())
+            found.update(numbers)
+        return found
+
+    def numbers(self) -> tuple[int, int]:
+        """How many numbers the last life of the spout had, and how often one came again."""
+        (row,) = self.run.results("lines").values()
+        return msgspec.convert(row, tuple[int, int])
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The events of that name, in the order of each file."""
+        lines = [line for line in self._sandbox.log_text("events-*.jsonl").splitlines() if line]
+        return [event for event in map(json.loads, lines) if event["name"] == name]
+
+    def most(self, name: str, container_id: int, **labels: str) -> float:
+        """The largest value that the stream manager of a container gave for a metric."""
+        records = [json.loads(line) for line in self._sandbox.log_text("metrics-*.jsonl").splitlines() if line]
+        values: list[float] = [
+            metric["value"]
+            for record in records
+            if (record["source"]["process"], record["source"]["container_id"]) == ("stmgr", container_id)
+            for metric in record["metrics"]
+            if metric["name"] == name and metric["labels"] == labels
+        ]
+        return max(values)
+
+    def _speaks(self, task_id: int, from_s: float, to_s: float) -> bool:
+        moments = [at_s for _, at_s, _ in self.journal(task_id) if from_s <= at_s <= to_s]
+        return len(list(itertools.islice(moments, 2))) == 2
+
+    def _file(self, name: str) -> Path:
+        return self.run.out / name
+
+
+def stays_within_bounds(watch: MemoryWatch, settings: EngineSettings, **stmgr: int) -> None:
+    """Of instances and stream managers as the formulas say; the others have nothing to do with data."""
+    bounds = {
+        "stmgr": stmgr_bound_bytes(settings, **stmgr),
+        "instance": instance_bound_bytes(settings, ROW_BYTES),
+        "other": 0,
+    }
+    over = {}
+    for name, grown in watch.grown().items():
+        spec = Path(name).stem
+        role = "instance" if "-" in spec else spec if spec in bounds else "other"
+        if grown > bounds[role] + _SLACK_BYTES:
+            over[name] = f"{grown / MIB:.1f} MiB more than idle, allowed are {(bounds[role] + _SLACK_BYTES) / MIB:.1f}"
+    assert not over, over
+
+
+@contextmanager
+def mostly_stopped(process: psutil.Process, *, stopped_s: float, runs_s: float) -> Iterator[None]:
+    """The process runs only for short moments."""
+    over = threading.Event()
+
+    def stop_and_go() -> None:
+        while not over.is_set():
+            process.send_signal(signal.SIGSTOP)
+            over.wait(stopped_s)
+            process.send_signal(signal.SIGCONT)
+            over.wait(runs_s)
+
+    thread = threading.Thread(target=stop_and_go, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("blocked_s", [3, pytest.param(120, marks=full_length)])
+def test_a_bolt_that_makes_a_thousand_of_one_before_a_bolt_that_blocks(sandbox: Sandbox, blocked_s: int) -> None:
+    """What is between them is bounded by the hard limit, and nothing is lost."""
+    case = Overload(sandbox, TIGHT, fan=1000, bytes=4096)
+    (work,) = case.tasks("work")
+    watch = case.memory()
+    case.tell("go")
+    case.works(10_000)
+    quick_s = case.pass_time(1.5)
+    case.tell("block-0")
+    case.pass_time(blocked_s)
+    case.says(work, "the task is slow")
+
+    again_s = case.untell("block-0")
+    case.pass_time(BACK_WITHIN_S + 0.5)
+    case.is_back(work, quick_s - 1.5, quick_s, again_s)
+    case.tell("stop")
+    report = case.run.finished()
+    assert report.components["work"].executed == report.components["many"].emitted > 0
+    stays_within_bounds(watch, TIGHT, full=1, congested=1, producers=2)
+    assert max(case.durations(work)) >= blocked_s
+    assert case.most("backpressure-s", case.container_of(work), task=str(work)) >= blocked_s
+
+
+@pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
+def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) -> None:
+    """They alone are named, and both; the spout goes on at full speed with the last of them."""
+    case = Overload(sandbox, TIGHT, tasks=4, fields=fields)
+    first, _, _, other = case.tasks("work")
+    watch = case.memory()
+    case.tell("go")
+    case.works(10_000)
+    quick_s = case.pass_time(1.5)
+    case.tell("slow-0", "slow-3")
+    named: set[int] = set()
+
+    def both() -> bool:
+        named.update(case.culprits())  # whoever is ahead holds the spout, and the other's buffer may just not be full
+        return named >= {first, other}
+
+    case.run.until(both, "both are culprits")
+    case.pass_time(slow_s)
+    case.untell("slow-0")
+    case.named(other)
+    assert named == {first, other}
+
+    again_s = case.untell("slow-3")
+    case.pass_time(BACK_WITHIN_S + 0.5)
+    for task in (first, other):
+        case.is_back(task, quick_s - 1.5, quick_s, again_s)
+    case.tell("stop")
+    report = case.run.finished()
+    assert report.components["work"].executed == report.components["lines"].emitted
+    stays_within_bounds(watch, TIGHT, full=0, congested=4, producers=2)
+    assert {each["subject"] for each in case.events("backpressure-started")} >= {f"task-{first}", f"task-{other}"}
+
+
+@pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=full_length)])
+def test_a_stream_manager_that_is_slow_is_named_by_the_others(sandbox: Sandbox, slow_s: int) -> None:
+    """It runs a tenth of the time: the spout elsewhere waits for it, it is not taken for dead, and nothing is lost."""
+    case = Overload(sandbox, TIGHT, acks=1, keeps=1)
+    (work,) = case.tasks("work")
+    watch = case.memory()
+    case.tell("go")
+    case.works(10_000)
+    quick_s = case.pass_time(1.5)
+    with mostly_stopped(case.run.the("stmgr", "/c2/"), stopped_s=0.9, runs_s=0.1):
+        case.says(work, "the stream manager of container 2 is slow, or the network to it")
+        case.pass_time(slow_s)
+    again_s = monotonic_s()
+    case.pass_time(BACK_WITHIN_S + 0.5)
+    case.is_back(work, quick_s - 1.5, quick_s, again_s)
+    case.tell("stop")
+    case.run.finished()
+    numbers, again = case.numbers()
+    assert case.seen() == set(range(numbers))
+    assert again == 0, "slow is not dead"
+    assert case.most("late-s", 2) > slow_s / 2
+    stays_within_bounds(watch, TIGHT, full=0, congested=1, producers=2)
+
+
+@pytest.mark.timeout(240)
+def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> None:
+    """Nor do its stream manager and container; a spout that comes meanwhile is held at once; none is lost."""
+    case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than what waits: that comes again
+    (spout,), (work,) = case.tasks("lines"), case.tasks("work")
+    case.tell("go")
+    instances = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}")
+    for victims in (instances, (("stmgr", "/c2/"),), (("executor", "2.json"),)):
+        case.works()
+        case.tell("block-0")
+        case.named(work)
+        first_calls = set(case.run.out.glob("first-call-of-*"))
+        for role, name in victims:
+            victim = case.run.the(role, name)
+            victim.kill()
+            victim.wait()
+            case.run.the(role, name)
+            if "lines" in name:
+                case.pass_time(0.5)
+                assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
+        case.named(work)  # a new life of it is blocked again at once
+        case.untell("block-0")
+        case.named()
+    case.works()
+    case.tell("stop")
+    case.run.finished()
+    numbers, _ = case.numbers()
+    assert case.seen() >= set(range(numbers))
