@@ -59,8 +59,8 @@ def contract(session: nox.Session) -> None:
     wanted, arguments = "", list(session.posargs)
     if arguments and not arguments[0].startswith("-"):
         wanted = arguments.pop(0)
-    paths = _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
-    chosen = [path for path in paths if not wanted or wanted in _contract_words(path)]
+    paths = _contract_paths()
+    chosen = [path for path in paths if (wanted in _contract_words(path) if wanted else not _is_by_itself(path))]
     if not chosen:
         known = sorted({word for path in paths for word in _contract_words(path)})
         session.error(f"no plugin and no test of servers is called {wanted!r}; known: {', '.join(known)}")
@@ -71,9 +71,9 @@ def contract(session: nox.Session) -> None:
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """Run the tests that cross packages: real processes, discovery, size budget; -- NAME: those on that server."""
-    named = [f"tests/e2e/test_on_{name}.py" for name in session.posargs[:1]]
-    if named and Path(named[0]).is_file():
+    """Run the tests that cross packages: real processes, discovery, size budget; -- NAME: all tests on that server."""
+    named = [path for path in _contract_paths() if _contract_words(path).intersection(session.posargs[:1])]
+    if named:
         _python_pytest(session, sys.executable, "-m", _LONG, *named, *session.posargs[1:])
     else:
         _pytest(session, "tests", *session.posargs)
@@ -288,6 +288,9 @@ def _environment(session: nox.Session, name: str, interpreter: str, packages: tu
 _LONG = "not chaos and not soak"
 _QUICK = ("-m", f"{_LONG} and not servers")
 
+# Tested by ./dev e2e -- NAME, and so not again among all servers.
+_BY_THEMSELVES = {"spark"}
+
 
 def _pytest(session: nox.Session, *arguments: str) -> None:
     _python_pytest(session, sys.executable, *_QUICK, *arguments)
@@ -311,6 +314,15 @@ def _projects() -> list[str]:
 
 def _editables() -> list[str]:
     return [part for project in _projects() for part in ("-e", f"./{project}")]
+
+
+def _contract_paths() -> list[str]:
+    """Where tests of servers are."""
+    return _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
+
+
+def _is_by_itself(path: str) -> bool:
+    return not _BY_THEMSELVES.isdisjoint(_contract_words(path))
 
 
 def _contract_words(path: str) -> set[str]:

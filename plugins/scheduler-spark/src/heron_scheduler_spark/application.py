@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -48,13 +49,17 @@ class JobOver:
 class Application:
     """Made in the main thread, where it waits for the master. Ends of jobs go to `ended`, and then `wake` is called."""
 
-    def __init__(self, master: str, python: str, settings: Mapping[str, str], wake: Callable[[], None]) -> None:
-        """`python` is the workers' interpreter.
+    def __init__(
+        self, master: str, python: str, settings: Mapping[str, str], scratch: Path, wake: Callable[[], None]
+    ) -> None:
+        """`python` is the workers' interpreter; in `scratch` Spark leaves files here that it removes only in order.
 
         Raises:
             SchedulerError: when there is no application to be had; says why in one line.
         """
-        os.environ["PYSPARK_PYTHON"] = python  # the only way to say it to a context that is made in this process
+        # The only ways to say it to a context that is made in this process.
+        os.environ["PYSPARK_PYTHON"] = python
+        os.environ["SPARK_SUBMIT_OPTS"] = f'{os.environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={scratch}"'
         conf = SparkConf().setMaster(master).setAll(list(settings.items()))
         try:
             self._context = SparkContext(conf=conf)

@@ -1,4 +1,4 @@
-"""Tries a Spark out with an application of one task: ``python -m heron_scheduler_spark.probe OPTIONS``.
+"""Tries a Spark out with an application of one task: ``python -m heron_scheduler_spark.probe OPTIONS SCRATCH``.
 
 It writes one JSON line: ``answer``, or ``error``. A process of its own, since it brings a JVM.
 """
@@ -11,6 +11,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import msgspec
 
@@ -34,15 +36,17 @@ def probe(options: SparkOptions, timeout_s: float) -> str:
     Raises:
         SchedulerError: when no task ran within `timeout_s`; says why.
     """
-    command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", msgspec.json.encode(options).decode()]
-    process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
-    try:
-        said, _ = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        msg = f"Spark at {options.master} has run no task within {timeout_s:g} s; has it room for an executor?"
-        raise SchedulerError(msg) from None
-    finally:
-        _end(process)
+    encoded = msgspec.json.encode(options).decode()
+    with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
+        command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", encoded, scratch]
+        process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
+        try:
+            said, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            msg = f"Spark at {options.master} has run no task within {timeout_s:g} s; has it room for an executor?"
+            raise SchedulerError(msg) from None
+        finally:
+            _end(process)
     lines = [line for line in said.splitlines() if line.startswith(b'{"')]
     answer: dict[str, str] = json.loads(lines[-1]) if lines else {"error": said.decode("utf-8", "replace")[-300:]}
     if "error" in answer:
@@ -57,13 +61,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _ask(options: SparkOptions) -> str:
+def _ask(options: SparkOptions, scratch: Path) -> str:
     from heron_scheduler_spark.application import Application  # noqa: PLC0415 - pyspark costs half a second
 
     master = parse_master(options.master)
     request = container_request(NO_RESOURCE, options.jvm_heap_mb)
     settings = spark_settings(options, master, "probe", options.driver_host or address_towards(master), [request])
-    application = Application(master_url(master, 1), options.python or sys.executable, settings, lambda: None)
+    python = options.python or sys.executable
+    application = Application(master_url(master, 1), python, settings, scratch, lambda: None)
     try:
         return application.ask_worker(core_version(), request)
     finally:
@@ -73,7 +78,7 @@ def _ask(options: SparkOptions) -> str:
 def _main() -> None:
     bind_to_parent()
     try:
-        said = {"answer": _ask(msgspec.json.decode(sys.argv[1], type=SparkOptions))}
+        said = {"answer": _ask(msgspec.json.decode(sys.argv[1], type=SparkOptions), Path(sys.argv[2]))}
     except HeronError as error:
         said = {"error": str(error)}
     sys.stdout.write(json.dumps(said) + "\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -70,9 +71,10 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     if options.hadoop_conf_dir:
         os.environ["HADOOP_CONF_DIR"] = os.path.expanduser(options.hadoop_conf_dir)
     settings = spark_settings(options, master, record.topology, host, orders.requests())
-    application = Application(
-        master_url(master, len(record.container_ids)), options.python or sys.executable, settings, woken.wake
-    )
+    url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
+    scratch.mkdir(mode=0o700)
+    application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
     for host_and_port in master.addresses[:1]:
         if (workers := application.workers(*host_and_port)) is not None:
             check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)

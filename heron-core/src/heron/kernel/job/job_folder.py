@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -111,7 +112,9 @@ class JobFolder:
     def empty(self) -> None:
         """Removes everything but the lock; by the owner of the lock only."""
         for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
-            if entry.name != "lock":
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != "lock":
                 entry.unlink(missing_ok=True)
 
     def remove(self) -> None:

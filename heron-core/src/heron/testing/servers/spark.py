@@ -59,9 +59,10 @@ class SparkCluster:
         Raises:
             ServerError: when one of them does not come up within a minute.
         """
-        self.master.start()
-        for worker in self.workers:
-            worker.process.start()
+        for server in (self.master, *(worker.process for worker in self.workers)):
+            if server.ended:
+                server.kill()
+            server.start()
 
     def kill(self) -> None:
         """Ends all with SIGKILL, the executors of applications with them; idempotent."""
