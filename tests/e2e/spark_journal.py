@@ -75,8 +75,14 @@ class SparkJournal:
 
     def is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
         """Waits until the containers `ended` run anew, and looks that no other one was touched."""
-        wait_until(lambda: len(self.attempts()) == len(before), BACK_S, f"{ended} of {before} run again after {after}")
-        now = self.attempts()
+        now: dict[int, int] = {}
+
+        def are_back() -> bool:
+            now.clear()
+            now.update(self.attempts())
+            return len(now) == len(before) and all(now[each] > before[each] for each in ended)
+
+        wait_until(are_back, BACK_S, f"{ended} of {before} run again after {after}")
         assert {each for each in now if now[each] > before[each]} == ended, f"{after}: {before} became {now}"
         wait_until(self.all_run, BACK_S, f"all tasks run after {after}")
 

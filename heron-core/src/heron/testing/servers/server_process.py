@@ -41,11 +41,6 @@ class ServerProcess:
         """The process id while it runs, else 0."""
         return self._process.pid if self._process else 0
 
-    @property
-    def ended(self) -> bool:
-        """Whether it was started and has ended by itself."""
-        return self._process is not None and self._process.poll() is not None
-
     def start(self) -> None:
         """Starts it and returns when it serves; one that runs already goes on.
 

@@ -54,15 +54,16 @@ class SparkCluster:
         """Each runs executors."""
 
     def start(self) -> None:
-        """Starts what does not run, and returns when all workers are known to the master.
+        """Starts what does not run or was decommissioned, and returns when all workers are known to the master.
 
         Raises:
             ServerError: when one of them does not come up within a minute.
         """
-        for server in (self.master, *(worker.process for worker in self.workers)):
-            if server.ended:
-                server.kill()
-            server.start()
+        self.master.start()
+        for worker in self.workers:
+            if worker.process.pid and not self.knows(worker.port):
+                worker.process.kill()
+            worker.process.start()
 
     def kill(self) -> None:
         """Ends all with SIGKILL, the executors of applications with them; idempotent."""
@@ -139,7 +140,8 @@ class SparkWorker:
 
     def __init__(self, cluster: SparkCluster, number: int, cores: int, memory_mb: int) -> None:
         """The `number`-th one."""
-        port = free_port()
+        self.port = port = free_port()
+        """Where the master reaches it."""
         self.work = cluster.folder / f"work-{number}"
         """Where the executors of applications write: ``APPLICATION/EXECUTOR/stderr``."""
         command = cluster.worker_command(port, cores, memory_mb, self.work)
