@@ -168,7 +168,7 @@ def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, 
     for worker in cluster.workers:
         psutil.Process(worker.process.pid).suspend()
     try:
-        run = sandbox.start("steady.py", command="submit cluster")
+        run = sandbox.start("steady.py", "--set", "scheduler.start_s=25", command="submit cluster")
         assert run.wait() == 0, run.spoken
         assert "waits for Spark to give it an executor" in sandbox.say("status", "steady", *HERE, code=1)
         sandbox.say("kill", "steady", *HERE)
@@ -182,8 +182,8 @@ def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, 
     ("setting", "said"),
     [
         ("jvm_heap_mb=60000", r"cluster is too small: the 3 containers need \d+ cores and \d+ MiB.*32768 MiB"),
-        ("python=/no/such/python", r"/no/such/python"),
-        ("python=/usr/bin/python3", r"No module named|Python 3\.\d+"),
+        ("python=/no/such/python", r"workers cannot run /no/such/python: .*scheduler\.python"),
+        ("python=/usr/bin/python3", r"(No module named|workers run Python 3\.\d+).*scheduler\.python"),
         ("master=spark://127.0.0.1:9", r"no Spark master answers .*Connection refused.*scheduler\.master"),
         ("driver_host=192.0.2.99", r"192\.0\.2\.99"),
     ],

@@ -166,7 +166,14 @@ LOST = (
         (
             f"{LOST}org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File x\n"
             "ModuleNotFoundError: No module named 'heron_scheduler_spark'\n\n\tat org.apache\nDriver stacktrace:\n",
-            "ModuleNotFoundError: No module named 'heron_scheduler_spark' (on 10.0.0.5 executor 0)",
+            "the workers' Python lacks what the command has: ModuleNotFoundError: No module named "
+            "'heron_scheduler_spark'; install heron-scheduler-spark there, set scheduler.python to an interpreter "
+            "that has it, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
+        ),
+        (
+            f'{LOST}java.io.IOException: Cannot run program "/no/python": error=2, No such file or directory\n\tat x',
+            "the workers cannot run /no/python: error=2, No such file or directory; set scheduler.python to an "
+            "interpreter that they have, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
         ),
         ("Could not parse Master URL: 'x'", "Could not parse Master URL: 'x'"),
     ],

@@ -51,11 +51,11 @@ class DriverProcess:
         how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
         return f"{how}{self._last_words()}"
 
-    def stop(self) -> None:
-        """Has it stop Spark, and returns when it and its JVM are gone."""
+    def stop(self, *, serves: bool) -> None:
+        """Has it stop Spark, and returns when it and its JVM are gone; one that does not serve yet cannot listen."""
         self.stream.close()
         try:
-            self._process.wait(_STOP_S)
+            self._process.wait(_STOP_S if serves else 0.0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -26,8 +26,7 @@ from heron_scheduler_spark.message_stream import Message
 __all__ = ["SparkExecutors"]
 
 _LEAVE_S = 4.5  # an executor whose task died has SIGTERM and takes so long at most
-_FIRST_S = 15.0  # a command waits so long for a first container, whose failure it can then tell
-_MARGIN_S = 2.0  # beyond the time for a start; the command waits a little longer
+_FIRST_S = 2.0  # beyond the time for a start: a first container may fail, which the command can then tell
 
 _log = logging.getLogger(__name__)
 
@@ -79,8 +78,7 @@ class SparkExecutors(Executors):
                 raise SchedulerError(msg)
             return False
         first = any(each.up for each in self._containers.values()) or not self._containers
-        now_s = monotonic_s()
-        self._told = first or now_s - self._ready_at_s > _FIRST_S or now_s - self._began_s > self._start_s + _MARGIN_S
+        self._told = first or monotonic_s() - self._began_s > self._start_s + _FIRST_S
         return self._told
 
     def start(self, container_id: int, attempt: int) -> None:
@@ -124,7 +122,7 @@ class SparkExecutors(Executors):
     def close(self) -> None:
         if self._driver is not None:
             self.selector.unregister(self._driver.stream)
-            self._driver.stop()
+            self._driver.stop(serves=self._ready_at_s is not None)
             self._driver = None
         for each in self._containers.values():
             if each.identity is not None:
@@ -146,7 +144,7 @@ class SparkExecutors(Executors):
     def _driver_ended(self, end: str) -> None:
         if self._driver is not None:
             self.selector.unregister(self._driver.stream)
-            self._driver.stop()
+            self._driver.stop(serves=self._ready_at_s is not None)
             self._driver = None
         ran_s = monotonic_s() - self._began_s
         why = self._failure or f"the Spark driver ended: {end}"
