@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -208,6 +210,41 @@ def silent() -> Iterator[int]:
     """A port that takes connections, and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
+
+
+def test_a_full_work_folder_is_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """No worker can make a folder for an executor, and the master gives up: the message says where to look."""
+    with contextlib.ExitStack() as mounts:
+        for worker in cluster.workers:
+            mounts.enter_context(_full(worker.work))
+        assert re.search(r"ended the application: .*work folder full", _refusal(sandbox))
+    assert not cluster.applications()
+
+
+def test_a_state_that_workers_do_not_see_is_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """Local files of the command are not theirs; here they have another home."""
+    other = sandbox.root / "other"
+    other.mkdir()
+    profile = sandbox.home / ".heron" / "profiles" / "cluster.yaml"
+    text = profile.read_text(encoding="utf-8").replace(f'HOME: "{sandbox.home}"', f'HOME: "{other}"')
+    profile.write_text(text, encoding="utf-8")
+    line = _refusal(sandbox)
+    assert re.search(r"the state manager has no keys of topology 'steady': .* another state than the command", line)
+    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
+
+
+@contextlib.contextmanager
+def _full(folder: Path) -> Iterator[None]:
+    """A file system over the folder in which nothing can be made; takes root."""
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "heron-test", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def _refusal(sandbox: Sandbox, *settings: str) -> str:

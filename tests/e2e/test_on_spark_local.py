@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from pydoc_data import topics
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from heron.clock import monotonic_s
+from heron.kernel.core_version import core_version
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import ContainerSpec
 from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_spark.container_task import run_container
+from heron_scheduler_spark.order import Order
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -23,6 +32,20 @@ pytestmark = [
 
 _HERE = ("--profile", "spark")
 _LOOPS, _BACK_S = 30, 60.0
+_ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
+_UNSENT = """\
+import threading
+from heron.api import Spout, TopologyBuilder
+
+class Nothing(Spout):
+    outputs = ("nothing",)
+    def next_tuple(self): self.end()
+
+builder = TopologyBuilder("unsent")
+builder.set_config({{"lock": {value}}})
+builder.add_spout("nothing", Nothing, par=1)
+builder.build_and_submit()
+"""
 
 
 def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, examples: Path) -> None:
@@ -53,6 +76,35 @@ def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
     wait_until(lambda: _attempts(sandbox) == [2, 2, 2], _BACK_S, "all containers run again")
     sandbox.say("kill", "steady", *_HERE)
     assert not run.processes("executor")
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "said"),
+    [
+        ("threading.Lock()", os.defpath, r"'unsent': lock: a value of type lock is not JSON and cannot travel; give"),
+        ("1", "/nowhere", r"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version 17"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(sandbox: Sandbox, value: str, path: str, said: str) -> None:
+    """A topology that holds what cannot travel; a machine without Java."""
+    file = sandbox.root / "unsent.py"
+    file.write_text(_UNSENT.format(value=value), encoding="utf-8")
+    sandbox.environ.update(PATH=path, JAVA_HOME="")
+    run = sandbox.run(file, command="submit spark")
+    assert run.wait() == 2, run.spoken
+    assert re.search(rf"^heron: error: .*{said}", run.stderr, re.MULTILINE), run.spoken
+
+
+def test_a_worker_without_a_way_to_the_state_manager_says_so() -> None:
+    """In one line, with its own name and the server's address; the command shows it."""
+    statemgr = DriverRef("statemgr", "zookeeper", _ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
+    unused = DriverRef("none", "none", "none:None")
+    spec = ContainerSpec("t", "t-1", 1, 1, "/run", "/log", "file:x", statemgr, unused)
+    order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
+    began_s = monotonic_s()
+    (reason,) = run_container([msgspec.json.encode(order).decode()])
+    assert re.fullmatch(rf"on {os.uname().nodename}: .*127\.0\.0\.1:9.*", reason), reason
+    assert monotonic_s() - began_s < 20.0
 
 
 def _is_over(sandbox: Sandbox) -> bool:

@@ -139,7 +139,10 @@ def _keys(order: Order, spec: Spec) -> ClientKeys:
         finally:
             statemgr.close()
         if node is None:
-            msg = f"the state manager has no keys of topology {topology!r}: was it killed, or is this another?"
+            msg = (
+                f"the state manager has no keys of topology {topology!r}: it was killed, or this machine sees another "
+                "state than the command (local files serve where all machines see the same ones)"
+            )
             raise StateError(msg)
         data = node.value
     return decode_keys(data, f"container {order.container_id}").connecting_as(Speaker.MEMBER)

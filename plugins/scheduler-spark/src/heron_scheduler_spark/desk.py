@@ -27,6 +27,10 @@ from heron_scheduler_spark.orders import Orders
 __all__ = ["Desk", "DeskSettings"]
 
 _KILLED_S = 1.5  # a task that was told to kill its container has done so by then, or does not listen
+_ENDED = (
+    "Spark has ended the application: its driver's JVM died, somebody killed it on Spark's page, or no executor could "
+    "be started (see the logs of the workers; is their work folder full?)"
+)
 
 _log = logging.getLogger(__name__)
 
@@ -92,9 +96,10 @@ class Desk:
         while not self._application.ended.empty():
             over = self._application.ended.get()
             if start := self._starts.get(over.ticket):
+                reason = _ENDED if self._application.is_stopped() else over.reason
                 if start.phase is _Phase.ASKED and not start.ending:
-                    self._tell(start, "refused", error=f"container {start.container_id}: {over.reason}")
-                self._over(start, over.reason or ("" if start.phase is _Phase.UP else "its task ended at once"))
+                    self._tell(start, "refused", error=f"container {start.container_id}: {reason}")
+                self._over(start, reason or ("" if start.phase is _Phase.UP else "its task ended at once"))
         return not self._supervisor.closed
 
     def tick(self) -> bool:
@@ -111,7 +116,8 @@ class Desk:
             if now_s >= start.cancel_at_s:
                 self._application.cancel(start.ticket)
         if self._application.is_stopped():
-            _log.error("the application was ended by Spark")
+            _log.error("%s", _ENDED)
+            self._supervisor.send({"is": "failed", "error": _ENDED})
             return False
         return self.look()
 
