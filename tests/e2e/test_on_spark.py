@@ -221,18 +221,6 @@ def test_a_full_work_folder_is_named(sandbox: Sandbox, cluster: SparkCluster) ->
     assert not cluster.applications()
 
 
-def test_a_state_that_workers_do_not_see_is_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """Local files of the command are not theirs; here they have another home."""
-    other = sandbox.root / "other"
-    other.mkdir()
-    profile = sandbox.home / ".heron" / "profiles" / "cluster.yaml"
-    text = profile.read_text(encoding="utf-8").replace(f'HOME: "{sandbox.home}"', f'HOME: "{other}"')
-    profile.write_text(text, encoding="utf-8")
-    line = _refusal(sandbox)
-    assert re.search(r"the state manager has no keys of topology 'steady': .* another state than the command", line)
-    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
-
-
 @contextlib.contextmanager
 def _full(folder: Path) -> Iterator[None]:
     """A file system over the folder in which nothing can be made; takes root."""

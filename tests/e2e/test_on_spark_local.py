@@ -32,6 +32,8 @@ pytestmark = [
 
 _HERE = ("--profile", "spark")
 _LOOPS, _BACK_S = 30, 60.0
+_ANSWER_S = 20.0
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
 _UNSENT = """\
 import threading
@@ -95,16 +97,27 @@ def test_what_cannot_run_is_refused_before_anything_starts(sandbox: Sandbox, val
     assert re.search(rf"^heron: error: .*{said}", run.stderr, re.MULTILINE), run.spoken
 
 
-def test_a_worker_without_a_way_to_the_state_manager_says_so() -> None:
-    """In one line, with its own name and the server's address; the command shows it."""
-    statemgr = DriverRef("statemgr", "zookeeper", _ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
+@pytest.mark.parametrize(
+    ("name", "entry", "options", "said"),
+    [
+        ("zookeeper", _ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"}, r".*127\.0\.0\.1:9.*"),
+        ("localfs", _LOCALFS, {"root": "{tmp}"}, r"the state manager has no keys of topology 't': .* another state .*"),
+    ],
+)
+def test_a_worker_without_a_way_to_the_state_manager_says_so(
+    tmp_path: Path, name: str, entry: str, options: dict[str, str], said: str
+) -> None:
+    """In one line, with its own name and what it did not find; the command shows it."""
+    written = {key: value.format(tmp=tmp_path) for key, value in options.items()}
     unused = DriverRef("none", "none", "none:None")
-    spec = ContainerSpec("t", "t-1", 1, 1, "/run", "/log", "file:x", statemgr, unused)
+    spec = ContainerSpec(
+        "t", "t-1", 1, 1, "/run", "/log", "file:x", DriverRef("statemgr", name, entry, dict(written)), unused
+    )
     order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
     began_s = monotonic_s()
     (reason,) = run_container([msgspec.json.encode(order).decode()])
-    assert re.fullmatch(rf"on {os.uname().nodename}: .*127\.0\.0\.1:9.*", reason), reason
-    assert monotonic_s() - began_s < 20.0
+    assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason
+    assert monotonic_s() - began_s < _ANSWER_S
 
 
 def _is_over(sandbox: Sandbox) -> bool:

@@ -12,13 +12,10 @@ from heron.kernel.drivers import FAMILIES, Drivers
 from heron.kernel.loading import open_driver
 from heron.kernel.profiles import Problem, read_profile
 from heron.kernel.secrets import hide_in_command, spoken
-from heron.kernel.server_check import ask_server
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import StateManager
 
 __all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once", "untouched"]
-
-_TRIAL_S = 45.0  # one that has to start something for it; the others answer at once
 
 Ask = Callable[[DriverRef], str]
 """Tries a driver out: returns what there is to say of it, and raises HeronError when it cannot be used."""
@@ -53,13 +50,11 @@ class ProfileCheck:
 
 
 def open_once(ref: DriverRef) -> str:
-    """Opens the driver as a command does, and closes it; a scheduler says whether it could run something.
+    """Opens the driver as a command does, and closes it.
 
     Raises:
-        HeronError: when it does not open, or the scheduler could not.
+        HeronError: when it does not open.
     """
-    if ref.family == "scheduler":
-        return ask_server(ref, _TRIAL_S)
     driver = open_driver(ref, FAMILIES[ref.family])
     if isinstance(driver, StateManager):
         driver.close()

@@ -43,7 +43,7 @@ def probe(options: SparkOptions, timeout_s: float) -> str:
         try:
             said, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            msg = f"Spark at {options.master} has run no task within {timeout_s:g} s; has it room for an executor?"
+            msg = f"Spark at {options.master} has run no task within {timeout_s:.0f} s; has it room for an executor?"
             raise SchedulerError(msg) from None
         finally:
             _end(process)

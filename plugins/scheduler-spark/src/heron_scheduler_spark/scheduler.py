@@ -23,6 +23,8 @@ __all__ = ["SparkScheduler"]
 
 _PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
 
+_END_S = 2.0  # for the end of a trial that found nothing
+
 
 class SparkScheduler(SupervisedScheduler):
     """Runs each job as a Spark application of its own, whose driver a supervisor process keeps going."""
@@ -53,7 +55,7 @@ class SparkScheduler(SupervisedScheduler):
         """Runs a task where there is time for it."""
         start_s = monotonic_s()
         said = self._check(timeout_s)
-        left_s = timeout_s - (monotonic_s() - start_s)
+        left_s = timeout_s - (monotonic_s() - start_s) - _END_S
         return f"{said}; {probe(self._spark, left_s)}" if left_s >= _PROBE_S else said
 
     def _check(self, timeout_s: float) -> str:
