@@ -35,9 +35,11 @@ nox.options.sessions = ["test"]
 def test(session: nox.Session) -> None:
     """Everything: lint, the other interpreters, the wheels with each plugin's tests, then all other tests."""
     _lint(session)
-    _unit_elsewhere(session)
-    _wheel(session)
-    _pytest(session, "heron-core/tests", "tests", *session.posargs)
+    nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
+    ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
+    without = [part for path in _TIMED for part in ("--ignore", path)]
+    _together(session, [[*nox_session, "elsewhere"], [*nox_session, "wheel"], [*ours, *without]])
+    _pytest(session, *_TIMED, *session.posargs)
 
 
 @nox.session
@@ -51,6 +53,12 @@ def unit(session: nox.Session) -> None:
     """Run the tests of heron-core on every interpreter from 3.11 to 3.13 that is found."""
     _unit_elsewhere(session)
     _pytest(session, "heron-core/tests", *session.posargs)
+
+
+@nox.session
+def elsewhere(session: nox.Session) -> None:
+    """Run the tests of heron-core on the interpreters other than this one."""
+    _unit_elsewhere(session)
 
 
 @nox.session
@@ -290,6 +298,9 @@ _QUICK = ("-m", f"{_LONG} and not servers")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
 _BY_THEMSELVES = {"spark"}
+
+# These hold a running topology to a pace; nothing else runs beside them.
+_TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
 
 
 def _pytest(session: nox.Session, *arguments: str) -> None:

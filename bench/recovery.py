@@ -54,7 +54,10 @@ class Recovery(Bench):
         try:
             with _world(pace) as world:
                 for kind, subject in _KILLS.items():
-                    note(subject, _kill(world, kind, times))
+                    campaign = _kills(world, kind, times)
+                    if kind in campaign.back_s:
+                        note(f"{subject}, its task initialised", campaign.back_s[kind])
+                    note(subject, campaign.recover_s[kind])
             with _world(pace, standbys=1) as world:
                 note("leader killed, a standby leads", [_take_over(world) for _ in range(times)])
         except ChaosError as error:
@@ -76,7 +79,7 @@ def _world(pace: Pace, standbys: int = 0) -> Iterator[World]:
         world.remove()
 
 
-def _kill(world: World, kind: Kind, times: int) -> list[float]:
+def _kills(world: World, kind: Kind, times: int) -> Campaign:
     """Each of the kind in turn; without the container of the topology manager, which is measured by itself."""
     campaign = Campaign(world)
     indices = range(1 if kind is Kind.EXECUTOR else 0, COUNTS[kind])
@@ -85,7 +88,7 @@ def _kill(world: World, kind: Kind, times: int) -> list[float]:
     )
     for fault in plan:
         campaign.run((fault,))
-    return campaign.recover_s[kind]
+    return campaign
 
 
 def _take_over(world: World) -> float:

@@ -37,6 +37,7 @@ class _Stopped:
 class Campaign:
     """`recover_s` are times of kills that had the topology for themselves until it had recovered, `crowded_s` others.
 
+    `back_s` are times of killed tasks until a new process had initialised them, whoever else was hurt.
     `resume_s` are those from SIGCONT of a process that nothing else happened to. `unasked` are processes that were
     replaced although nobody had killed them.
     """
@@ -47,6 +48,7 @@ class Campaign:
     missed: int = 0
     recover_s: Times = field(default_factory=dict)
     crowded_s: Times = field(default_factory=dict)
+    back_s: Times = field(default_factory=dict)
     resume_s: Times = field(default_factory=dict)
     unasked: list[str] = field(default_factory=list)
     _recovering: list[tuple[Recovery, Times]] = field(default_factory=list)
@@ -139,6 +141,8 @@ class Campaign:
             if (took_s := recovery.took_s()) is not None:
                 self._recovering.remove(each)
                 _log.info("%s has recovered after %.3f s", recovery.name, took_s)
+                if recovery.back_s is not None and times is self.recover_s:
+                    self.back_s.setdefault(recovery.kind, []).append(recovery.back_s)
                 times = times if recovery.alone else self.crowded_s
                 times.setdefault(recovery.kind, []).append(took_s)
             elif not self._asleep and now_s - max(self._struck_at_s, recovery.since_s) > _STUCK_S:

@@ -22,6 +22,10 @@ class Flow:
         """How many lines each spout has made."""
         return tuple(self._read(f"lines-{spout}")[_MADE] for spout in range(SPOUTS))
 
+    def life(self, task: str) -> int:
+        """The process that has initialised a task last, 0 before the first."""
+        return self._read(task)[0]
+
     def beyond(self, task: str, lines: tuple[int, ...]) -> bool:
         """Whether a line of each spout that comes after those has been handled by a task, such as ``split-0``.
 

@@ -27,9 +27,13 @@ class Recovery:
         self.kind = kind_of(name)
         self.since_s = monotonic_s()
         self.alone = True
+        self.back_s: float | None = None
+        """When a new life of a task that was killed has initialised it: seconds, of a task only."""
         self._world = world
         self._lines = world.flow.made()
         self._tasks = world.tasks(name)
+        self._own = self._tasks[0] if self.kind in (Kind.SPOUT, Kind.BOLT) else ""
+        self._life = world.flow.life(self._own) if self._own else 0
         container = name.partition("/")[0]
         watched = self.kind is Kind.METRICS_MANAGER or (self.kind is Kind.EXECUTOR and not self._tasks)
         self._metrics_of = container if watched else ""
@@ -38,6 +42,8 @@ class Recovery:
 
     def took_s(self) -> float | None:
         """Seconds it took, once it is over."""
+        if self._own and self.back_s is None and self._world.flow.life(self._own) != self._life:
+            self.back_s = monotonic_s() - self.since_s
         if not self._world.flows(self._tasks, self._lines):
             return None
         if self._metrics_of and self._world.metrics_bytes(self._metrics_of) <= self._metrics_bytes:

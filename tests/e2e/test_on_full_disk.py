@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from line_journal import SCALED, Lines
 
+from heron.testing.servers.absence import not_here
+
 if TYPE_CHECKING:
     from conftest import Sandbox
 
@@ -27,7 +29,7 @@ def disk(sandbox: Sandbox) -> Iterator[Path]:
     mount = ["mount", "-t", "tmpfs", "-o", f"{DISK},mode=700", "heron-test", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        not_here(f"no file system can be mounted here: {done.stderr.strip()}")
     try:
         yield folder
     finally:

@@ -16,6 +16,7 @@ import pytest
 from spark_journal import BACK_S, HERE, SparkJournal, write_profile
 
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.absence import not_here
 from heron.testing.servers.spark import SparkCluster
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _full(folder: Path) -> Iterator[None]:
     mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "heron-test", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        not_here(f"no file system can be mounted here: {done.stderr.strip()}")
     try:
         yield
     finally:

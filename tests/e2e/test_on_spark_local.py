@@ -19,16 +19,14 @@ from heron.kernel.core_version import core_version
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.absence import not_here
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.order import Order
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-pytestmark = [
-    pytest.mark.servers,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java of 17 or newer"),
-]
+pytestmark = pytest.mark.servers
 
 _HERE = ("--profile", "spark")
 _LOOPS, _BACK_S = 30, 60.0
@@ -50,6 +48,14 @@ builder.build_and_submit()
 """
 
 
+@pytest.fixture
+def java() -> None:
+    """What Spark needs of the machine."""
+    if shutil.which("java") is None:
+        not_here("there is no `java` on the PATH; install a JRE of 17 or newer")
+
+
+@pytest.mark.usefixtures("java")
 def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, examples: Path) -> None:
     """What the README says: submit, status, logs; the counts are those of the text."""
     counts = sandbox.root / "counts.tsv"
@@ -67,6 +73,7 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
     assert {word: int(count) for word, count in rows} == {word: count * _LOOPS for word, count in words.items()}
 
 
+@pytest.mark.usefixtures("java")
 def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
     """Neither processes nor files; of a JVM that is killed too."""
     run = sandbox.run("steady.py", command="submit spark")

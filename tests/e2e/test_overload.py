@@ -37,7 +37,7 @@ TIGHT = EngineSettings(
     metrics_export_s=0.2,
 )
 ROW_BYTES = 400  # a number, a text of a hundred bytes, the tuple of both and what holds them, as Python objects
-FULL_SPEED = 0.4  # of the pace before: these machines are noisy; while a task is slow it is a hundredth
+FULL_SPEED = 0.6  # of the pace before: these machines are noisy; while a task is slow it is a hundredth
 BACK_WITHIN_S = 2.0
 
 _LARGEST_FLUSH_BATCHES = 8

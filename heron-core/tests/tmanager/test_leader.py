@@ -246,7 +246,7 @@ def test_a_successor_after_the_end_only_says_stop(make_leader: MakeLeader) -> No
     assert leader.status() == report
 
 
-def test_silence_is_named_once(make_leader: MakeLeader, fake_clock: FakeClock) -> None:
+def test_silence_is_named_for_as_long_as_it_lasts(make_leader: MakeLeader, fake_clock: FakeClock) -> None:
     """A host that hangs shows in the errors; nothing is moved because of it."""
     leader = make_leader()
     plan_of(leader)
@@ -259,6 +259,7 @@ def test_silence_is_named_once(make_leader: MakeLeader, fake_clock: FakeClock) -
     assert leader.status().unreached == (Unreached(1, 0, 11.0), Unreached(2, 0, 6.0))
     leader.stmgr_heard(1)
     assert leader.status().unreached == (Unreached(2, 0, 6.0),)
+    assert leader.status().errors == ()
 
 
 def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(

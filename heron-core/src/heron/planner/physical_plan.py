@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from heron.api.definition import TopologyDefinition
 
-__all__ = ["PhysicalPlan", "PlanIndex", "StreamManagerLocation", "TaskPlan", "TopologyState"]
+__all__ = ["ENDED_STATES", "PhysicalPlan", "PlanIndex", "StreamManagerLocation", "TaskPlan", "TopologyState"]
 
 
 class TopologyState(enum.Enum):
@@ -24,6 +24,10 @@ class TopologyState(enum.Enum):
     FINISHED = "finished"
     FAILED = "failed"
     KILLED = "killed"
+
+
+ENDED_STATES = frozenset((TopologyState.FINISHED, TopologyState.FAILED, TopologyState.KILLED))
+"""A plan in one of these is the last of its topology."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,16 @@ class ReachChanged:
 
 
 class PeerReach:
-    """When each peer was last heard; one that has been silent for longer than `quiet_s` counts as not reached."""
+    """When each peer was last heard; one that has been silent for longer than `quiet_s` counts as not reached.
 
-    __slots__ = ("_heard_at_s", "_quiet_s", "_unreached")
+    Who was stopped meanwhile has not listened: its peers have the time from when it looks again.
+    """
+
+    __slots__ = ("_heard_at_s", "_looked_at_s", "_quiet_s", "_unreached")
 
     def __init__(self, quiet_s: float) -> None:
         self._quiet_s = quiet_s
+        self._looked_at_s = 0.0
         self._heard_at_s: dict[int, float] = {}
         self._unreached: dict[int, float] = {}  # with when it was last heard before
 
@@ -39,8 +43,11 @@ class PeerReach:
             self._heard_at_s[container_id] = now_s
 
     def update(self, now_s: float) -> tuple[ReachChanged, ...]:
-        """What has changed since the last time."""
+        """What has changed since the last time; to be called several times in `quiet_s`."""
         changes = []
+        if now_s - self._looked_at_s > self._quiet_s / 2:
+            self._heard_at_s.update(dict.fromkeys(self._heard_at_s.keys() - self._unreached.keys(), now_s))
+        self._looked_at_s = now_s
         for container_id, heard_at_s in self._heard_at_s.items():
             silent = now_s - heard_at_s > self._quiet_s
             if silent and container_id not in self._unreached:

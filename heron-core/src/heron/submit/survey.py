@@ -17,7 +17,7 @@ from typing import TypeVar
 from heron.errors import StateError, StateUnavailableError, UsageError
 from heron.kernel.tmanager_location import decode_location
 from heron.planner.codec import decode_packing_plan, decode_physical_plan
-from heron.planner.physical_plan import TopologyState
+from heron.planner.physical_plan import ENDED_STATES, TopologyState
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.environment import Environment
@@ -63,7 +63,7 @@ class RunState(enum.Enum):
     """Its state cannot be read."""
 
 
-ENDED = frozenset((RunState.FINISHED, RunState.FAILED, RunState.KILLED))
+ENDED = frozenset(RunState(state.value) for state in ENDED_STATES)
 
 
 _ALIVE = {None: RunState.STARTING, TopologyState.PAUSED: RunState.PAUSED}

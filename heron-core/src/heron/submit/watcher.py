@@ -8,13 +8,13 @@ from heron.errors import HeronError
 from heron.ipc.keys import ClientKeys, Speaker, decode_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.status import TopologyStatus, decode_status
-from heron.planner.physical_plan import TopologyState
+from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.execution_state import ExecutionState
 
 __all__ = ["ENDED", "Watcher"]
 
-ENDED = frozenset(state.value for state in (TopologyState.FINISHED, TopologyState.FAILED, TopologyState.KILLED))
+ENDED = frozenset(state.value for state in ENDED_STATES)
 
 _ANSWER_S = 0.5  # a topology manager answers in milliseconds; one that does not may be restarting
 

@@ -32,6 +32,8 @@ __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
+_SILENT = "the stream manager of container {} is silent; its host or network may hang"
+
 _QUIET_BEATS = 3  # a stream manager from which so many heartbeats are missing is not reached
 _FRESH_S = 10.0  # who has not reported for so long has no rate
 
@@ -194,11 +196,8 @@ class Leader:
 
     def tick(self) -> list[Instruction]:
         """Time has passed."""
-        instructions: list[Instruction] = []
-        for container_id in self._registry.newly_silent(self._clock.monotonic_s()):
-            self._errors.add(f"the stream manager of container {container_id} is silent; its host or network may hang")
-            instructions.append(NoteEvent("stmgr-silent", f"stmgr-{container_id}"))
-        return instructions
+        silent = self._registry.newly_silent(self._clock.monotonic_s())
+        return [NoteEvent("stmgr-silent", f"stmgr-{container_id}") for container_id in silent]
 
     def plan_waits(self, reason: str) -> None:
         """Why the newest plan is not out yet; empty when it is. Not the end of anything, so it is shown that long."""
@@ -239,7 +238,11 @@ class Leader:
             ),
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._pressure, self._tasks),
-            errors=(*self._errors.texts(), *filter(None, [self._waiting_plan])),
+            errors=(
+                *self._errors.texts(),
+                *map(_SILENT.format, self._registry.silent()),
+                *filter(None, [self._waiting_plan]),
+            ),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
             outages=self._board.outages(self._clock.monotonic_s()),
@@ -247,6 +250,10 @@ class Leader:
             standbys=standbys(self._processes.statuses(), self._given.leader),
             unreached=self._unreached(self._clock.monotonic_s()),
         )
+
+    def _present_errors(self) -> tuple[str, ...]:
+        silent = (_SILENT.format(container_id) for container_id in self._registry.silent())
+        return (*self._errors.texts(), *silent, *filter(None, [self._waiting_plan]))
 
     def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
         own = self._registry.silent_s(self._quiet_s, now_s)

@@ -21,13 +21,10 @@ from dataclasses import replace
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError, StateConflictError, StateUnavailableError
 from heron.planner.codec import decode_physical_plan, encode
-from heron.planner.physical_plan import PhysicalPlan, TopologyState
+from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
 
-__all__ = ["ENDED_STATES", "PlanRecord"]
-
-ENDED_STATES = frozenset((TopologyState.FINISHED, TopologyState.FAILED, TopologyState.KILLED))
-"""A plan in one of these is the last of its topology."""
+__all__ = ["PlanRecord"]
 
 _log = logging.getLogger(__name__)
 

@@ -63,6 +63,10 @@ class Registry:
                 found.append(container_id)
         return tuple(found)
 
+    def silent(self) -> tuple[int, ...]:
+        """The containers whose stream manager counts as silent for too long."""
+        return tuple(sorted(container_id for container_id, entry in self._entries.items() if entry.silent))
+
     def silent_s(self, longer_than_s: float, now_s: float) -> dict[int, float]:
         """For how long each stream manager has been silent that was for longer than that."""
         silent = {container_id: now_s - entry.heard_at_s for container_id, entry in self._entries.items()}

@@ -12,10 +12,10 @@ from heron.clock import wall_s
 from heron.errors import HeronError, StateError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
 from heron.planner.codec import decode_packing_plan, decode_topology
-from heron.planner.physical_plan import PhysicalPlan, TopologyState
+from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.tmanager.inheritance import Inheritance
-from heron.tmanager.plan_record import ENDED_STATES, PlanRecord
+from heron.tmanager.plan_record import PlanRecord
 
 __all__ = ["StateStore"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from heron.planner.physical_plan import TopologyState
+from heron.planner.physical_plan import ENDED_STATES, TopologyState
 
 __all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase"]
 
@@ -33,8 +33,6 @@ class LifeEvent(enum.Enum):
 
 
 STARTING = frozenset((LifePhase.STARTING, LifePhase.STARTING_PAUSED))
-
-ENDED = frozenset((LifePhase.FINISHED, LifePhase.FAILED, LifePhase.KILLED))
 
 TABLE = {
     (LifePhase.STARTING, LifeEvent.PLANNED): LifePhase.RUNNING,
@@ -65,3 +63,5 @@ SHOWN = {
     LifePhase.KILLED: TopologyState.KILLED,
 }
 """What people and plans are told."""
+
+ENDED = frozenset(phase for phase, shown in SHOWN.items() if shown in ENDED_STATES)
