@@ -112,7 +112,7 @@ class JobFolder:
     def empty(self) -> None:
         """Removes everything but the lock; by the owner of the lock only."""
         for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
-            if entry.is_dir():
+            if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             elif entry.name != "lock":
                 entry.unlink(missing_ok=True)
