@@ -67,8 +67,8 @@ def contract(session: nox.Session) -> None:
     wanted, arguments = "", list(session.posargs)
     if arguments and not arguments[0].startswith("-"):
         wanted = arguments.pop(0)
-    paths = _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
-    chosen = [path for path in paths if not wanted or wanted in _contract_words(path)]
+    paths = _contract_paths()
+    chosen = [path for path in paths if (wanted in _contract_words(path) if wanted else not _is_by_itself(path))]
     if not chosen:
         known = sorted({word for path in paths for word in _contract_words(path)})
         session.error(f"no plugin and no test of servers is called {wanted!r}; known: {', '.join(known)}")
@@ -79,8 +79,12 @@ def contract(session: nox.Session) -> None:
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """Run the tests that cross packages: real processes, discovery, size budget."""
-    _pytest(session, "tests", *session.posargs)
+    """Run the tests that cross packages: real processes, discovery, size budget; -- NAME: all tests on that server."""
+    named = [path for path in _contract_paths() if _contract_words(path).intersection(session.posargs[:1])]
+    if named:
+        _python_pytest(session, sys.executable, "-m", _LONG, *named, *session.posargs[1:])
+    else:
+        _pytest(session, "tests", *session.posargs)
 
 
 @nox.session
@@ -292,6 +296,9 @@ def _environment(session: nox.Session, name: str, interpreter: str, packages: tu
 _LONG = "not chaos and not soak"
 _QUICK = ("-m", f"{_LONG} and not servers")
 
+# Tested by ./dev e2e -- NAME, and so not again among all servers.
+_BY_THEMSELVES = {"spark"}
+
 # These hold a running topology to a pace; nothing else runs beside them.
 _TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
 
@@ -318,6 +325,15 @@ def _projects() -> list[str]:
 
 def _editables() -> list[str]:
     return [part for project in _projects() for part in ("-e", f"./{project}")]
+
+
+def _contract_paths() -> list[str]:
+    """Where tests of servers are."""
+    return _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
+
+
+def _is_by_itself(path: str) -> bool:
+    return not _BY_THEMSELVES.isdisjoint(_contract_words(path))
 
 
 def _contract_words(path: str) -> set[str]:

@@ -29,7 +29,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 _RUN_S = 90.0  # a run of a few seconds, on a machine that is busy with others
 _GONE_S = 5.0  # what an executor has to leave in; the promise of the whole
-_ROLE_MODULES = {"supervisor": "heron_scheduler_local.supervisor"}
+_ROLE_MODULES = {
+    "supervisor": "heron_scheduler_local.supervisor",
+    "spark supervisor": "heron_scheduler_spark.supervisor",
+    "pyspark worker": "pyspark.worker",
+    "spark driver": "heron_scheduler_spark.spark_driver",
+}
 
 
 @dataclass
@@ -229,7 +234,7 @@ class Sandbox:
         found = [f"process {_spoken(each)}" for each in _processes_of(self.home)]
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
-        for kind in ("state", "packages", "jobs"):
+        for kind in ("state", "packages", "jobs", "spark"):
             # State keeps hidden counters, so that versions go on growing, and a day long reports of what was submitted.
             files = [each.relative_to(heron) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
             found += [str(each) for each in files if not (self.submits and each.parts[:2] == ("state", "reports"))]

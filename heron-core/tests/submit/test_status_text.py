@@ -58,15 +58,18 @@ def shown(view: RenderableType, width: int = 200) -> str:
 
 def test_a_running_topology_is_shown_with_what_is_wrong_with_it() -> None:
     """Who, since when, which plan; each process; culprit with duration; each error once; where more is to be read."""
-    containers = (ContainerStatus(1, True, 1), ContainerStatus(2, False, 3, "exit code 143"))
+    containers = (ContainerStatus(1, True, 2, where="executor 7 on w1"), ContainerStatus(2, False, 3, "exit code 143"))
     links = (JobLink("logs", "/log"), JobLink("Spark", "http://here:4040"))
-    text = shown(status_text(StatusReport(STATUS, RUN, SchedulerState.RUNNING, containers, links), 100.0))
+    report = StatusReport(STATUS, RUN, SchedulerState.RUNNING, containers, links, "Spark application app-1")
+    text = shown(status_text(report, 100.0))
     assert "words-1 by me on here, since 1970-01-01 00:00:00+00:00 (1 min 40 s); plan 3, 2 containers, 2 tasks" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["1", "stmgr", "running", "11", "1", "here"] in rows
     assert ["1", "count-2", "running", "12", "here"] in rows
     assert ["1", "count-3", "restarting", "1", "here"] in rows
     assert "back pressure by count/3 for 10.0 s: the task is slow (container 1)" in text
+    assert "Spark application app-1" in text
+    assert "container 1: executor 7 on w1, attempt 2" in text
     assert "container 2 does not run, after 3 starts: exit code 143" in text
     assert text.count("count/3 died: killed by SIGKILL") == 1
     assert "error: stmgr of container 1: exit code 1" in text

@@ -188,7 +188,7 @@ def test_a_negative_duration_is_refused() -> None:
 
 def test_the_supervisor_imports_little() -> None:
     """Every run waits for it: no driver machinery, no msgspec, no ZeroMQ."""
-    code = "import sys, heron_scheduler_local.supervisor; print(*sys.modules)"
+    code = "import sys, heron.kernel.job.supervisor; print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-P", "-c", code], text=True).split())
-    assert "heron_scheduler_local.supervisor" in loaded
+    assert "heron.kernel.job.supervisor" in loaded
     assert not loaded & {"msgspec", "zmq", "stevedore", "pluggy", "yaml", "click", "rich", "numpy", "tempfile"}

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import msgspec
 
-__all__ = ["Driver", "DriverRef", "NoOptions"]
+__all__ = ["Driver", "DriverRef", "NoOptions", "ReferringOption"]
 
 
 class NoOptions(msgspec.Struct, frozen=True):
@@ -78,11 +78,20 @@ class Driver(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class ReferringOption:
+    """An option whose value came from a reference: where it stands among the options, and how it is written."""
+
+    path: tuple[str | int, ...]
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
 class DriverRef:
     """A driver that the command has chosen, for processes that load it without discovery: ``module:Class``.
 
     `options` are its section with every reference resolved, so this travels in files of mode 0600 only. `secrets` are
-    the texts in it that no message and no log may contain.
+    the texts in it that no message and no log may contain. `referring` are the options that came from references, for
+    who has to send the options on without what those stood for.
     """
 
     family: str
@@ -90,3 +99,4 @@ class DriverRef:
     entry: str
     options: dict[str, object] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    referring: tuple[ReferringOption, ...] = field(default=(), repr=False)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import Driver, DriverRef
 
 __all__ = [
@@ -37,7 +38,8 @@ class ContainerSpec:
     `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, mode 0700, and short:
     a socket path ends at 107 bytes. `settings` are the engine settings (see `heron.kernel.settings`), `hooks`
     the observers of lifecycle events, each ``module:object``; `serializers` are those that components of the topology
-    name. The topology's keys are not in it: the executor reads them from the state manager.
+    name. The topology's keys are not in it: the executor reads them from the state manager. `required` is what the
+    packing plan gives the container; nothing for the topology manager's, which stands in no plan.
     """
 
     topology: str
@@ -53,6 +55,7 @@ class ContainerSpec:
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
     serializers: tuple[DriverRef, ...] = ()
+    required: Resource = NO_RESOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +90,31 @@ class SchedulerState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """One container: its state, how often it was started, and why it last ended ("" when it did not)."""
+    """One container: its state, how often it was started, and why it last ended or does not run yet ("": no reason).
+
+    `where` is the place that the scheduler gave it, in its own words ("": there is nothing to say); it is for people,
+    and two statuses that differ in nothing else are equal.
+    """
 
     container_id: int
     running: bool
     attempts: int
     last_error: str = ""
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """What a scheduler knows of the job of a name: its containers by id, and whose run it is ("": it cannot tell).
 
-    Topologies of two state managers may have one name; a scheduler that both use has room for one of them.
+    Topologies of two state managers may have one name; a scheduler that both use has room for one of them. `handle` is
+    what the job is called where it runs (an application's id), for people.
     """
 
     state: SchedulerState
     containers: tuple[ContainerStatus, ...] = ()
     topology_id: str = ""
+    handle: str = field(default="", compare=False)
 
     def of(self, topology_id: str) -> JobStatus:
         """What this says of one run ("": whichever it is): ABSENT when the job is another's."""

@@ -21,6 +21,7 @@ __all__ = ["profiles"]
 
 _EXIT_REFUSED = 2
 _ANSWER_S = 10.0
+_TRIAL_S = 45.0  # a scheduler may have to start something for it
 
 _config_path = click.option(
     "--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first."
@@ -97,7 +98,7 @@ def check(
 ) -> None:
     """Says everything that is wrong with a profile; exit code 0 when nothing is, else 2.
 
-    Asks the servers that it names, too, each for at most ten seconds.
+    Asks the servers that it names, too, each for at most ten seconds; a scheduler on a cluster runs a task there.
     """
     overrides = _overrides(settings)
     if offline:
@@ -124,7 +125,7 @@ def check(
 
 
 def _ask(ref: DriverRef) -> str:
-    return ask_server(ref, _ANSWER_S)
+    return ask_server(ref, _TRIAL_S if ref.family == "scheduler" else _ANSWER_S)
 
 
 def _overrides(settings: tuple[str, ...]) -> dict[str, str]:

@@ -16,7 +16,7 @@ __all__ = ["StatusReport", "status_report"]
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """`run` is None where all that is left of a topology is its last status; `job` and `containers` are the
-    scheduler's view.
+    scheduler's view, `handle` its name for the job ("": it has none of its own).
     """
 
     status: TopologyStatus
@@ -24,6 +24,7 @@ class StatusReport:
     job: SchedulerState | None = None
     containers: tuple[ContainerStatus, ...] = ()
     links: tuple[JobLink, ...] = ()
+    handle: str = ""
 
 
 def status_report(remote: Remote) -> StatusReport:
@@ -45,4 +46,4 @@ def status_report(remote: Remote) -> StatusReport:
         links = remote.scheduler.links(topology.name)
     except HeronError:
         return StatusReport(status, topology.run)  # what the topology manager says is what matters
-    return StatusReport(status, topology.run, job.state, job.containers, links)
+    return StatusReport(status, topology.run, job.state, job.containers, links, job.handle)

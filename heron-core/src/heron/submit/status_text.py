@@ -27,6 +27,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     if status.processes and report.run:
         parts.append(_process_table(status))
         parts += [Text(line) for line in _leader_lines(status, wall_s)]
+    parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
     parts += [Text(line, style="yellow") for line in _unreached_lines(status)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
@@ -95,6 +96,16 @@ def _leader_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
 
 def _fate(standby: StandbyStatus) -> str:
     return f" (pid {standby.pid})" if standby.state == "running" else f" ({standby.state})"
+
+
+def _place_lines(report: StatusReport) -> Iterator[str]:
+    """Where the scheduler has put the containers, if it says so."""
+    if report.handle:
+        yield report.handle
+    for each in report.containers:
+        if each.running and each.where:
+            again = f", attempt {each.attempts}" if each.attempts > 1 else ""
+            yield f"  container {each.container_id}: {each.where}{again}"
 
 
 def _container_lines(report: StatusReport) -> Iterator[str]:

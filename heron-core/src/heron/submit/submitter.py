@@ -6,7 +6,6 @@ import logging
 import secrets
 import shutil
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
-from heron.planner.packing_plan import PackingPlan
+from heron.planner.packing_plan import NO_RESOURCE, PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind
@@ -177,7 +176,7 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
 
 
 def _job(environment: Environment, submission: Submission, uri: str) -> Job:
-    ids: Sequence[int] = (0, *(each.container_id for each in submission.plan.containers))
+    required = {0: NO_RESOURCE} | {each.container_id: each.required for each in submission.plan.containers}
     profile = environment.profile
     name = submission.loaded.definition.name
     specs = tuple(
@@ -195,7 +194,8 @@ def _job(environment: Environment, submission: Submission, uri: str) -> Job:
             settings=submission.settings.to_keys(),
             hooks=submission.hooks,
             serializers=submission.serializers,
+            required=resource,
         )
-        for container_id in ids
+        for container_id, resource in required.items()
     )
     return Job(name, submission.topology_id, specs, attached=submission.attached)

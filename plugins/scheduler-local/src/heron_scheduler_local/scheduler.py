@@ -1,207 +1,25 @@
-"""The driver: finds the job's folder and its supervisor, and has it do the work."""
+"""The driver: jobs of processes of this machine."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import signal
-import subprocess
-import threading
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
-import msgspec
-
-from heron.clock import monotonic_s
-from heron.errors import SchedulerError, known, nearest
-from heron.kernel.private_dir import make_private_dir
+from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.options import decode_options
-from heron.spi.scheduler import (
-    ContainerSpec,
-    ContainerStatus,
-    Job,
-    JobLink,
-    JobStatus,
-    Scheduler,
-    SchedulerState,
-)
-from heron_scheduler_local.control import Message, request
-from heron_scheduler_local.job_folder import JobFolder
-from heron_scheduler_local.launch import launch
 from heron_scheduler_local.options import LocalOptions
-from heron_scheduler_local.process_list import ProcessList
-from heron_scheduler_local.remnants import clear
 
 __all__ = ["LocalScheduler"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-_END_S = 1.5  # beyond the grace time, for the end of the supervisor; `kill` with all that may go wrong takes 15 s
-_CHANGE_S = 30.0
-_ANSWER_S = 5.0
-_START_S = 5.0  # a supervisor whose command died listens by then, on a busy machine
-_POLL_S = 0.01
 
-
-class LocalScheduler(Scheduler):
-    """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children."""
+class LocalScheduler(SupervisedScheduler):
+    """Runs each job under a supervisor process of its own, which starts executors as its children."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})
     options_type: ClassVar[type] = LocalOptions
+    supervisor: ClassVar[str] = "heron_scheduler_local.supervisor"
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
         return cls(decode_options(options, LocalOptions, "scheduler"))
-
-    def __init__(self, options: LocalOptions) -> None:
-        self._options = options
-        self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
-        self._supervisors: list[subprocess.Popen[bytes]] = []
-
-    def schedule(self, job: Job) -> None:
-        folder = self._folder(job.topology)
-        ids = [spec.container_id for spec in job.containers]
-        if not ids or len(set(ids)) != len(ids):
-            message = f"topology {job.topology!r}: its containers are {ids}; give at least one, each id once"
-            raise SchedulerError(message)
-        lock = self._take(folder)
-        try:
-            clear(folder)  # what an earlier supervisor left that was killed
-            supervisor = launch(folder, lock, job, self._options)
-        finally:
-            os.close(lock)
-        if job.attached:
-            self._supervisors.append(supervisor)
-
-    def kill(self, topology: str, topology_id: str = "") -> None:
-        folder = self._folder(topology)
-        if folder.is_of_another(topology_id):
-            return
-        processes = ProcessList.read(folder)
-        with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
-            request(folder, {"op": "kill"}, self._options.stop_grace_s + _END_S)
-        lock = self._lock_of_ended(folder, topology_id, _START_S)
-        if lock is None and processes is not None and folder.path.exists() and not folder.is_of_another(topology_id):
-            processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
-            lock = self._lock_of_ended(folder, topology_id, _END_S)
-        if lock is not None:
-            try:
-                clear(folder)
-                folder.remove()
-            finally:
-                os.close(lock)
-        elif folder.path.exists() and not folder.is_of_another(topology_id):
-            message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
-            raise SchedulerError(message)
-        self._reap()
-
-    def restart(self, topology: str, container_id: int) -> None:
-        self._ask(topology, {"op": "restart", "container_id": container_id})
-
-    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
-        specs = [msgspec.to_builtins(spec) for spec in add]
-        try:
-            for spec in add:
-                make_private_dir(Path(spec.log_dir))
-        except OSError as error:
-            message = f"topology {topology!r} cannot be updated: {error}"
-            raise SchedulerError(message) from error
-        self._ask(topology, {"op": "update", "add": specs, "remove": list(remove)})
-
-    def status(self, topology: str) -> JobStatus:
-        folder = self._folder(topology)
-        self._reap()
-        deadline_s = monotonic_s() + _ANSWER_S
-        pause = threading.Event()
-        while folder.job_file.exists():
-            topology_id = folder.topology_id()
-            try:
-                answer = request(folder, {"op": "status"}, _ANSWER_S)
-            except OSError:
-                if (lock := folder.lock(make=False)) is not None:
-                    os.close(lock)
-                    return JobStatus(SchedulerState.FAILED, _last_known(folder), topology_id)
-                if monotonic_s() > deadline_s:
-                    message = f"the supervisor of {topology!r} does not answer; see its log, or kill the topology"
-                    raise SchedulerError(message) from None
-                pause.wait(_POLL_S)  # it is about to listen, or about to be gone
-                continue
-            state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
-            return JobStatus(state, msgspec.convert(answer["containers"], tuple[ContainerStatus, ...]), topology_id)
-        return JobStatus(SchedulerState.ABSENT)
-
-    def links(self, topology: str) -> tuple[JobLink, ...]:
-        record = self._folder(topology).read_job()
-        return (JobLink("logs", record.log_dir),) if record is not None else ()
-
-    def _ask(self, topology: str, message: Message) -> None:
-        folder = self._folder(topology)
-        try:
-            request(folder, message, _CHANGE_S)
-        except OSError as error:
-            jobs = [each.parent.name for each in self._root.glob("*/job.json")]
-            if topology not in jobs:
-                text = f"topology {topology!r} does not run here{nearest(topology, jobs)}; running: {known(jobs)}"
-                raise SchedulerError(text) from None
-            text = f"the supervisor of {topology!r} does not answer ({error}); it ended or hangs, kill the topology"
-            raise SchedulerError(text) from error
-
-    def _folder(self, topology: str) -> JobFolder:
-        if not _NAME.fullmatch(topology):
-            message = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
-            raise SchedulerError(message)
-        return JobFolder(self._root / topology)
-
-    def _take(self, folder: JobFolder) -> int:
-        """The lock of the folder, made when absent; a supervisor that is about to be gone is waited for."""
-        deadline_s = monotonic_s() + _END_S
-        pause = threading.Event()
-        try:
-            make_private_dir(self._root)
-            while (lock := folder.lock(make=True)) is None:
-                if _answers(folder) or monotonic_s() > deadline_s:
-                    message = f"topology {folder.path.name!r} is running already (see {folder.path}); kill it first"
-                    raise SchedulerError(message)
-                pause.wait(_POLL_S)
-        except OSError as error:
-            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
-            raise SchedulerError(message) from error
-        return lock
-
-    def _lock_of_ended(self, folder: JobFolder, topology_id: str, limit_s: float) -> int | None:
-        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither.
-
-        None too when another run has taken the name meanwhile.
-        """
-        deadline_s = monotonic_s() + limit_s
-        pause = threading.Event()
-        while folder.path.exists() and not folder.is_of_another(topology_id) and monotonic_s() < deadline_s:
-            self._reap()
-            if (lock := folder.lock(make=False)) is not None:
-                return lock
-            with contextlib.suppress(OSError):  # the command that started it may have died before it listened
-                request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
-            pause.wait(_POLL_S)
-        return None
-
-    def _reap(self) -> None:
-        self._supervisors = [each for each in self._supervisors if each.poll() is None]
-
-
-def _answers(folder: JobFolder) -> bool:
-    try:
-        request(folder, {"op": "status"}, _END_S)
-    except OSError:
-        return False
-    return True
-
-
-def _last_known(folder: JobFolder) -> tuple[ContainerStatus, ...]:
-    processes = ProcessList.read(folder)
-    entries = processes.containers if processes is not None else ()
-    return tuple(
-        ContainerStatus(each.container_id, False, each.attempts, each.last_error or "its supervisor was killed")
-        for each in entries
-    )

@@ -7,9 +7,7 @@ run's logs, which is known only when there is a run.
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +16,13 @@ from heron.errors import ConfigError
 from heron.kernel.placed import Placed, Step, path_text
 from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layers import SINKS
+from heron.kernel.secret_file import read_secret
 
 __all__ = ["RUN_LOGS", "References", "is_reference"]
 
 RUN_LOGS = "${run:logs}"
 
 _REFERENCE = re.compile(r"(?P<plain>\$)?\$\{(?P<source>[^:{}]*)(?::(?P<name>[^{}]*))?(?P<end>\}?)")
-_MAX_BYTES = 64 * 1024  # a key or a certificate has a few thousand
 
 
 def is_reference(written: str) -> bool:
@@ -93,42 +91,10 @@ class References:
             return self._environ[name]
         if match["end"] and name and source == "file":
             if name not in self._read:
-                self._read[name] = _secret_of(name)
+                self._read[name] = read_secret(name)
             return self._read[name]
         msg = (
             f"{match[0]!r} is no reference; known: '${{env:NAME}}', '${{file:PATH}}', in sinks '{RUN_LOGS}'; "
             "write '$${' for a plain '${'"
         )
         raise ConfigError(msg)
-
-
-def _secret_of(name: str) -> str:
-    path = Path(name).expanduser()
-    if not path.is_absolute():
-        msg = f"the file {name!r} is not named from the root; begin with '/' or '~/'"
-        raise ConfigError(msg)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not hold up the command
-        try:
-            mode = os.fstat(descriptor).st_mode
-            content = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(mode) else b""
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        msg = f"the file {path} cannot be read: {error.strerror}; make it, or change the profile"
-        raise ConfigError(msg) from error
-    if not stat.S_ISREG(mode):
-        msg = f"{path} is no regular file; name one"
-        raise ConfigError(msg)
-    if mode & stat.S_IRWXO:
-        msg = f"others may use the file {path}, its mode is {stat.S_IMODE(mode):04o}; `chmod 600 {path}`"
-        raise ConfigError(msg)
-    if not 0 < len(content) <= _MAX_BYTES:
-        wrong = f"larger than {_MAX_BYTES} bytes" if content else "empty"
-        msg = f"the file {path} is {wrong}; put the secret alone into it"
-        raise ConfigError(msg)
-    try:
-        return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        msg = f"the file {path} is not UTF-8 text; encode what is in it"
-        raise ConfigError(msg) from None

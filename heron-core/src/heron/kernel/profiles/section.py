@@ -14,7 +14,7 @@ from heron.kernel.profiles.findings import Findings
 from heron.kernel.profiles.layers import DRIVER
 from heron.kernel.profiles.references import is_reference
 from heron.kernel.yaml_file import parse_placed
-from heron.spi.driver import Driver, DriverRef
+from heron.spi.driver import Driver, DriverRef, ReferringOption
 from heron.spi.options import OptionField, OptionProblem, option_fields, option_problems
 
 __all__ = ["DriverSection", "Resolver", "driver_section", "read_reference"]
@@ -58,7 +58,12 @@ class DriverSection:
         if problems:
             return None
         options = cast("dict[str, object]", plain(self.options))
-        return replace(self.ref, options=options, secrets=tuple(sorted(secrets)))
+        referring = tuple(
+            ReferringOption(steps, leaf.shown)
+            for steps, leaf in leaves(self.options)
+            if leaf.shown is not None and "${" in leaf.shown
+        )
+        return replace(self.ref, options=options, secrets=tuple(sorted(secrets)), referring=referring)
 
     def _secrets(self, findings: Findings) -> set[str]:
         """The texts that nobody may see; from now on they are hidden in messages too."""

@@ -21,6 +21,7 @@ from heron.testing.servers.nginx import NginxServer
 from heron.testing.servers.prometheus import PrometheusServer
 from heron.testing.servers.s3 import S3Server
 from heron.testing.servers.scribe import ScribeServer
+from heron.testing.servers.spark import SparkCluster
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "prometheus",
     "s3",
     "scribe",
+    "spark",
     "zookeeper",
     "zookeeper_ensemble",
 ]
@@ -95,6 +97,12 @@ def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
     """A running Flume with a Scribe source, shared by the session: use categories of your own."""
     yield from _serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A running standalone Spark with two workers, shared by the session: start again what you kill."""
+    yield from _serving("spark", request.config, lambda: SparkCluster(tmp_path_factory.mktemp("spark")))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shutil
@@ -15,25 +16,27 @@ from pathlib import Path
 import msgspec
 
 from heron.errors import SchedulerError
+from heron.kernel.job.control import request
+from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.job.options import SupervisedOptions
 from heron.kernel.private_dir import make_private_dir
 from heron.kernel.spawn import spawn
 from heron.spi.scheduler import Job
-from heron_scheduler_local.job_folder import JobFolder, JobRecord, write_private
-from heron_scheduler_local.options import LocalOptions
 
 __all__ = ["launch"]
 
-_TAKE_OVER_S = 30.0
 _STOP_S = 10.0
 
 # -P: a file of the user's folder must not stand in for a module of ours.
 _PYTHON = (sys.executable, "-P", "-m")
-_SUPERVISOR = (*_PYTHON, "heron_scheduler_local.supervisor")
-_EXECUTOR = (*_PYTHON, "heron.executor.main")
 
 
-def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> subprocess.Popen[bytes]:
+def launch(
+    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str
+) -> subprocess.Popen[bytes]:
     """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
+
+    `supervisor` is the module that does it.
 
     Raises:
         SchedulerError: when a directory, a file or a process cannot be made; nothing is left then.
@@ -47,7 +50,7 @@ def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> sub
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
         folder.write_job(record)
-        return _start_supervisor(folder, lock, record)
+        return _start_supervisor(folder, lock, record, (supervisor, options.take_over_s))
     except BaseException as error:
         for run_dir in made:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -58,12 +61,12 @@ def launch(folder: JobFolder, lock: int, job: Job, options: LocalOptions) -> sub
         raise
 
 
-def _record(job: Job, options: LocalOptions) -> JobRecord:
+def _record(job: Job, options: SupervisedOptions) -> JobRecord:
     return JobRecord(
         topology=job.topology,
         topology_id=job.topology_id,
         attached=job.attached,
-        executor=(*options.launcher, *(options.executor or _EXECUTOR)),
+        executor=options.executor,
         log_dir=job.containers[0].log_dir,
         run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
         container_ids=tuple(spec.container_id for spec in job.containers),
@@ -71,6 +74,7 @@ def _record(job: Job, options: LocalOptions) -> JobRecord:
         backoff_max_s=options.restart_backoff_max_s,
         stable_s=options.stable_s,
         grace_s=options.stop_grace_s,
+        options=msgspec.to_builtins(options),
     )
 
 
@@ -87,12 +91,15 @@ def _make_run_dirs(run_dirs: Iterable[str]) -> Iterable[Path]:
             raise SchedulerError(message)
 
 
-def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord) -> subprocess.Popen[bytes]:
+def _start_supervisor(
+    folder: JobFolder, lock: int, record: JobRecord, how: tuple[str, float]
+) -> subprocess.Popen[bytes]:
+    module, take_over_s = how
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
             supervisor = spawn(
-                [*_SUPERVISOR, str(folder.job_file), str(lock), str(ready)],
+                [*_PYTHON, module, str(folder.job_file), str(lock), str(ready)],
                 stdout=stderr,
                 death_signal=signal.SIGTERM if record.attached else None,
                 detached=True,
@@ -100,10 +107,12 @@ def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord) -> subpro
             )
         os.close(ready)
         ready = -1
-        error = _wait_for_word(reader)
+        error = _wait_for_word(reader, take_over_s)
         if not record.attached:
             supervisor.wait(_STOP_S)
         if error:
+            with contextlib.suppress(OSError, SchedulerError):  # one that is slow and detached is no child of ours
+                request(folder, {"op": "kill"}, _STOP_S)
             _end(supervisor)
             message = f"topology {record.topology!r} cannot be scheduled: {error}"
             raise SchedulerError(message)
@@ -114,12 +123,12 @@ def _start_supervisor(folder: JobFolder, lock: int, record: JobRecord) -> subpro
             os.close(ready)
 
 
-def _wait_for_word(reader: int) -> str:
+def _wait_for_word(reader: int, limit_s: float) -> str:
     """The supervisor's complaint; empty when it took over."""
-    readable, _, _ = select.select([reader], [], [], _TAKE_OVER_S)
+    readable, _, _ = select.select([reader], [], [], limit_s)
     word = os.read(reader, 4096) if readable else b""
     if not readable:
-        return f"its supervisor did not start within {_TAKE_OVER_S:g} s; is the machine overloaded?"
+        return f"its supervisor did not start within {limit_s:g} s; is the machine overloaded?"
     return word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
 
 

@@ -15,9 +15,10 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from heron.errors import SchedulerError
@@ -29,7 +30,7 @@ _SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) byt
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """``job.json``."""
+    """``job.json``; `options` are the driver's, where it needs more than this."""
 
     topology: str
     topology_id: str
@@ -42,6 +43,7 @@ class JobRecord:
     backoff_max_s: float
     stable_s: float
     grace_s: float
+    options: dict[str, object] = field(default_factory=dict)
 
 
 class JobFolder:
@@ -110,7 +112,9 @@ class JobFolder:
     def empty(self) -> None:
         """Removes everything but the lock; by the owner of the lock only."""
         for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
-            if entry.name != "lock":
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != "lock":
                 entry.unlink(missing_ok=True)
 
     def remove(self) -> None:

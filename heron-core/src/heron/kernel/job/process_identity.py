@@ -37,6 +37,14 @@ class ProcessIdentity:
         if self.alive():
             _kill(self.pid, number)
 
+    def signal_group(self, number: int) -> None:
+        """Signals the process group that the process leads, if it is alive."""
+        if self.alive():
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                return  # it ended in between
+
     def session(self) -> tuple[ProcessIdentity, ...]:
         """What is alive of the session that this process led, which may itself be gone.
 

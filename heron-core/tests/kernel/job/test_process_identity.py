@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from heron_scheduler_local.process_identity import ProcessIdentity
+from heron.kernel.job.process_identity import ProcessIdentity
 
 pytestmark = pytest.mark.leaks_nothing
 

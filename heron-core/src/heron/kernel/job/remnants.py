@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
-from heron_scheduler_local.job_folder import JobFolder
-from heron_scheduler_local.process_identity import ProcessIdentity
-from heron_scheduler_local.process_list import ProcessList
+from heron.kernel.job.job_folder import JobFolder
+from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.job.process_list import ProcessList
 
 __all__ = ["clear"]
 

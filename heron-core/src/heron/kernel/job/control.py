@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 
 from heron.errors import SchedulerError
-from heron_scheduler_local.job_folder import JobFolder
+from heron.kernel.job.job_folder import JobFolder
 
 __all__ = ["ControlServer", "Message", "Reply", "request"]
 

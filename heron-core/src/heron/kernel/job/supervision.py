@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heron.errors import SchedulerError, known
+from heron.kernel.job.backoff import BackoffLimits, next_wait_s
 from heron.state_machine import StateMachine
-from heron_scheduler_local.backoff import BackoffLimits, next_wait_s
 
 __all__ = ["Container", "ContainerState", "Instruction", "Kill", "Start", "Supervision", "Terminate"]
 

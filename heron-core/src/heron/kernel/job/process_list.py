@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from heron_scheduler_local.job_folder import JobFolder, write_private
-from heron_scheduler_local.process_identity import ProcessIdentity
+from heron.kernel.job.job_folder import JobFolder, write_private
+from heron.kernel.job.process_identity import ProcessIdentity
 
 __all__ = ["ContainerEntry", "ProcessList"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_local.backoff import BackoffLimits
-from heron_scheduler_local.supervision import ContainerState, Kill, Start, Supervision, Terminate
+from heron.kernel.job.backoff import BackoffLimits
+from heron.kernel.job.supervision import ContainerState, Kill, Start, Supervision, Terminate
 
 
 @pytest.fixture

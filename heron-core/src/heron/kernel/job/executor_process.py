@@ -1,0 +1,87 @@
+"""An executor as a child process: started, asked to end, killed with its group, and reaped with the reason."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.spawn import spawn
+
+__all__ = ["ExecutorProcess"]
+
+_REASON_CHARACTERS = 500
+_TAIL_BYTES = 4096
+
+
+class ExecutorProcess:
+    """Used from the main thread: the parent-death signal is tied to the thread that started the process."""
+
+    def __init__(self, command: Sequence[str], spec_file: Path, spec: Mapping[str, object]) -> None:
+        """Starts it: `command` with the path of the spec, which is read already. Raises OSError or ValueError."""
+        container_id = spec["container_id"]
+        run_dir, log_dir = Path(str(spec["run_dir"])), Path(str(spec["log_dir"]))
+        run_dir.mkdir(mode=0o700, exist_ok=True)  # the last executor that leaves removes it
+        log_dir.mkdir(mode=0o700, exist_ok=True, parents=True)
+        self._reason_file = run_dir / f"c{container_id}.error"
+        self._reason_file.unlink(missing_ok=True)
+        self._stderr_file = log_dir / f"executor-{container_id}.err"
+        with self._stderr_file.open("wb") as stderr:
+            argv = [*command, str(spec_file)]
+            self._process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
+        self.identity = ProcessIdentity.of(self._process.pid)
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """Ends the executor and its process group at once."""
+        _kill_group(self._process.pid)
+
+    def kill_now(self) -> None:
+        """As `kill`, and reaps it: returns when it is gone."""
+        self.kill()
+        self._process.wait()
+
+    def ended(self) -> str | None:
+        """Why it ended ("" for exit code 0), None while it runs; what it left in its process group is killed."""
+        pid = self._process.pid
+        # The group is cleared before its leader is reaped: until then its number cannot belong to others.
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        _kill_group(pid)
+        code = self._process.wait()
+        return self._reason(code) if code else ""
+
+    def _reason(self, code: int) -> str:
+        """Its own word in ``c<N>.error``, else the last line it wrote to stderr, with the exit code."""
+        end = f"exit code {code}" if code > 0 else f"killed by {_signal_name(-code)}"
+        said = _last_line(self._reason_file) or (_last_line(self._stderr_file) if code > 0 else "")
+        return f"{end}: {said}" if said else end
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return  # nobody is left in it (PermissionError: only the zombie, on macOS)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")[:_REASON_CHARACTERS]

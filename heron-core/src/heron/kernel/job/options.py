@@ -1,0 +1,30 @@
+"""The options that every scheduler with supervisors has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+__all__ = ["Seconds", "SupervisedOptions"]
+
+Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+
+
+class SupervisedOptions(msgspec.Struct, frozen=True):
+    """Where jobs keep their files, and how containers are restarted and stopped; durations in seconds.
+
+    `executor` is the command that is given the path of a container's spec; empty for the usual one.
+    """
+
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"
+    executor: tuple[str, ...] = ()
+    restart_backoff_s: Seconds = 0.1
+    restart_backoff_max_s: Seconds = 10.0
+    stable_s: Seconds = 30.0
+    stop_grace_s: Seconds = 4.0
+
+    @property
+    def take_over_s(self) -> float:
+        """How long the supervisor may take to say that the job runs, or why it does not."""
+        return 30.0

@@ -1,0 +1,79 @@
+"""A change of a job on its way: containers are added first, and others removed when those are up; else it is undone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+
+from heron.clock import monotonic_s
+from heron.kernel.job.executors import Placement
+from heron.kernel.job.supervision import Container, ContainerState, Supervision
+
+__all__ = ["Update"]
+
+
+class _Phase(enum.Enum):
+    ADDING = "adding"
+    REMOVING = "removing"
+    UNDOING = "undoing"
+    DONE = "done"
+
+
+class Update:
+    """Asked by `step` how far it is; `stop` and `forget` are what it has done to containers."""
+
+    def __init__(
+        self,
+        supervision: Supervision,
+        placement: Callable[[int], Placement],
+        stop: Callable[[Iterable[int]], None],
+        forget: Callable[[Iterable[int]], None],
+        limit_s: float,
+    ) -> None:
+        """What is added has `limit_s` seconds to be up."""
+        self._supervision = supervision
+        self._placement = placement
+        self._stop = stop
+        self._forget = forget
+        self._deadline_s = monotonic_s() + limit_s
+        self._phase = _Phase.ADDING
+        self._added: Sequence[int] = ()
+        self._removed: Sequence[int] = ()
+        self.error = ""
+
+    def begin(self, added: Sequence[int], removed: Sequence[int]) -> None:
+        """The added ones are being started."""
+        self._added, self._removed = added, removed
+
+    def over(self) -> bool:
+        """Goes on as far as it can; whether all is done, or with an `error` undone."""
+        if self._phase is _Phase.ADDING:
+            if error := self._failure():
+                self.error = error
+                self._stop(self._added)
+                self._phase = _Phase.UNDOING
+            elif all(self._is_up(each) for each in self._added):
+                self._stop(self._removed)
+                self._phase = _Phase.REMOVING
+        going = {_Phase.REMOVING: self._removed, _Phase.UNDOING: self._added}.get(self._phase)
+        if going is not None and not any(self._container(each).running for each in going):
+            self._forget(going)
+            self._phase = _Phase.DONE
+        return self._phase is _Phase.DONE
+
+    def _container(self, container_id: int) -> Container:
+        return self._supervision.container(container_id)
+
+    def _is_up(self, container_id: int) -> bool:
+        return self._container(container_id).state is ContainerState.ENDED or self._placement(container_id).up
+
+    def _failure(self) -> str:
+        for each in self._added:
+            container = self._container(each)
+            if container.last_error:
+                return f"container {each} does not start: {container.last_error}"
+            if container.state is ContainerState.STOPPED:
+                return f"container {each} was stopped meanwhile"
+            if not self._is_up(each) and monotonic_s() > self._deadline_s:
+                return f"container {each} is not up: {self._placement(each).waits or 'it is still being started'}"
+        return ""

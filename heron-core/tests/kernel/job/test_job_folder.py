@@ -1,0 +1,29 @@
+"""The folder of a job: what its last user removes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from heron.kernel.job.job_folder import JobFolder
+
+
+def test_the_last_user_removes_files_and_folders_and_what_links_lead_to_stays(tmp_path: Path) -> None:
+    """A program that a scheduler starts may keep folders there; nothing outside may go with them."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    folder = JobFolder(tmp_path / "job")
+    lock = folder.lock(make=True)
+    assert lock is not None
+    try:
+        (folder.path / "scratch" / "deep").mkdir(parents=True)
+        (folder.path / "scratch" / "deep" / "file").touch()
+        (folder.path / "link").symlink_to(outside)
+        folder.empty()
+        assert [each.name for each in folder.path.iterdir()] == ["lock"]
+        folder.remove()
+    finally:
+        os.close(lock)
+    assert not folder.path.exists()
+    assert (outside / "kept").exists()

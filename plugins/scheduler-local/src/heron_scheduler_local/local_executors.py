@@ -1,0 +1,65 @@
+"""The executors of a job as children of its supervisor."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import sys
+
+from heron.kernel.job.executor_process import ExecutorProcess
+from heron.kernel.job.executors import Executors, Exit, Placement
+from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.job.process_identity import ProcessIdentity
+
+__all__ = ["LocalExecutors"]
+
+# -P: a file of the user's folder must not stand in for a module of ours.
+_EXECUTOR = (sys.executable, "-P", "-m", "heron.executor.main")
+_CONTAINER = "{container}"  # in the command: the id of the container
+
+
+class LocalExecutors(Executors):
+    """Owns the processes; what ends one wakes the supervisor by SIGCHLD."""
+
+    def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
+        super().__init__(folder, record, selector)
+        launcher = record.options.get("launcher")
+        words = map(str, launcher) if isinstance(launcher, list) else ()
+        self._command = (*words, *(record.executor or _EXECUTOR))
+        self._running: dict[int, ExecutorProcess] = {}
+
+    def start(self, container_id: int, attempt: int) -> None:
+        spec_file = self.folder.spec_file(container_id)
+        spec = {**json.loads(spec_file.read_bytes()), "attempt": attempt}
+        write_private(spec_file, json.dumps(spec).encode())
+        command = [word.replace(_CONTAINER, str(container_id)) for word in self._command]
+        self._running[container_id] = ExecutorProcess(command, spec_file, spec)
+
+    def terminate(self, container_id: int) -> None:
+        if running := self._running.get(container_id):
+            running.terminate()
+
+    def kill(self, container_id: int) -> None:
+        if running := self._running.get(container_id):
+            running.kill()
+
+    def reap(self) -> tuple[Exit, ...]:
+        exits: list[Exit] = []
+        for container_id, running in list(self._running.items()):
+            error = running.ended()
+            if error is not None:
+                del self._running[container_id]
+                exits.append(Exit(container_id, error))
+        return tuple(exits)
+
+    def placement(self, container_id: int) -> Placement:
+        return Placement(container_id in self._running)
+
+    def identity(self, container_id: int) -> ProcessIdentity | None:
+        running = self._running.get(container_id)
+        return running.identity if running else None
+
+    def close(self) -> None:
+        for running in self._running.values():
+            running.kill_now()
+        self._running.clear()

@@ -1,0 +1,1 @@
+"""The containers of a topology as long-running tasks of a Spark application."""

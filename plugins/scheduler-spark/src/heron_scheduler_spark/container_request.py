@@ -1,0 +1,32 @@
+"""What is asked of Spark for a container: whole cores and mebibytes. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from heron.planner.packing_plan import CPU_ROUNDING, Resource
+
+__all__ = ["ContainerRequest", "container_request"]
+
+_MANAGER_MB = 512  # the topology manager's container stands in no plan
+_MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRequest:
+    """Cores; and memory in MiB, of the container itself and of the heap of the JVM that it stands in."""
+
+    cores: int
+    container_mb: int
+    heap_mb: int
+
+    @property
+    def memory_mb(self) -> int:
+        return self.container_mb + self.heap_mb
+
+
+def container_request(required: Resource, heap_mb: int) -> ContainerRequest:
+    """Spark knows whole cores only: what is begun counts. Disk is nothing that Spark gives."""
+    cores = max(1, math.ceil(required.cpu - CPU_ROUNDING))
+    return ContainerRequest(cores, math.ceil(required.ram_bytes / _MB) or _MANAGER_MB, heap_mb)

@@ -1,0 +1,187 @@
+"""What runs in a Python worker of Spark: starts the executor of one container and stays with it.
+
+Whatever ends the task ends the container. The kernel tells the executor when this process dies; the JVM over it, the
+daemon between them and the driver are looked after here. The container ends the task too, in order or not: the task
+itself always succeeds, with the reason as its result, since it is not Spark that decides what follows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError, StateError
+from heron.ipc.keys import ClientKeys, Speaker, decode_keys
+from heron.kernel.job.executor_process import ExecutorProcess
+from heron.kernel.job.job_folder import write_private
+from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.large_values import open_statemgr
+from heron.kernel.private_dir import make_private_dir
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind
+from heron_scheduler_spark.log_shipping import LogShipper
+from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.predecessor import Predecessor
+from heron_scheduler_spark.task_link import TaskLink
+from heron_scheduler_spark.travelling_spec import resolved_spec
+from heron_scheduler_spark.worker_report import check_core
+
+__all__ = ["run_container"]
+
+Spec = dict[str, object]
+
+_LOOK_S = 0.1
+_SHIP_S = 0.5
+_SPARKS = ("SPARK_", "_SPARK_", "PYSPARK_", "_PYSPARK_", "PYTHON_WORKER_", "PYTHON_DAEMON_", "PYTHON_UDF_")
+_SPARKS_OWN = frozenset({"PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONPATH"})
+
+
+def run_container(orders: Iterable[str]) -> Iterator[str]:
+    """Called by Spark, with one order; gives the reason of the container's end, "" where it has ended for good."""
+    for order in orders:
+        yield _run(msgspec.json.decode(order, type=Order))
+
+
+def _run(order: Order) -> str:
+    try:
+        check_core(order.core)
+        spec = _spec(order)
+        link = TaskLink(order.endpoint, _keys(order, spec), order.silence_s)
+    except (HeronError, OSError, ValueError) as error:
+        return f"on {os.uname().nodename}: {error}"
+    try:
+        if link.greet(order.ticket) != "go":
+            return "it came too late"
+        reason = _stay(order, spec, link)
+        link.say("ended", error=reason)
+    except HeronError as error:
+        return str(error)
+    finally:
+        link.close()
+    return reason
+
+
+def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
+    run_dir = Path(str(spec["run_dir"]))
+    predecessor = Predecessor(run_dir, order.container_id)
+    try:
+        make_private_dir(run_dir)
+        predecessor.end()
+        spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
+        with _environment():
+            command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
+            executor = ExecutorProcess(command, spec_file, spec)
+    except (HeronError, OSError, ValueError) as error:
+        reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
+        link.say("refused", error=reason)
+        return reason
+    predecessor.note(executor.identity)
+    link.say("up", pid=executor.identity.pid, begun=executor.identity.start)
+    reason = _watch(order, link, executor, logs)
+    if logs is not None:
+        logs.ship(final=True)
+        shutil.rmtree(str(spec["log_dir"]), ignore_errors=True)
+        spec_file.unlink(missing_ok=True)
+    predecessor.forget()
+    return reason
+
+
+def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, LogShipper]:
+    """Writes the spec where the executor reads it, with a log folder of the container's own."""
+    run_dir, there = Path(str(spec["run_dir"])), str(spec["log_dir"])
+    logs = run_dir / f"c{order.container_id}.logs"
+    shutil.rmtree(logs, ignore_errors=True)
+    make_private_dir(logs)
+    spec["log_dir"] = str(logs)
+    spec["sinks"] = json.loads(json.dumps(spec["sinks"]).replace(json.dumps(there)[1:-1], json.dumps(str(logs))[1:-1]))
+    spec_file = run_dir / f"c{order.container_id}.json"
+    write_private(spec_file, json.dumps(spec).encode())
+    title = f"{spec['topology']} container {order.container_id}"
+    return spec_file, LogShipper(logs, title, lambda name, text: link.say("log", file=name, text=text))
+
+
+def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: LogShipper | None) -> str:
+    above = _above()
+    why, kill_at_s = "", float("inf")
+    ship_at_s = 0.0
+    while (error := executor.ended()) is None:
+        if logs is not None and monotonic_s() >= ship_at_s:
+            ship_at_s = monotonic_s() + _SHIP_S
+            logs.ship()
+        heard = link.heard(_LOOK_S)
+        gone = link.lost and f"the Spark driver is gone: {link.lost}"
+        gone = gone or ("" if _alive(above) else "the JVM of its Spark executor has ended")
+        if (gone or "terminate" in heard) and kill_at_s == float("inf"):
+            why = gone
+            executor.terminate()
+            kill_at_s = monotonic_s() + order.grace_s
+        if "kill" in heard or monotonic_s() > kill_at_s:
+            executor.kill()
+    return why or error
+
+
+def _keys(order: Order, spec: Spec) -> ClientKeys:
+    if order.key_file:
+        data = Path(order.key_file).read_bytes()
+    else:
+        topology = str(spec["topology"])
+        statemgr = open_statemgr(msgspec.convert(spec["statemgr"], DriverRef))
+        try:
+            node = statemgr.get(NodeKind.KEYS, topology)
+        finally:
+            statemgr.close()
+        if node is None:
+            msg = (
+                f"the state manager has no keys of topology {topology!r}: it was killed, or this machine sees another "
+                "state than the command (local files serve where all machines see the same ones)"
+            )
+            raise StateError(msg)
+        data = node.value
+    return decode_keys(data, f"container {order.container_id}").connecting_as(Speaker.MEMBER)
+
+
+def _spec(order: Order) -> Spec:
+    if order.spec is not None:
+        return resolved_spec(dict(order.spec))
+    spec = json.loads(Path(order.spec_file).read_bytes())
+    if not isinstance(spec, dict):
+        msg = f"spec file {order.spec_file} does not hold a container's spec"
+        raise StateError(msg)
+    return spec
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What the executor inherits: this process's environment without what Spark has put there."""
+    taken = {name: os.environ.pop(name) for name in list(os.environ) if _is_sparks(name)}
+    try:
+        yield
+    finally:
+        os.environ.update(taken)
+
+
+def _is_sparks(name: str) -> bool:
+    return name in _SPARKS_OWN or name.startswith(_SPARKS)
+
+
+def _above() -> tuple[int, ProcessIdentity]:
+    """The daemon that forked this process, and the JVM that started the daemon."""
+    daemon = os.getppid()
+    jvm = 0
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{daemon}/stat").read_bytes().rpartition(b")")[2].split()
+        jvm = int(fields[1])
+    return daemon, ProcessIdentity.of(jvm)
+
+
+def _alive(above: tuple[int, ProcessIdentity]) -> bool:
+    daemon, jvm = above
+    return os.getppid() == daemon and (jvm.pid <= 1 or jvm.alive())

@@ -1,0 +1,45 @@
+"""The Java that Spark runs on: found as Spark finds it, and old enough to be told so before anything starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from heron.errors import SchedulerError
+
+__all__ = ["check_java"]
+
+_NEEDED = 17  # Spark 4
+_ANSWER_S = 10.0
+_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)')
+
+
+def check_java() -> int:
+    """The major version of the Java that Spark would take.
+
+    Raises:
+        SchedulerError: when there is none, it does not run, or it is too old for Spark 4.
+    """
+    home = os.environ.get("JAVA_HOME", "")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None:
+        msg = f"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version {_NEEDED} or newer"
+        raise SchedulerError(msg)
+    try:
+        ran = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_ANSWER_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        place = "JAVA_HOME points to" if home else "the PATH has"
+        msg = f"{place} {java}, which does not run: {error}; install a JRE of version {_NEEDED} or newer"
+        raise SchedulerError(msg) from error
+    found = _VERSION.search(ran.stderr + ran.stdout)
+    major = int(found["major"]) if found else 0
+    if ran.returncode != 0 or major < _NEEDED:
+        says = (ran.stderr or ran.stdout).strip().partition("\n")[0] or f"exit code {ran.returncode}"
+        msg = f"{java} is no Java of version {_NEEDED} or newer, which Spark 4 needs: {says}; set JAVA_HOME to one"
+        raise SchedulerError(msg)
+    return major

@@ -1,0 +1,56 @@
+"""JSON messages, one a line, over a stream socket: what supervisor and driver say to each other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+
+__all__ = ["Message", "MessageStream"]
+
+Message = dict[str, object]
+
+_SEND_TIMEOUT_S = 5.0  # the other side reads at once, or hangs
+
+
+class MessageStream:
+    """One end; used from one thread."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._received = bytearray()
+        self.closed = False
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def send(self, message: Message) -> None:
+        """Sends it, or marks the stream as closed when the other side does not take it."""
+        if self.closed:
+            return
+        try:
+            self._connection.settimeout(_SEND_TIMEOUT_S)
+            self._connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self.closed = True
+
+    def receive(self) -> list[Message]:
+        """All that has come, without waiting."""
+        self._connection.settimeout(0.0)
+        with contextlib.suppress(BlockingIOError):
+            while not self.closed:
+                try:
+                    chunk = self._connection.recv(1 << 18)
+                except ConnectionError:
+                    chunk = b""
+                if not chunk:
+                    self.closed = True
+                self._received += chunk
+        *lines, rest = self._received.split(b"\n")
+        self._received = bytearray(rest)
+        return [json.loads(line) for line in lines]
+
+    def close(self) -> None:
+        """Idempotent."""
+        self.closed = True
+        self._connection.close()

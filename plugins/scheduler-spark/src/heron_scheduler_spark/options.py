@@ -1,0 +1,38 @@
+"""The driver's section of a profile."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from heron.kernel.job.options import SupervisedOptions
+
+__all__ = ["SparkOptions"]
+
+
+class SparkOptions(SupervisedOptions, frozen=True):
+    """Which Spark, and how containers are asked of it; durations in seconds.
+
+    `python` is the interpreter of the workers (empty: the path of this one); `archives` and `py_files` bring one, or
+    code, to workers that have none. `driver_host` is the address under which workers reach this machine (empty: the
+    one from which the master is reached). `jvm_heap_mb` is the heap of the JVM that a container stands in, beside what
+    the packing plan gives the container itself. `hadoop_conf_dir` is Hadoop's configuration, for YARN.
+    `conf` are further settings of Spark.
+    """
+
+    root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/spark"
+    master: Annotated[str, msgspec.Meta(min_length=1)] = "local"
+    python: str = ""
+    archives: tuple[str, ...] = ()
+    py_files: tuple[str, ...] = ()
+    driver_host: str = ""
+    jvm_heap_mb: Annotated[int, msgspec.Meta(ge=256)] = 512
+    hadoop_conf_dir: str = ""
+    conf: dict[str, str] = {}  # noqa: RUF012  # msgspec copies it for each value
+    start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 25.0
+    silence_s: Annotated[float, msgspec.Meta(gt=0.0)] = 15.0
+
+    @property
+    def take_over_s(self) -> float:
+        return self.start_s + 5.0

@@ -1,0 +1,86 @@
+"""Makes the orders of a job, and knows the keys of the link over which tasks report."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from heron.errors import StateError
+from heron.ipc.keys import TopologyKeys, decode_keys, encode_keys, new_keys
+from heron.kernel.core_version import core_version
+from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
+from heron.kernel.large_values import open_statemgr
+from heron.planner.packing_plan import Resource
+from heron.spi.scheduler import ContainerSpec
+from heron.spi.statemgr import NodeKind
+from heron_scheduler_spark.container_request import ContainerRequest, container_request
+from heron_scheduler_spark.master import Master
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.travelling_spec import travelling_spec
+
+__all__ = ["Orders"]
+
+
+class Orders:
+    """On this machine a task is told the paths of files with mode 0600; on another one it gets a spec without secrets,
+    and reads the topology's keys in the state manager.
+    """
+
+    def __init__(self, folder: JobFolder, record: JobRecord, options: SparkOptions, master: Master) -> None:
+        """Raises StateError when the topology's keys are needed and cannot be read."""
+        self._folder = folder
+        self._record = record
+        self._options = options
+        self._here = master.here
+        self._key_file = folder.path / "spark.keys"
+        self.keys = self._new_keys() if master.here else self._topology_keys()
+
+    def order(self, container_id: int, attempt: int, ticket: str, endpoint: str) -> str:
+        """The order for one start, as JSON. Raises OSError, ValueError or SchedulerError when it cannot be made."""
+        path = self._folder.spec_file(container_id)
+        order = Order(
+            container_id,
+            attempt,
+            ticket,
+            endpoint,
+            core_version(),
+            silence_s=self._options.silence_s,
+            grace_s=self._record.grace_s,
+            command=self._record.executor,
+            key_file=str(self._key_file) if self._here else "",
+            spec_file=str(path) if self._here else "",
+            spec=None if self._here else travelling_spec(json.loads(path.read_bytes())),
+        )
+        return msgspec.json.encode(order).decode()
+
+    def request(self, container_id: int) -> ContainerRequest:
+        """What Spark is asked for. Raises as `order` does."""
+        spec = json.loads(self._folder.spec_file(container_id).read_bytes())
+        return container_request(msgspec.convert(spec["required"], Resource), self._options.jvm_heap_mb)
+
+    def requests(self) -> list[ContainerRequest]:
+        """Of all containers that the job began with."""
+        return [self.request(each) for each in self._record.container_ids]
+
+    def first_spec(self) -> ContainerSpec:
+        """The spec of one container; all are alike but for the container."""
+        path = self._folder.spec_file(self._record.container_ids[0])
+        return msgspec.json.decode(path.read_bytes(), type=ContainerSpec)
+
+    def _new_keys(self) -> TopologyKeys:
+        keys = new_keys()
+        write_private(self._key_file, encode_keys(keys))
+        return keys
+
+    def _topology_keys(self) -> TopologyKeys:
+        statemgr = open_statemgr(self.first_spec().statemgr)
+        try:
+            node = statemgr.get(NodeKind.KEYS, self._record.topology)
+        finally:
+            statemgr.close()
+        if node is None:
+            msg = f"the state manager has no keys of topology {self._record.topology!r}; it was killed meanwhile"
+            raise StateError(msg)
+        return decode_keys(node.value, self._record.topology)

@@ -1,0 +1,61 @@
+"""The executor that ran a container before on this machine: it may still be on its way out, and must be gone first.
+
+A task that was killed took its executor along by SIGTERM, which leaves that one some seconds. A new attempt in the same
+run directory ends it at once: two executors would clear each other's files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from pathlib import Path
+
+from heron.clock import monotonic_s
+from heron.errors import SchedulerError
+from heron.kernel.job.job_folder import write_private
+from heron.kernel.job.process_identity import ProcessIdentity
+
+__all__ = ["Predecessor"]
+
+_GONE_S = 5.0
+_POLL_S = 0.02
+
+
+class Predecessor:
+    """``RUN/c<N>.executor`` names the last executor of container N here."""
+
+    def __init__(self, run_dir: Path, container_id: int) -> None:
+        self._container_id = container_id
+        self._file = run_dir / f"c{container_id}.executor"
+
+    def end(self) -> None:
+        """Returns when there is none, or no longer.
+
+        Raises:
+            SchedulerError: when it does not end.
+        """
+        try:
+            found = json.loads(self._file.read_bytes())
+            former = ProcessIdentity(int(found["pid"]), str(found["start"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        deadline_s = monotonic_s() + _GONE_S
+        pause = threading.Event()
+        while former.alive():
+            former.signal_group(signal.SIGKILL)
+            if monotonic_s() > deadline_s:
+                msg = f"process {former.pid}, the former executor of container {self._container_id}, does not end"
+                raise SchedulerError(msg)
+            pause.wait(_POLL_S)
+
+    def note(self, executor: ProcessIdentity) -> None:
+        """This one runs now."""
+        write_private(self._file, json.dumps({"pid": executor.pid, "start": executor.start}).encode())
+
+    def forget(self) -> None:
+        """It has ended; the run directory goes with the last container that had files in it."""
+        self._file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._file.parent.rmdir()  # fails, as it should, while others are there

@@ -1,0 +1,88 @@
+"""Tries a Spark out with an application of one task: ``python -m heron_scheduler_spark.probe OPTIONS SCRATCH``.
+
+It writes one JSON line: ``answer``, or ``error``. A process of its own, since it brings a JVM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from heron.errors import HeronError, SchedulerError
+from heron.kernel.core_version import core_version
+from heron.kernel.process import bind_to_parent
+from heron.kernel.spawn import spawn
+from heron.planner.packing_plan import NO_RESOURCE
+from heron_scheduler_spark.container_request import container_request
+from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.spark_settings import master_url, spark_settings
+
+__all__ = ["probe"]
+
+
+def probe(options: SparkOptions, timeout_s: float) -> str:
+    """What a worker said of itself.
+
+    Raises:
+        SchedulerError: when no task ran within `timeout_s`; says why.
+    """
+    encoded = msgspec.json.encode(options).decode()
+    with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
+        command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", encoded, scratch]
+        process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
+        try:
+            said, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            msg = f"Spark at {options.master} has run no task within {timeout_s:.0f} s; has it room for an executor?"
+            raise SchedulerError(msg) from None
+        finally:
+            _end(process)
+    lines = [line for line in said.splitlines() if line.startswith(b'{"')]
+    answer: dict[str, str] = json.loads(lines[-1]) if lines else {"error": said.decode("utf-8", "replace")[-300:]}
+    if "error" in answer:
+        raise SchedulerError(" ".join(answer["error"].split()))
+    return answer["answer"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With its JVM, which is in its group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _ask(options: SparkOptions, scratch: Path) -> str:
+    from heron_scheduler_spark.application import Application  # noqa: PLC0415 - pyspark costs half a second
+
+    master = parse_master(options.master)
+    request = container_request(NO_RESOURCE, options.jvm_heap_mb)
+    settings = spark_settings(options, master, "probe", options.driver_host or address_towards(master), [request])
+    python = options.python or sys.executable
+    application = Application(master_url(master, 1), python, settings, scratch, lambda: None)
+    try:
+        return application.ask_worker(core_version(), request)
+    finally:
+        application.stop()
+
+
+def _main() -> None:
+    bind_to_parent()
+    try:
+        said = {"answer": _ask(msgspec.json.decode(sys.argv[1], type=SparkOptions), Path(sys.argv[2]))}
+    except HeronError as error:
+        said = {"error": str(error)}
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+if __name__ == "__main__":
+    _main()

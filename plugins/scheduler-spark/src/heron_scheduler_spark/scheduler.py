@@ -1,0 +1,70 @@
+"""The driver: jobs of tasks of a Spark application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
+
+import msgspec
+from pyspark.version import __version__
+
+from heron.clock import monotonic_s
+from heron.kernel.job.supervised_scheduler import SupervisedScheduler
+from heron.spi.options import decode_options
+from heron.spi.scheduler import ContainerSpec, Job
+from heron_scheduler_spark.java import check_java
+from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.probe import probe
+from heron_scheduler_spark.reach import check_master
+from heron_scheduler_spark.travelling_spec import travelling_spec
+
+__all__ = ["SparkScheduler"]
+
+_PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
+
+_END_S = 2.0  # for the end of a trial that found nothing
+
+
+class SparkScheduler(SupervisedScheduler):
+    """Runs each job as a Spark application of its own, whose driver a supervisor process keeps going."""
+
+    spi_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})
+    options_type: ClassVar[type] = SparkOptions
+    supervisor: ClassVar[str] = "heron_scheduler_spark.supervisor"
+    end_s: ClassVar[float] = 6.0  # Spark's own stop is about one of them
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        return cls(decode_options(options, SparkOptions, "scheduler"))
+
+    def __init__(self, options: SparkOptions) -> None:
+        super().__init__(options)
+        self._spark = options
+
+    def refuse(self, job: Job) -> None:
+        self._check(5.0)
+        self._check_secrets(job.containers)
+
+    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        self._check_secrets(add)
+        super().update(topology, add, remove)
+
+    def check(self, timeout_s: float) -> str:
+        """Runs a task where there is time for it."""
+        start_s = monotonic_s()
+        said = self._check(timeout_s)
+        left_s = timeout_s - (monotonic_s() - start_s) - _END_S
+        return f"{said}; {probe(self._spark, left_s)}" if left_s >= _PROBE_S else said
+
+    def _check(self, timeout_s: float) -> str:
+        master = parse_master(self._spark.master)
+        java = check_java()
+        check_master(master, timeout_s)
+        return f"Spark {__version__} at {master.url}, Java {java}"
+
+    def _check_secrets(self, containers: Sequence[ContainerSpec]) -> None:
+        if not parse_master(self._spark.master).here:
+            for spec in containers:
+                travelling_spec(msgspec.to_builtins(spec))

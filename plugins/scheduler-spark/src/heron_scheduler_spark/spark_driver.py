@@ -1,0 +1,110 @@
+"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE SUPERVISOR_FD``.
+
+It is a child of the job's supervisor, which tells it what to start and to end, and whom it tells what became of it.
+When the supervisor is gone it stops Spark and ends, and so do all containers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from heron.errors import HeronError
+from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.keys import Speaker
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.job.job_folder import JobFolder, JobRecord
+from heron.kernel.log import configure
+from heron.kernel.process import bind_to_parent
+from heron_scheduler_spark.application import Application
+from heron_scheduler_spark.cluster_size import check_network, check_size
+from heron_scheduler_spark.desk import Desk, DeskSettings
+from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.orders import Orders
+from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.state_node import publish
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Runs until the supervisor hangs up. Gives the exit code."""
+    bind_to_parent()
+    job_file, descriptor = sys.argv[1:]
+    supervisor = MessageStream(socket.socket(fileno=int(descriptor)))
+    os.set_inheritable(int(descriptor), False)
+    folder = JobFolder(Path(job_file).parent)
+    record = folder.read_job()
+    if record is None:
+        sys.stderr.write(f"heron spark-driver: error: {job_file} cannot be read\n")
+        return 1
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
+    try:
+        return _serve(folder, record, supervisor)
+    except HeronError as error:
+        supervisor.send({"is": "failed", "error": str(error)})
+        sys.stderr.write(f"heron spark-driver: error: {error}\n")
+        return 1
+
+
+def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
+    options = msgspec.convert(record.options, SparkOptions)
+    master = parse_master(options.master)
+    orders = Orders(folder, record, options, master)
+    host = options.driver_host or address_towards(master)
+    reactor, woken = Reactor(), Wakeup()
+    sockets = SocketContext(link_timeout_s=options.silence_s)
+    hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
+    reactor.guard(hub)
+    if options.hadoop_conf_dir:
+        os.environ["HADOOP_CONF_DIR"] = os.path.expanduser(options.hadoop_conf_dir)
+    settings = spark_settings(options, master, record.topology, host, orders.requests())
+    url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
+    scratch.mkdir(mode=0o700)
+    application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
+    for host_and_port in master.addresses[:1]:
+        if (workers := application.workers(*host_and_port)) is not None:
+            check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)
+            check_size(orders.requests(), workers)
+    desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
+
+    def look() -> None:
+        woken.drain()
+        if not desk.look():
+            reactor.stop()
+        woken.asleep = True
+
+    reactor.on_readable(supervisor.fileno(), look)
+    reactor.on_readable(hub, look)
+    reactor.on_readable(woken.fd, look)
+    reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
+    woken.asleep = True
+    _announce(supervisor, application)
+    publish(orders.first_spec(), application.id, application.page)
+    look()
+    reactor.run()
+    application.stop()
+    sockets.close()
+    return 0
+
+
+def _announce(supervisor: MessageStream, application: Application) -> None:
+    links = {"Spark UI": application.page} if application.page else {}
+    supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""What is asked of Spark, what it is told, and what is refused before it is started."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from heron.errors import ConfigError, SchedulerError
+from heron.planner.packing_plan import NO_RESOURCE, Resource
+from heron_scheduler_spark.cluster_size import WorkerSize, check_size
+from heron_scheduler_spark.container_request import ContainerRequest, container_request
+from heron_scheduler_spark.java import check_java
+from heron_scheduler_spark.master import Cluster, parse_master
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.reach import check_master
+from heron_scheduler_spark.scheduler import SparkScheduler
+from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.spark_settings import master_url, spark_settings
+
+MB = 1024 * 1024
+SMALL = ContainerRequest(1, 512, 512)
+LARGE = ContainerRequest(5, 6144, 512)
+
+
+@pytest.mark.parametrize(
+    ("required", "expected"),
+    [
+        (NO_RESOURCE, ContainerRequest(1, 512, 512)),
+        (Resource(0.2, 100 * MB, 0), ContainerRequest(1, 100, 512)),
+        (Resource(2.0 + 1e-12, 100 * MB + 1, 0), ContainerRequest(2, 101, 512)),
+        (Resource(2.1, 1, 7), ContainerRequest(3, 1, 512)),
+    ],
+)
+def test_cores_and_memory_are_rounded_up(required: Resource, expected: ContainerRequest) -> None:
+    """Spark knows whole cores; a rounding error of a sum is not a core."""
+    assert container_request(required, 512) == expected
+
+
+def test_a_cluster_that_just_holds_the_containers_is_large_enough() -> None:
+    """The large ones go first, into the workers where they just fit."""
+    check_size([SMALL, LARGE, SMALL], [WorkerSize("a", 6, 8192), WorkerSize("b", 1, 1024)])
+
+
+def test_a_cluster_that_is_too_small_is_refused_with_the_numbers() -> None:
+    """Enough in all is not enough where no worker has room for one of them."""
+    with pytest.raises(SchedulerError) as caught:
+        check_size([SMALL, LARGE], [WorkerSize("a", 4, 8192), WorkerSize("b", 4, 8192)])
+    for words in ("2 containers need 6 cores and 7680 MiB", "5 cores and 6656 MiB", "a 4 cores and 8192 MiB"):
+        assert words in str(caught.value)
+    with pytest.raises(SchedulerError, match="no worker"):
+        check_size([SMALL], [])
+
+
+@pytest.mark.parametrize(
+    ("written", "cluster"),
+    [
+        ("local", Cluster.LOCAL),
+        ("local[4]", Cluster.LOCAL),
+        ("spark://a:7077,b:7077", Cluster.STANDALONE),
+        ("yarn", Cluster.YARN),
+        ("k8s://https://h:443", Cluster.KUBERNETES),
+    ],
+)
+def test_masters_are_told_apart(written: str, cluster: Cluster) -> None:
+    """What an application is given depends on it."""
+    assert parse_master(written).cluster is cluster
+
+
+@pytest.mark.parametrize("written", ["spark://host", "spark://host:x", "mesos://h:5050", "lokal", "http://h:8080"])
+def test_a_wrong_master_is_refused_with_the_known_forms(written: str) -> None:
+    """Spark would say it in a stack trace, after some seconds."""
+    with pytest.raises(SchedulerError, match=r"scheduler\.master.*spark://HOST:PORT"):
+        parse_master(written)
+
+
+def test_a_master_that_is_not_there_is_named_with_the_reason() -> None:
+    """A JVM would try for a minute."""
+    with pytest.raises(SchedulerError, match=r"127\.0\.0\.1:9: Connection refused.*scheduler\.master"):
+        check_master(parse_master("spark://127.0.0.1:9"), 1.0)
+
+
+def java(folder: Path, says: str) -> None:
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize("says", ['openjdk version "11.0.2"', 'java version "1.8.0_401"', "no version at all"])
+def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """Spark's own message is a class file version."""
+    java(tmp_path, says)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(SchedulerError, match=r"version 17 or newer.*JAVA_HOME"):
+        check_java()
+
+
+def test_no_java_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to install."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SchedulerError, match=r"no `java` on the PATH.*install a JRE of version 17"):
+        check_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    with pytest.raises(SchedulerError, match=r"JAVA_HOME points to .*gone"):
+        check_java()
+
+
+def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found where JAVA_HOME says."""
+    (tmp_path / "bin").mkdir()
+    java(tmp_path / "bin", 'openjdk version "21.0.2" 2024-01-16')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert check_java() == 21
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("spark.speculation", "true"), ("spark.task.maxFailures", "4"), ("spark.master", "local")]
+)
+def test_settings_that_would_break_a_topology_are_refused(name: str, value: str) -> None:
+    """Two tasks of one container would be two of each instance."""
+    with pytest.raises(SchedulerError, match=rf"scheduler\.conf: {name}"):
+        spark_settings(SparkOptions(conf={name: value}), parse_master("local"), "t", "127.0.0.1", [SMALL])
+
+
+def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
+    """Unless executors cannot be asked for one by one; then all have the size of the largest."""
+    master = parse_master("spark://a:7077")
+    dynamic = spark_settings(SparkOptions(), master, "t", "10.0.0.1", [SMALL, LARGE])
+    assert dynamic["spark.dynamicAllocation.enabled"] == "true"
+    assert "spark.cores.max" not in dynamic
+    fixed = SparkOptions(conf={"spark.dynamicAllocation.enabled": "false"})
+    settings = spark_settings(fixed, master, "t", "10.0.0.1", [SMALL, LARGE])
+    wanted = {"spark.executor.cores": "5", "spark.cores.max": "10", "spark.executor.memory": "6656m"}
+    assert wanted.items() <= settings.items()
+    assert master_url(master, 2) == "spark://a:7077"
+
+
+def test_a_local_master_has_slots_for_more_containers_and_one_try() -> None:
+    """Its slots cannot be changed later, and it is the scheduler that tries again."""
+    assert master_url(parse_master("local[2]"), 3) == "local[64,1]"
+    assert master_url(parse_master("local"), 50) == "local[100,1]"
+
+
+def test_a_bad_option_is_refused_by_its_name() -> None:
+    """As in every driver."""
+    with pytest.raises(ConfigError, match="start_s"):
+        SparkScheduler.open({"start_s": 0})
+
+
+LOST = (
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: "
+    "Lost task 0.0 in stage 1.0 (TID 1) (10.0.0.5 executor 0): "
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "spoken"),
+    [
+        (
+            f"{LOST}ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137\nDriver stacktrace:",
+            "ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137 (on 10.0.0.5 executor 0)",
+        ),
+        (
+            f"{LOST}org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File x\n"
+            "ModuleNotFoundError: No module named 'heron_scheduler_spark'\n\n\tat org.apache\nDriver stacktrace:\n",
+            "the workers' Python lacks what the command has: ModuleNotFoundError: No module named "
+            "'heron_scheduler_spark'; install heron-scheduler-spark there, set scheduler.python to an interpreter "
+            "that has it, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
+        ),
+        (
+            f'{LOST}java.io.IOException: Cannot run program "/no/python": error=2, No such file or directory\n\tat x',
+            "the workers cannot run /no/python: error=2, No such file or directory; set scheduler.python to an "
+            "interpreter that they have, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
+        ),
+        ("Could not parse Master URL: 'x'", "Could not parse Master URL: 'x'"),
+    ],
+)
+def test_what_spark_says_becomes_one_line(said: str, spoken: str) -> None:
+    """The status has room for a line."""
+    assert spoken_failure(said) == spoken
+
+
+def test_pythons_that_differ_are_named_with_the_remedy() -> None:
+    """Instead of an error of unpickling."""
+    said = (
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark "
+        "cannot run with different minor versions."
+    )
+    assert "Python 3.12 and this command 3.11; set scheduler.python" in spoken_failure(said)

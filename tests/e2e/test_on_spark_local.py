@@ -1,0 +1,140 @@
+"""The profile `spark` as it is shipped: Spark on this machine, with local files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from pydoc_data import topics
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from heron.clock import monotonic_s
+from heron.kernel.core_version import core_version
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import ContainerSpec
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.absence import not_here
+from heron_scheduler_spark.container_task import run_container
+from heron_scheduler_spark.order import Order
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+pytestmark = pytest.mark.servers
+
+_HERE = ("--profile", "spark")
+_LOOPS, _BACK_S = 30, 60.0
+_ANSWER_S = 20.0
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+_ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
+_UNSENT = """\
+import threading
+from heron.api import Spout, TopologyBuilder
+
+class Nothing(Spout):
+    outputs = ("nothing",)
+    def next_tuple(self): self.end()
+
+builder = TopologyBuilder("unsent")
+builder.set_config({{"lock": {value}}})
+builder.add_spout("nothing", Nothing, par=1)
+builder.build_and_submit()
+"""
+
+
+@pytest.fixture
+def java() -> None:
+    """What Spark needs of the machine."""
+    if shutil.which("java") is None:
+        not_here("there is no `java` on the PATH; install a JRE of 17 or newer")
+
+
+@pytest.mark.usefixtures("java")
+def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, examples: Path) -> None:
+    """What the README says: submit, status, logs; the counts are those of the text."""
+    counts = sandbox.root / "counts.tsv"
+    args = ("--loops", str(_LOOPS), "--out", str(counts))
+    run = sandbox.run(examples / "word_count.py", args=args, command="submit spark")
+    assert run.wait() == 0, run.spoken
+    said = sandbox.say("status", "word_count", *_HERE)
+    assert "Spark application local-" in said
+    for container in range(3):
+        assert f"container {container}: executor driver on " in said
+    wait_until(lambda: " words: the " in sandbox.say("logs", "word_count", *_HERE), _BACK_S, "what a task prints")
+    wait_until(lambda: _is_over(sandbox), _BACK_S, "the end")
+    words = Counter(word for text in topics.topics.values() for word in text.lower().split())
+    rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
+    assert {word: int(count) for word, count in rows} == {word: count * _LOOPS for word, count in words.items()}
+
+
+@pytest.mark.usefixtures("java")
+def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
+    """Neither processes nor files; of a JVM that is killed too."""
+    run = sandbox.run("steady.py", command="submit spark")
+    assert run.wait() == 0, run.spoken
+    wait_until((run.out / "progress").exists, _BACK_S, "tuples")
+    driver = run.the("spark driver")
+    (jvm,) = (each for each in driver.children() if each.name() == "java")
+    jvm.kill()
+    wait_until(lambda: _attempts(sandbox) == [2, 2, 2], _BACK_S, "all containers run again")
+    sandbox.say("kill", "steady", *_HERE)
+    assert not run.processes("executor")
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "said"),
+    [
+        ("threading.Lock()", os.defpath, r"'unsent': lock: a value of type lock is not JSON and cannot travel; give"),
+        ("1", "/nowhere", r"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version 17"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(sandbox: Sandbox, value: str, path: str, said: str) -> None:
+    """A topology that holds what cannot travel; a machine without Java."""
+    file = sandbox.root / "unsent.py"
+    file.write_text(_UNSENT.format(value=value), encoding="utf-8")
+    sandbox.environ.update(PATH=path, JAVA_HOME="")
+    run = sandbox.run(file, command="submit spark")
+    assert run.wait() == 2, run.spoken
+    assert re.search(rf"^heron: error: .*{said}", run.stderr, re.MULTILINE), run.spoken
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "options", "said"),
+    [
+        ("zookeeper", _ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"}, r".*127\.0\.0\.1:9.*"),
+        ("localfs", _LOCALFS, {"root": "{tmp}"}, r"the state manager has no keys of topology 't': .* another state .*"),
+    ],
+)
+def test_a_worker_without_a_way_to_the_state_manager_says_so(
+    tmp_path: Path, name: str, entry: str, options: dict[str, str], said: str
+) -> None:
+    """In one line, with its own name and what it did not find; the command shows it."""
+    written = {key: value.format(tmp=tmp_path) for key, value in options.items()}
+    unused = DriverRef("none", "none", "none:None")
+    spec = ContainerSpec(
+        "t", "t-1", 1, 1, "/run", "/log", "file:x", DriverRef("statemgr", name, entry, dict(written)), unused
+    )
+    order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
+    began_s = monotonic_s()
+    (reason,) = run_container([msgspec.json.encode(order).decode()])
+    assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason
+    assert monotonic_s() - began_s < _ANSWER_S
+
+
+def _is_over(sandbox: Sandbox) -> bool:
+    """Whether it is listed as finished and nothing of it is left; what has ended is tidied up by any list."""
+    return "finished" in sandbox.say("list", "spark") and not sandbox.leftovers()
+
+
+def _attempts(sandbox: Sandbox) -> list[int]:
+    try:
+        status = json.loads(sandbox.say("status", "steady", *_HERE, "--json"))
+    except AssertionError:  # the topology manager is being started again, says the command
+        return []
+    return [each["attempts"] for each in status["containers"] if each["running"]]
