@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bench.bench_kind import Bench
-from bench.benches import BENCHES, FILE_READ, WORD_COUNT
+from bench.benches import BENCHES, FILE_READ, SPARK, WORD_COUNT
 from bench.engine import Engine
 from bench.findings import Pace, read_findings, write_findings
 from bench.session import Session
@@ -24,6 +24,7 @@ _QUICK = Pace(warm_up_s=1.0, window_s=2.0, pairs=1)
 _HELP = """Measures the named benches, or all.
 
 \b
+Spark              those on a Spark cluster, which "all" leaves out: they need Spark and a Java
 gate               instead: the ratios that do not depend on the machine, against floor.json
 profile [NAME]...  instead: where the processor time goes
 """
@@ -69,13 +70,13 @@ def main(
 
 
 def _chosen(names: Sequence[str]) -> list[Bench]:
-    by_name = {bench.name.lower(): bench for bench in BENCHES}
+    by_name = {bench.name.lower(): [bench] for bench in (*BENCHES, *SPARK)} | {"spark": list(SPARK)}
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
-        known = ", ".join(bench.name for bench in BENCHES)
+        known = ", ".join([*(bench.name for bench in (*BENCHES, *SPARK)), "Spark"])
         msg = f"no bench {unknown[0]!r}; there are {known}"
         raise click.UsageError(msg)
-    return [by_name[name.lower()] for name in names]
+    return [bench for name in names for bench in by_name[name.lower()]]
 
 
 def _throughputs(names: Sequence[str]) -> list[Throughput]:

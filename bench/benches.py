@@ -9,10 +9,13 @@ from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.memory import Memory
 from bench.recovery import Recovery
+from bench.spark_latency import SparkLatency
+from bench.spark_start import SparkStart
+from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
 from bench.throughput import Throughput
 
-__all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "WORD_COUNT"]
+__all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "SPARK", "WORD_COUNT"]
 
 _WORDS = Job("simplified_word_count")
 
@@ -40,3 +43,10 @@ BENCHES: tuple[Bench, ...] = (
     Memory("Memory"),
     Recovery("Recovery"),
 )
+
+SPARK: tuple[Bench, ...] = (
+    SparkWordCount("SparkWordCount", Job("simplified_word_count", ("--containers", "2"))),
+    SparkLatency("SparkLatency10k", 10_000),
+    SparkStart("SparkStart"),
+)
+"""What needs Spark and a Java; measured only when it is named."""

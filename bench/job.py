@@ -65,10 +65,10 @@ class Job:
         Raises:
             BenchError: when any count differs, the engine's own does, or not every root was acked.
         """
-        spout = next(each.name for each in self.definition().components if each.kind is ComponentKind.SPOUT)
+        spout = self._spout()
         if spout == LAST:
             return report[LAST]["emitted"]
-        came, executed = records.check(spout, LAST, self._module().EXPECTED), report[LAST]["executed"]
+        came, executed = self.compare(records), report[LAST]["executed"]
         if came != executed:
             msg = f"{self.topology}: {came} tuples came to the last bolt, the engine counted {executed}"
             raise BenchError(msg)
@@ -77,6 +77,17 @@ class Job:
             msg = f"{self.topology}: {acked} of {emitted} roots were acked"
             raise BenchError(msg)
         return came
+
+    def compare(self, records: Records) -> int:
+        """How many tuples came, once they have been compared with what was sent, by key.
+
+        Raises:
+            BenchError: when any count differs.
+        """
+        return records.check(self._spout(), LAST, self._module().EXPECTED)
+
+    def _spout(self) -> str:
+        return next(each.name for each in self.definition().components if each.kind is ComponentKind.SPOUT)
 
     def _module(self) -> ModuleType:
         if str(TOPOLOGIES) not in sys.path:

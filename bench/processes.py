@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["ProcessUse", "ThreadUse", "processes_of", "threads_of"]
+__all__ = ["ProcessUse", "ThreadUse", "processes_of", "processes_of_home", "threads_of"]
 
 _STREAM_MANAGER = "stream manager"
 _ROLES = {
@@ -18,6 +18,11 @@ _ROLES = {
     "heron.metricsmgr.main": "metrics manager",
     "heron.executor.main": "executor",
     "heron.instance.main": "instance",
+    "heron_scheduler_spark.spark_driver": "Spark's driver",
+    "org.apache.spark.deploy.SparkSubmit": "Spark's driver",
+    "org.apache.spark.executor.CoarseGrainedExecutorBackend": "Spark's executors",
+    "pyspark.daemon": "Spark's Python workers",
+    "pyspark.worker": "Spark's Python workers",
 }
 
 
@@ -54,6 +59,17 @@ def processes_of(command_pid: int) -> list[ProcessUse]:
             found.append(ProcessUse(process.pid, role, instance, *_use(process)))
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
+    return found
+
+
+def processes_of_home(home: Path) -> list[ProcessUse]:
+    """Every process that has this HOME and is alive, whoever started it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
+                role, instance = _role(process.cmdline())
+                found.append(ProcessUse(process.pid, role, instance, *_use(process)))
     return found
 
 

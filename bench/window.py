@@ -13,7 +13,7 @@ from bench.processes import ProcessUse
 from bench.trial import Trial
 from bench.wire import bytes_per_tuple
 
-__all__ = ["Measured", "measure_heron"]
+__all__ = ["Measured", "measure_heron", "used_between"]
 
 _START_WITHIN_S = 60.0
 
@@ -54,7 +54,7 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
         start_s, before = monotonic(), trial.processes()
         trial.wait(pace.window_s)
         end_s, after = monotonic(), trial.processes()
-        used_s = _used(before, after)
+        used_s = used_between(before, after)
         other_cores = others.cores(sum(used_s.values()))
         trial.wait_for_note(LAST, tasks, end_s)
         tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
@@ -71,7 +71,8 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
     )
 
 
-def _used(before: list[ProcessUse], after: list[ProcessUse]) -> dict[str, float]:
+def used_between(before: list[ProcessUse], after: list[ProcessUse]) -> dict[str, float]:
+    """Processor seconds by role."""
     earlier = {each.pid: each.cpu_s for each in before}
     used: defaultdict[str, float] = defaultdict(float)
     for each in after:

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 from bench.against import working_tree
+from bench.benches import BENCHES, SPARK
 from bench.engine import Engine
 from bench.findings import Findings, Pace, Row, read_findings, write_findings
-from bench.gate import checks_of
+from bench.gate import FLOOR, checks_of
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import percentile
 from bench.parts import PART_OF, part_of
 from bench.records import BenchError, CountOverTime, Records
+from bench.structured_streaming import lateness_of
 from bench.wire import bytes_per_tuple
 
 from heron.clock import monotonic_s, wall_s
@@ -166,6 +168,18 @@ def test_the_engine_of_another_tree_comes_first() -> None:
     first, *_ = environment["PYTHONPATH"].split(os.pathsep)
     assert first == str(ROOT / "heron-core" / "src")
     assert environment["HOME"] == "/home/nobody"
+
+
+def test_each_word_of_a_batch_is_as_late_as_the_batch_makes_it() -> None:
+    """Spark gives the counts of a batch at once: the oldest word of it has waited the longest."""
+    late = lateness_of([(10.5, 10.0), (11.5, 11.0), (12.5, 12.5)], rate=2)
+    assert sorted(late) == [(10.5, 1.0), (11.0, 0.5), (11.5, 1.0), (12.0, 0.5), (12.5, 0.0)]
+
+
+def test_what_needs_spark_is_measured_only_when_it_is_named() -> None:
+    """Neither the gate nor a call without names may need a Java."""
+    assert not {each.name for each in SPARK} & {each.name for each in BENCHES}
+    assert "spark" not in FLOOR.read_text(encoding="utf-8")
 
 
 def test_an_unknown_revision_is_named() -> None:

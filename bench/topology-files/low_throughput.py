@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bench_record import STOP_FILE, TICK_S, CountLog, Latencies, config_of, options
 
@@ -21,7 +21,7 @@ LOOK_EVERY_S = 0.05
 class PacedSpout(Spout):
     """Emits when a tuple is due."""
 
-    outputs = ("due_s",)
+    outputs: ClassVar[tuple[str, ...]] = ("due_s",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.stop = Path(config["folder"]) / STOP_FILE

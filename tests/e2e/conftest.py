@@ -21,7 +21,7 @@ import pytest
 from heron.submit.report import RunReport
 from heron.testing.pytest_plugin import wait_until
 
-__all__ = ["HeronRun", "Sandbox"]
+__all__ = ["HeronRun", "Sandbox", "sandbox_at"]
 
 HERON = Path(sys.executable).with_name("heron")
 TOPOLOGIES = Path(__file__).parent / "topologies"
@@ -258,8 +258,15 @@ class Sandbox:
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     """A world of the test's own; a test that leaves anything behind in it fails."""
-    box = Sandbox(Path(tempfile.mkdtemp(prefix="he2e-")))
-    box.home.mkdir()
+    with sandbox_at(Path(tempfile.mkdtemp(prefix="he2e-")), request) as box:
+        yield box
+
+
+@contextlib.contextmanager
+def sandbox_at(root: Path, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """The same in a folder that is somewhere for a reason, and goes with it."""
+    box = Sandbox(root)
+    box.home.mkdir(parents=True)
     box.tmp.mkdir()
     failed_before = request.session.testsfailed
     try:

@@ -22,9 +22,9 @@ from heron.kernel.process import bind_to_parent
 from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
 from heron_scheduler_spark.container_request import container_request
-from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 
 __all__ = ["probe"]
@@ -64,7 +64,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _ask(options: SparkOptions, scratch: Path) -> str:
     from heron_scheduler_spark.application import Application  # noqa: PLC0415 - pyspark costs half a second
 
-    master = parse_master(options.master)
+    enter_hadoop(options)
+    master = find_master(options)
     request = container_request(NO_RESOURCE, options.jvm_heap_mb)
     settings = spark_settings(options, master, "probe", options.driver_host or address_towards(master), [request])
     python = options.python or sys.executable

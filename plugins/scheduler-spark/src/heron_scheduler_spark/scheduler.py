@@ -17,6 +17,7 @@ from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
+from heron_scheduler_spark.resource_manager import find_master
 from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["SparkScheduler"]
@@ -59,7 +60,7 @@ class SparkScheduler(SupervisedScheduler):
         return f"{said}; {probe(self._spark, left_s)}" if left_s >= _PROBE_S else said
 
     def _check(self, timeout_s: float) -> str:
-        master = parse_master(self._spark.master)
+        master = find_master(self._spark)
         java = check_java()
         check_master(master, timeout_s)
         return f"Spark {__version__} at {master.url}, Java {java}"

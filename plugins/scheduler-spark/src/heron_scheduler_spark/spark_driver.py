@@ -27,11 +27,12 @@ from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_size import check_network, check_size
 from heron_scheduler_spark.desk import Desk, DeskSettings
-from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.master import Cluster
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 from heron_scheduler_spark.state_node import publish
 
@@ -61,21 +62,20 @@ def main() -> int:
 
 def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
     options = msgspec.convert(record.options, SparkOptions)
-    master = parse_master(options.master)
+    enter_hadoop(options)
+    master = find_master(options)
     orders = Orders(folder, record, options, master)
     host = options.driver_host or address_towards(master)
     reactor, woken = Reactor(), Wakeup()
     sockets = SocketContext(link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
     reactor.guard(hub)
-    if options.hadoop_conf_dir:
-        os.environ["HADOOP_CONF_DIR"] = os.path.expanduser(options.hadoop_conf_dir)
     settings = spark_settings(options, master, record.topology, host, orders.requests())
     url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
     scratch.mkdir(mode=0o700)
     application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
-    for host_and_port in master.addresses[:1]:
+    for host_and_port in master.addresses[:1] if master.cluster is Cluster.STANDALONE else ():
         if (workers := application.workers(*host_and_port)) is not None:
             check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)
             check_size(orders.requests(), workers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyspark.find_spark_home import _find_spark_home
+
 from heron.errors import SchedulerError
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.master import Cluster, Master
@@ -54,6 +56,9 @@ def spark_settings(
         settings["spark.archives"] = ",".join(options.archives)
     if options.py_files:
         settings["spark.submit.pyFiles"] = ",".join(options.py_files)
+    if master.cluster is Cluster.YARN and not (options.python or options.archives):
+        # Nodes that have this interpreter have its Spark too; else half a gigabyte would be brought there each time.
+        settings["spark.yarn.jars"] = f"local:{_find_spark_home()}/jars/*"
     if not master.here:
         settings |= _of_cluster(options.conf.get("spark.dynamicAllocation.enabled") != "false", requests)
     return {**settings, **options.conf}

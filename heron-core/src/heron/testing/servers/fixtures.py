@@ -22,6 +22,7 @@ from heron.testing.servers.prometheus import PrometheusServer
 from heron.testing.servers.s3 import S3Server
 from heron.testing.servers.scribe import ScribeServer
 from heron.testing.servers.spark import SparkCluster
+from heron.testing.servers.yarn import YarnCluster
 from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "s3",
     "scribe",
     "spark",
+    "yarn",
     "zookeeper",
     "zookeeper_ensemble",
 ]
@@ -103,6 +105,12 @@ def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A running standalone Spark with two workers, shared by the session: start again what you kill."""
     yield from _serving("spark", request.config, lambda: SparkCluster(tmp_path_factory.mktemp("spark")))
+
+
+@pytest.fixture(scope="session")
+def yarn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
+    """A running YARN of one node, shared by the session: start again what you kill."""
+    yield from _serving("yarn", request.config, lambda: YarnCluster(tmp_path_factory.mktemp("yarn")))
 
 
 @pytest.fixture(scope="session")

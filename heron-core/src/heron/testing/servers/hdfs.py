@@ -7,34 +7,24 @@ import http.client
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from xml.sax.saxutils import escape
 
-from heron.testing.servers.install import ServerNotInstalledError, installed, maven_jars
+from heron.testing.servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
+from heron.testing.servers.install import installed, maven_jars
 from heron.testing.servers.server_process import ServerError, ServerProcess, answers, free_port
 
 __all__ = ["HdfsServer"]
 
-_VERSION = "3.5.0"
-_ARTIFACTS = [f"org.apache.hadoop:{name}:{_VERSION}" for name in ("hadoop-hdfs", "hadoop-hdfs-client", "hadoop-common")]
-_JAVA = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
+_NAMES = ("hadoop-hdfs", "hadoop-hdfs-client", "hadoop-common")
+_ARTIFACTS = [f"org.apache.hadoop:{name}:{HADOOP_VERSION}" for name in _NAMES]
 _NODES = "org.apache.hadoop.hdfs.server"
 _STATE = "jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _FORMAT_S = 60.0
 _PROBE_S = 2.0
-
-_LOGGING = """\
-log4j.rootLogger=WARN,stderr
-log4j.appender.stderr=org.apache.log4j.ConsoleAppender
-log4j.appender.stderr.target=System.err
-log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
-log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
-"""
 
 
 class HdfsServer:
@@ -50,20 +40,15 @@ class HdfsServer:
         Raises:
             ServerNotInstalledError: when either cannot be had.
         """
-        java = shutil.which("java")
-        if java is None:
-            msg = "there is no `java` on the PATH; install a JRE of 11 or newer"
-            raise ServerNotInstalledError(msg)
-        libraries = installed(f"hdfs-{_VERSION}", maven_jars(*_ARTIFACTS)) / "lib"
+        java = hadoop_java(folder, installed(f"hdfs-{HADOOP_VERSION}", maven_jars(*_ARTIFACTS)) / "lib")
         self.address = ("127.0.0.1", free_port())
         """Where the name node answers WebHDFS: host and port."""
         self.url = f"http://127.0.0.1:{self.address[1]}"
         """The same as a URL."""
         self._folder = folder
         _configure(folder, self.address[1])
-        options = [*_JAVA, f"-Djava.io.tmpdir={folder / 'tmp'}", "-cp", f"{folder / 'conf'}:{libraries}/*"]
-        self._name_node = [java, *options, f"{_NODES}.namenode.NameNode"]
-        data_node = [java, *options, f"{_NODES}.datanode.DataNode"]
+        self._name_node = [*java, f"{_NODES}.namenode.NameNode"]
+        data_node = [*java, f"{_NODES}.datanode.DataNode"]
         self.name_node = ServerProcess(self._name_node, folder / "namenode.log", self._answers)
         """Knows the names; without it nothing is answered."""
         self.data_node = ServerProcess(data_node, folder / "datanode.log", self._serves)
@@ -146,12 +131,10 @@ def _put(url: str) -> http.client.HTTPResponse:
 
 def _configure(folder: Path, web_port: int) -> None:
     conf = folder / "conf"
-    for each in (conf / "webapps" / "hdfs", conf / "webapps" / "datanode", folder / "tmp"):
+    for each in (conf / "webapps" / "hdfs", conf / "webapps" / "datanode"):
         os.makedirs(each, exist_ok=True)
     rpc = f"127.0.0.1:{free_port()}"
     core = {"fs.defaultFS": f"hdfs://{rpc}", "hadoop.tmp.dir": str(folder / "data")}
-    # A client that wants an answer soon; by default it tries for minutes.
-    core |= {"ipc.client.connect.retry.interval": "200", "ipc.client.connect.max.retries": "100"}
     site = {
         "dfs.replication": "1",
         "dfs.namenode.rpc-address": rpc,
@@ -171,13 +154,4 @@ def _configure(folder: Path, web_port: int) -> None:
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
         "dfs.client.block.write.locateFollowingBlock.retries": "10",
     }
-    for name, settings in (("core-site.xml", core), ("hdfs-site.xml", site)):
-        (conf / name).write_text(_xml(settings), encoding="utf-8")
-    (conf / "log4j.properties").write_text(_LOGGING, encoding="ascii")
-
-
-def _xml(settings: dict[str, str]) -> str:
-    lines = [
-        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
-    ]
-    return "\n".join(["<configuration>", *lines, "</configuration>\n"])
+    write_hadoop_settings(conf, core, hdfs_site=site)

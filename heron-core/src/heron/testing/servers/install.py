@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from heron.errors import HeronError
@@ -32,7 +32,11 @@ _BUILD_S = 1800.0  # what is built takes 1 to 5 minutes on two idle cores
 _GO = (1, 24)
 _USUAL_GO = Path("/usr/local/go/bin/go")  # where Go's own archive goes; not on the PATH of every shell
 
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+    "<exclusions>{}</exclusions></dependency>"
+)
+_EXCLUSION = "<exclusion><groupId>{}</groupId><artifactId>*</artifactId></exclusion>"
 _POM = (
     "<project><modelVersion>4.0.0</modelVersion><groupId>heron</groupId><artifactId>servers</artifactId>"
     "<version>1</version><dependencies>{}</dependencies></project>"
@@ -117,14 +121,16 @@ def system_program(name: str, package: str) -> str:
     return found
 
 
-def maven_jars(*artifacts: str) -> Callable[[Path], None]:
+def maven_jars(*artifacts: str, without: Sequence[str] = ()) -> Callable[[Path], None]:
     """An `install` that brings Java libraries and all that they need at run time into the folder ``lib``.
 
-    An artifact is ``GROUP:NAME:VERSION``. It takes the ``mvn`` on the PATH, and where that is told to look.
+    An artifact is ``GROUP:NAME:VERSION``; the libraries of the groups in `without` are left out. It takes the ``mvn``
+    on the PATH, and where that is told to look.
     """
 
     def install(folder: Path) -> None:
-        wanted = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
+        left_out = "".join(map(_EXCLUSION.format, without))
+        wanted = "".join(_DEPENDENCY.format(*each.split(":"), left_out) for each in artifacts)
         (folder / "pom.xml").write_text(_POM.format(wanted), encoding="utf-8")
         goal = "dependency:copy-dependencies"
         _run(["mvn", "-q", "-B", goal, "-DincludeScope=runtime", "-DoutputDirectory=lib"], folder)

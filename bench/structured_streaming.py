@@ -1,0 +1,267 @@
+"""Spark's own count of words, by Structured Streaming: ``python -m bench.structured_streaming WHAT MASTER SETTINGS``.
+
+It is ``groupBy("word").count()`` in update mode, in a process of its own, which prints one number or list as JSON.
+Words come from a source of Spark's own that does not limit it, and their counts go nowhere, or to the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle, pairwise
+from typing import TYPE_CHECKING
+
+from bench.findings import Pace
+from bench.records import BenchError
+from heron.clock import monotonic_s
+from heron.testing.servers.install import ServerNotInstalledError, installed, python_packages
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["THEIRS", "Theirs", "lateness_of", "lateness_s", "words_per_s"]
+
+_CORES = 2
+_LOCAL = f"local[{_CORES}]"
+_QUICK = {"spark.sql.shuffle.partitions": "1"}
+_DISTINCT = 5_000  # as in the topologies
+_WITHIN_S = 120.0
+_SETTINGS = {
+    "spark.sql.shuffle.partitions": str(_CORES),
+    "spark.default.parallelism": str(_CORES),
+    "spark.sql.adaptive.enabled": "false",  # no part in streaming, and costs planning
+    "spark.ui.enabled": "false",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.driver.memory": "2g",
+    "spark.executor.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """A way for Spark to count: so many `rows` in a batch, `made` by "spark" itself or in "python"."""
+
+    rows: int
+    made: str
+    master: str = _LOCAL
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+# Ten thousand rows at a time by default, which is slower.
+_ARROW = {
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+}
+
+THEIRS = {
+    "Structured Streaming, words of its own": Theirs(20_000_000, "spark"),
+    "Structured Streaming, words from Python": Theirs(4_000_000, "python", settings=_ARROW),
+}
+"""By what they are called in the findings."""
+
+
+def words_per_s(pace: Pace, theirs: Theirs) -> float:
+    """Words that Spark counts a second.
+
+    Raises:
+        BenchError: when it fails.
+    """
+    asked = {"rows": theirs.rows, "made": theirs.made, "settings": dict(theirs.settings)}
+    return float(str(_ask("throughput", theirs.master, pace, asked)))
+
+
+def lateness_s(pace: Pace, rate: int) -> list[float]:
+    """How long each word took from when it was due until the result of its batch was there, at so many a second.
+
+    Raises:
+        BenchError: when it fails.
+    """
+    found = _ask("latency", _LOCAL, pace, {"rate": rate, "settings": dict(_QUICK)})
+    return [float(each) for each in found] if isinstance(found, list) else []
+
+
+def lateness_of(batches: Sequence[tuple[float, float]], rate: int) -> list[tuple[float, float]]:
+    """``(due, late)`` in seconds of each word, of batches: when each was done, and its newest word due.
+
+    A batch has what was due since the newest word of the batch before it; of the first batch that is not known.
+    """
+    found: list[tuple[float, float]] = []
+    for (_, before_s), (done_s, newest_s) in pairwise(batches):
+        dues = (newest_s - number / rate for number in range(round((newest_s - before_s) * rate)))
+        found += [(due_s, done_s - due_s) for due_s in dues]
+    return found
+
+
+def _ask(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object:
+    """Warms up for longer than others do: a JVM has to compile first."""
+    told = {**asked, "warm_up_s": 6 * pace.warm_up_s, "window_s": 2 * pace.window_s}
+    command = [sys.executable, "-m", "bench.structured_streaming", what, master, json.dumps(told)]
+    # What PySpark takes for quick exchange with Python where it is installed, without which it would be slower.
+    try:
+        extra = installed("pyarrow-26.0.1", python_packages("pyarrow==26.0.1", "pandas==3.1.1"))
+    except ServerNotInstalledError as error:
+        raise BenchError(str(error)) from error
+    paths = os.pathsep.join(map(str, extra.glob("lib/python*/site-packages")))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=2 * _WITHIN_S, env=environment
+        )
+    except subprocess.TimeoutExpired as error:
+        msg = f"Structured Streaming was not done within {2 * _WITHIN_S:g} s"
+        raise BenchError(msg) from error
+    if ran.returncode != 0:
+        msg = f"Structured Streaming failed: {ran.stderr.strip()[-2000:]}"
+        raise BenchError(msg)
+    found: object = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def _session(master: str, settings: dict[str, str]) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # the bench itself does without Spark
+
+    builder = SparkSession.builder.master(master).appName("structured streaming")
+    for name, value in {**_SETTINGS, **settings}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _rows_per_s(session: SparkSession, rows: int, made: str, warm_up_s: float, window_s: float) -> float:
+    """Words counted in the batches of the window, from the start of the first to that of the one after the last."""
+    from pyspark.sql import functions  # noqa: PLC0415
+
+    numbers = session.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).option("numPartitions", _CORES)
+    number = functions.pmod(functions.col("value") * 7919, functions.lit(_DISTINCT))
+    if made == "python":
+        word = functions.udf(lambda each: f"word{each}", "string")(number)
+    else:
+        word = functions.concat(functions.lit("word"), number.cast("string"))
+    counts = numbers.load().select(word.alias("word")).groupBy("word").count()
+    with tempfile.TemporaryDirectory() as folder:
+        writer = counts.writeStream.format("noop").outputMode("update").option("checkpointLocation", folder)
+        query = writer.start()
+        try:
+            _until(query, lambda: len(query.recentProgress) > 2)
+            _pass(query, warm_up_s)
+            first = _progress(query)
+            _pass(query, window_s)
+            _until(query, lambda: _progress(query).batchId > first.batchId)
+            last = _progress(query)
+            batches = last.batchId - first.batchId
+            return batches * rows / (_second(last.timestamp) - _second(first.timestamp))
+        finally:
+            query.stop()
+
+
+def _lateness(session: SparkSession, rate: int, warm_up_s: float, window_s: float) -> list[float]:
+    """Of each word that was due in the window: until the action that gives the counts of its batch had ended."""
+    from pyspark.sql import functions  # noqa: PLC0415
+
+    batches: list[tuple[float, float]] = []
+
+    def take(counts: DataFrame, _batch: int) -> None:
+        (newest,) = counts.agg(functions.max("due")).collect()
+        if newest[0] is not None:
+            batches.append((monotonic_s(), float(newest[0])))
+
+    with _sending(rate) as port, tempfile.TemporaryDirectory() as folder:
+        lines = session.readStream.format("socket").option("host", "127.0.0.1").option("port", port).load()
+        parts = functions.split("value", " ")
+        words = lines.select(parts[0].cast("double").alias("due"), parts[1].alias("word"))
+        counts = words.groupBy("word").agg(functions.count("*"), functions.max("due").alias("due"))
+        writer = counts.writeStream.foreachBatch(take).outputMode("update").option("checkpointLocation", folder)
+        query = writer.start()
+        try:
+            _until(query, lambda: len(batches) > 2)
+            _pass(query, warm_up_s)
+            start_s = monotonic_s()
+            _pass(query, window_s)
+            end_s = monotonic_s()
+            _until(query, lambda: batches[-1][1] > end_s)
+        finally:
+            query.stop()
+    return [late_s for due_s, late_s in lateness_of(batches, rate) if start_s <= due_s < end_s]
+
+
+@contextmanager
+def _sending(rate: int) -> Iterator[int]:
+    """A port at which whoever connects is sent ``DUE WORD`` lines at that rate."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_send, args=(listener, rate, over), daemon=True).start()
+        port: int = listener.getsockname()[1]
+        try:
+            yield port
+        finally:
+            over.set()
+
+
+def _send(listener: socket.socket, rate: int, over: threading.Event) -> None:
+    connection, _ = listener.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    words = cycle([f"word{number * 7919 % _DISTINCT}" for number in range(_DISTINCT)])
+    start_s, sent = monotonic_s(), 0
+    with connection:
+        while not over.wait(0.001):
+            due = int((monotonic_s() - start_s) * rate)
+            lines = [f"{start_s + number / rate:.6f} {next(words)}\n" for number in range(sent, due)]
+            sent = due
+            try:
+                connection.sendall("".join(lines).encode())
+            except OSError:
+                return
+
+
+def _progress(query: StreamingQuery) -> StreamingQueryProgress:
+    found = query.lastProgress
+    if found is None:
+        msg = "Structured Streaming has done no batch"
+        raise BenchError(msg)
+    return found
+
+
+def _second(timestamp: str) -> float:
+    from datetime import datetime  # noqa: PLC0415
+
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+def _pass(query: StreamingQuery, seconds: float) -> None:
+    until_s = monotonic_s() + seconds
+    _until(query, lambda: monotonic_s() >= until_s)
+
+
+def _until(query: StreamingQuery, holds: Callable[[], object]) -> None:
+    deadline_s, pause = monotonic_s() + _WITHIN_S, threading.Event()
+    while not holds():
+        if monotonic_s() > deadline_s or not query.isActive:
+            msg = f"Structured Streaming did not get there: {query.exception() or query.lastProgress}"
+            raise BenchError(msg)
+        pause.wait(0.02)
+
+
+if __name__ == "__main__":
+    what, master, told = sys.argv[1:]
+    given = json.loads(told)
+    with _session(master, given.pop("settings")) as spark:
+        found = _rows_per_s(spark, **given) if what == "throughput" else _lateness(spark, **given)
+    sys.stdout.write(json.dumps(found) + "\n")

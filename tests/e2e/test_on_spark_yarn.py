@@ -1,0 +1,120 @@
+"""The topology ``journal`` on Spark on a YARN of one node, parts of which are killed in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
+
+import psutil
+import pytest
+from conftest import sandbox_at
+from spark_journal import BACK_S, HERE, SparkJournal
+
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.spark import SparkCluster
+from heron.testing.servers.yarn import YarnCluster
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+_PROFILE = """\
+extends: spark
+scheduler:
+  master: yarn
+  hadoop_conf_dir: {conf}
+  start_s: 90
+  stable_s: 0
+  conf: {{spark.yarn.stagingDir: "file://{home}/.staging", spark.executorEnv.TMPDIR: "{tmp}"}}
+engine: {{heron.executor.stable.s: 0}}
+"""
+_GONE_S = 20.0
+_MASTER = "org.apache.spark.deploy.yarn.ExecutorLauncher"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox]:
+    """A world whose home is that of YARN's containers, so that they are looked for when it ends."""
+    yarn.start()
+    with sandbox_at(yarn.home.parent, request) as box:
+        folder = box.home / ".heron" / "profiles"
+        folder.mkdir(parents=True)
+        profile = _PROFILE.format(conf=yarn.conf, home=box.home, tmp=box.tmp)
+        (folder / "cluster.yaml").write_text(profile, encoding="utf-8")
+        yield box
+
+
+@pytest.fixture
+def journal(world: Sandbox, yarn: YarnCluster) -> SparkJournal:
+    """The topology at work."""
+    return SparkJournal(world, cast("SparkCluster", yarn), lines=30_000, pause_s=0.05)  # it is asked of workers only
+
+
+def kill_executor_jvm(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:
+    """A Spark executor, which is a container of YARN."""
+    journal.spark_executor(1).kill()
+    return {1}
+
+
+def kill_driver(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:
+    """The application goes with it, and with that every container."""
+    journal.run.the("spark driver").kill()
+    return {0, 1, 2}
+
+
+def kill_application_master(journal: SparkJournal, yarn: YarnCluster) -> set[int]:
+    """YARN takes every container away, and starts the next attempt of the application for the same driver."""
+    (application,) = yarn.applications()
+    (master,) = [each for each in _javas(journal.sandbox) if _MASTER in each.cmdline()]
+    master.kill()
+    wait_until(lambda: yarn.attempts(application) == 2, BACK_S, "YARN starts another attempt")
+    return {0, 1, 2}
+
+
+def restart_resource_manager(_journal: SparkJournal, yarn: YarnCluster) -> set[int]:
+    """What runs goes on; the application is known again when the resource manager is back."""
+    before = yarn.applications()
+    yarn.resource_manager.kill()
+    yarn.resource_manager.start()
+    wait_until(lambda: yarn.applications() == before, BACK_S, "the application is known again")
+    return set()
+
+
+_LONGER = (kill_driver, kill_application_master, restart_resource_manager)
+
+
+@pytest.mark.parametrize("harm", [kill_executor_jvm, *(pytest.param(each, marks=pytest.mark.soak) for each in _LONGER)])
+def test_no_line_is_lost_on_yarn(
+    journal: SparkJournal, yarn: YarnCluster, harm: Callable[[SparkJournal, YarnCluster], set[int]]
+) -> None:
+    """At least once: what died is started anew and nothing else is; then all is counted, and nothing is left."""
+    before = journal.attempts()
+    executors = {each: journal.executor(each) for each in before}
+    harmed = harm(journal, yarn)
+    for each in harmed:
+        executors[each].wait(BACK_S)
+    journal.is_back(before, harmed, harm.__name__)
+    journal.flows(harm.__name__)
+    journal.let_go()
+    wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
+
+
+def test_kill_ends_all_of_it_on_yarn(journal: SparkJournal, yarn: YarnCluster) -> None:
+    """When the command returns no container of ours runs, and soon after none of YARN's, whose own name goes too."""
+    journal.sandbox.say("kill", "journal", *HERE)
+    assert journal.run.processes("executor") == []
+    wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
+    wait_until(lambda: not _javas(journal.sandbox), _GONE_S, "its JVMs are gone")
+
+
+def _javas(world: Sandbox) -> list[psutil.Process]:
+    """The JVMs of this world: those of the driver, of YARN's application master and of Spark's executors."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("HOME") == str(world.home) and process.name() == "java":
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
