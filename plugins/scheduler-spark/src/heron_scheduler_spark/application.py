@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Application:
         """
         # The only ways to say it to a context that is made in this process.
         os.environ["PYSPARK_PYTHON"] = python
+        tempfile.tempdir = str(scratch)  # where pyspark and its JVM meet
         os.environ["SPARK_SUBMIT_OPTS"] = f'{os.environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={scratch}"'
         conf = SparkConf().setMaster(master).setAll(list(settings.items()))
         try:
