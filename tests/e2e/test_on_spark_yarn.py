@@ -81,10 +81,8 @@ def restart_resource_manager(_journal: SparkJournal, yarn: YarnCluster) -> set[i
     return set()
 
 
-_LONGER = (kill_driver, kill_application_master, restart_resource_manager)
-
-
-@pytest.mark.parametrize("harm", [kill_executor_jvm, *(pytest.param(each, marks=pytest.mark.soak) for each in _LONGER)])
+@pytest.mark.soak
+@pytest.mark.parametrize("harm", [kill_executor_jvm, kill_driver, kill_application_master, restart_resource_manager])
 def test_no_line_is_lost_on_yarn(
     journal: SparkJournal, yarn: YarnCluster, harm: Callable[[SparkJournal, YarnCluster], set[int]]
 ) -> None:
