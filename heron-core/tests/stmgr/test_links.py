@@ -87,6 +87,7 @@ def test_a_newer_incarnation_takes_over_and_an_older_one_is_refused(site: Site, 
 )
 def test_a_strange_hello_is_refused(site: Site, one: Stmgr, change: dict[str, int], reason: str) -> None:
     """The answer names the fault, and nothing is opened."""
+    site.registered(1)  # so the plan has come
     stranger = site.instance(2)
     stranger.hello.MergeFrom(pb.InstanceHello(**change))  # type: ignore[arg-type]  # field names by parameter
     stranger.say_hello()
