@@ -106,7 +106,7 @@ class HeronRun:
         self.until(lambda: text in self.stdout or text in self.stderr, f"{text!r} in the output", timeout_s)
 
     def processes(self, role: str, name: str = "") -> list[psutil.Process]:
-        """The processes of this world that play a role, such as ``stmgr``; `name` is part of their spec's path."""
+        """The processes that play a role, such as ``stmgr``; `name` is part of the ``/FOLDER/FILE`` of their specs."""
         return [process for process, _ in self.commands(role, name)]
 
     def commands(self, role: str, name: str = "") -> list[tuple[psutil.Process, list[str]]]:
@@ -116,7 +116,8 @@ class HeronRun:
         for process in _processes_of(self.home):
             with contextlib.suppress(psutil.Error):
                 command = process.cmdline()
-                if module in command and name in command[-1]:
+                # What is before them has random names, in which anything may occur.
+                if module in command and name in "/".join(["", *Path(command[-1]).parts[-2:]]):
                     found.append((process, command))
         return found
 
