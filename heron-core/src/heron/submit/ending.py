@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import enum
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from heron.clock import monotonic_s
 from heron.errors import HeronError, UsageError, known, nearest
+from heron.kernel.patience import wait_for
 from heron.kernel.secrets import spoken
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
@@ -126,7 +124,7 @@ def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:
     except HeronError as error:
         if not _obeyed(environment, facts):
             return str(error)  # else it went before its answer did
-    if _wait(lambda: not _runs(environment, facts, idle_is_over=True), patience_s):
+    if wait_for(lambda: not _runs(environment, facts, idle_is_over=True), patience_s, _LOOK_S):
         return ""
     return f"it did not stop within {patience_s:g} s"
 
@@ -161,7 +159,7 @@ def _runs(environment: Environment, facts: Facts, *, idle_is_over: bool = False)
 
 def _still_there(environment: Environment, facts: Facts) -> tuple[str, ...]:
     """Looks again: what a scheduler and a state manager say is gone has to be gone."""
-    if _wait(lambda: not _runs(environment, facts), _GONE_S):
+    if wait_for(lambda: not _runs(environment, facts), _GONE_S, _LOOK_S):
         return ()
     return (f"job or topology manager: there is still one of topology {facts.topology!r}; give the command again",)
 
@@ -173,13 +171,3 @@ def _id(facts: Facts) -> str:
 
 def _who(manner: Manner, why: str) -> str:
     return "" if manner is Manner.OVER else f"killed by a command{f', by force: {why}' if why else ''}"
-
-
-def _wait(over: Callable[[], bool], patience_s: float) -> bool:
-    deadline_s = monotonic_s() + patience_s
-    pause = threading.Event()
-    while not over():
-        if monotonic_s() > deadline_s:
-            return False
-        pause.wait(_LOOK_S)
-    return True

@@ -238,11 +238,7 @@ class Leader:
             ),
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._pressure, self._tasks),
-            errors=(
-                *self._errors.texts(),
-                *map(_SILENT.format, self._registry.silent()),
-                *filter(None, [self._waiting_plan]),
-            ),
+            errors=self._present_errors(),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
             outages=self._board.outages(self._clock.monotonic_s()),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shutil
 import signal
-import threading
-from collections.abc import Callable
 
-from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron.kernel.job.job_folder import JobFolder
 from heron.kernel.job.process_identity import ProcessIdentity
 from heron.kernel.job.process_list import ProcessList
+from heron.kernel.patience import wait_for
 
 __all__ = ["clear"]
 
@@ -41,20 +39,10 @@ def _end(processes: ProcessList, topology: str) -> None:
     """The supervisor led a session, and all that it started is in it, unless it went elsewhere by itself."""
     for executor in processes.executors():
         executor.signal(signal.SIGTERM)
-    _wait(lambda: not any(each.alive() for each in processes.executors()), _LEAVE_S)
+    wait_for(lambda: not any(each.alive() for each in processes.executors()), _LEAVE_S, _POLL_S)
     for each in processes.supervisor.session():
         each.signal(signal.SIGKILL)
-    if not _wait(lambda: not processes.supervisor.session(), _KILLED_S):
+    if not wait_for(lambda: not processes.supervisor.session(), _KILLED_S, _POLL_S):
         left: tuple[ProcessIdentity, ...] = processes.supervisor.session()
         message = f"processes {', '.join(str(each.pid) for each in left)} of {topology!r} do not end; see ps for why"
         raise SchedulerError(message)
-
-
-def _wait(over: Callable[[], bool], patience_s: float) -> bool:
-    deadline_s = monotonic_s() + patience_s
-    pause = threading.Event()
-    while not over():
-        if monotonic_s() > deadline_s:
-            return False
-        pause.wait(_POLL_S)
-    return True
