@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from shown import logs, processes
 from spark_journal import BACK_S, HERE, SparkJournal, write_profile
 
 from heron.testing.pytest_plugin import wait_until
@@ -137,7 +138,7 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
     wait_until((other.out / "progress").exists, BACK_S, "tuples of the other")
     assert len(cluster.applications()) == 2
     keys = [key for name in ("journal", "steady") for key in _secret_keys(sandbox, name)]
-    shown = [*_pages(journal), *_processes(sandbox), *_logs(sandbox, cluster)]
+    shown = [*_pages(journal), *processes(sandbox), *logs(sandbox, (cluster.folder, "std*"))]
     assert len(shown) > 40
     assert not [text for text in shown for key in keys if key in text]
     before = journal.attempts()
@@ -261,18 +262,3 @@ def _pages(journal: SparkJournal) -> Iterator[bytes]:
             # An application that is not this page's is not found.
             with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310
                 yield answer.read()
-
-
-def _processes(sandbox: Sandbox) -> Iterator[bytes]:
-    for each in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if each.environ().get("HOME") == str(sandbox.home):
-                yield "\n".join([*each.cmdline(), *map(str, each.environ().items())]).encode()
-
-
-def _logs(sandbox: Sandbox, cluster: SparkCluster) -> Iterator[bytes]:
-    folders = [(cluster.folder, "std*"), (sandbox.home / ".heron" / "logs", "*"), (sandbox.tmp, "*.log")]
-    for path in (found for folder, pattern in folders for found in folder.rglob(pattern)):
-        with contextlib.suppress(OSError):
-            if path.is_file():
-                yield path.read_bytes()

@@ -6,13 +6,17 @@ import json
 import os
 import re
 import shutil
+import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from pydoc_data import topics
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import psutil
 import pytest
+from shown import logs, processes
 
 from heron.clock import monotonic_s
 from heron.kernel.core_version import core_version
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.servers
 
 _HERE = ("--profile", "spark")
+_GUARDED = ("--profile", "guarded")
+_LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+_SECRET = "kept = to:itself #4711"  # noqa: S105  # with what a file of properties has to escape
 _LOOPS, _BACK_S = 30, 60.0
 _ANSWER_S = 20.0
 _LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
@@ -74,17 +81,24 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 
 @pytest.mark.usefixtures("java")
-def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
-    """Neither processes nor files; of a JVM that is killed too."""
-    run = sandbox.run("steady.py", command="submit spark")
+def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: Sandbox) -> None:
+    """Neither processes nor files; of a JVM that is killed too. While it runs other machines reach nothing of it, and
+    other users see no secret of `scheduler.conf`.
+    """
+    _write_guarded(sandbox)
+    run = sandbox.run("steady.py", command="submit guarded")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
+    assert {each.laddr.ip for each in jvm.net_connections("tcp") if each.status == psutil.CONN_LISTEN} <= _LOOPBACK
+    shown = [*processes(sandbox), *logs(sandbox), *_pages(sandbox)]
+    assert len(shown) > 20
+    assert not [text for text in shown if _SECRET.encode() in text]
     jvm.kill()
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
-    sandbox.say("kill", "steady", *_HERE)
+    sandbox.say("kill", "steady", *_GUARDED)
     assert not run.processes("executor")
 
 
@@ -133,9 +147,36 @@ def _is_over(sandbox: Sandbox) -> bool:
     return "finished" in sandbox.say("list", "spark") and not sandbox.leftovers()
 
 
+def _write_guarded(sandbox: Sandbox) -> None:
+    """The profile ``guarded``: that which is shipped, with secrets of Spark's own in the forms that there are."""
+    secret = sandbox.root / "secret"
+    secret.write_text(_SECRET, encoding="utf-8")
+    secret.chmod(0o600)
+    folder = sandbox.home / ".heron" / "profiles"
+    folder.mkdir(parents=True)
+    written = f"${{file:{secret}}}"
+    conf = json.dumps({"spark.authenticate.secret": written, "spark.ssl.keyStorePassword": written})
+    (folder / "guarded.yaml").write_text(f"extends: spark\nscheduler: {{conf: {conf}}}\n", encoding="utf-8")
+
+
+def _status(sandbox: Sandbox) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(sandbox.say("status", "steady", *_GUARDED, "--json"))
+    return found
+
+
+def _pages(sandbox: Sandbox) -> Iterator[bytes]:
+    page = next(each["url"] for each in _status(sandbox)["links"] if each["title"] == "Spark UI")
+    for part in ("environment", "jobs", "executors"):
+        with urllib.request.urlopen(f"{page}/{part}/", timeout=_ANSWER_S) as answer:  # noqa: S310
+            said = answer.read()
+            assert part != "environment" or b"spark.authenticate.secret" in said
+            assert b"/kill/" not in said
+            yield said
+
+
 def _attempts(sandbox: Sandbox) -> list[int]:
     try:
-        status = json.loads(sandbox.say("status", "steady", *_HERE, "--json"))
+        status = _status(sandbox)
     except AssertionError:  # the topology manager is being started again, says the command
         return []
     return [each["attempts"] for each in status["containers"] if each["running"]]

@@ -11,6 +11,7 @@ from heron.errors import ConfigError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron_scheduler_spark.cluster_size import WorkerSize, check_size
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
+from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import Cluster, parse_master
 from heron_scheduler_spark.options import SparkOptions
@@ -20,6 +21,7 @@ from heron_scheduler_spark.spark_failure import spoken_failure
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 
 MB = 1024 * 1024
+HERE = DriverAddress("10.0.0.1", "10.0.0.1")
 SMALL = ContainerRequest(1, 512, 512)
 LARGE = ContainerRequest(5, 6144, 512)
 
@@ -122,17 +124,17 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, monkeypatch: pytest.
 def test_settings_that_would_break_a_topology_are_refused(name: str, value: str) -> None:
     """Two tasks of one container would be two of each instance."""
     with pytest.raises(SchedulerError, match=rf"scheduler\.conf: {name}"):
-        spark_settings(SparkOptions(conf={name: value}), parse_master("local"), "t", "127.0.0.1", [SMALL])
+        spark_settings(SparkOptions(conf={name: value}), parse_master("local"), "t", HERE, [SMALL])
 
 
 def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
     """Unless executors cannot be asked for one by one; then all have the size of the largest."""
     master = parse_master("spark://a:7077")
-    dynamic = spark_settings(SparkOptions(), master, "t", "10.0.0.1", [SMALL, LARGE])
+    dynamic = spark_settings(SparkOptions(), master, "t", HERE, [SMALL, LARGE])
     assert dynamic["spark.dynamicAllocation.enabled"] == "true"
     assert "spark.cores.max" not in dynamic
     fixed = SparkOptions(conf={"spark.dynamicAllocation.enabled": "false"})
-    settings = spark_settings(fixed, master, "t", "10.0.0.1", [SMALL, LARGE])
+    settings = spark_settings(fixed, master, "t", HERE, [SMALL, LARGE])
     wanted = {"spark.executor.cores": "5", "spark.cores.max": "10", "spark.executor.memory": "6656m"}
     assert wanted.items() <= settings.items()
     assert master_url(master, 2) == "spark://a:7077"

@@ -14,15 +14,16 @@ from heron.ipc.socket import Hub, SocketContext
 __all__ = ["GuardedHub", "open_guarded_hub"]
 
 
-def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys) -> GuardedHub:
+def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_as: str = "") -> GuardedHub:
     """A hub at any free port of `host`, for those who have one of the keys it knows; one per context.
 
-    Nobody gets in before `Reactor.guard` answers for it.
+    Nobody gets in before `Reactor.guard` answers for it. Where others reach it at another address than that at which it
+    listens, `known_as` is that one, and its endpoint names it; `host` may be the unspecified address then.
 
     Raises:
         HeronError: when `host` is no address, interface or name of this machine.
     """
-    endpoint = listen_endpoint(host)
+    endpoint = listen_endpoint(host, anywhere=bool(known_as))
     socket = sockets.server(zmq.ROUTER, keys.pair, DOMAIN)
     gate = Gate(socket, keys, monotonic_s)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -32,7 +33,11 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys) -> Gua
     except zmq.ZMQError as error:
         msg = f"heron.network.host: cannot listen at {endpoint}: {error}; is {host!r} this machine?"
         raise HeronError(msg) from error
-    return GuardedHub(socket, gate)
+    hub = GuardedHub(socket, gate)
+    if known_as not in {"", host}:
+        port = hub.endpoint.rpartition(":")[2]
+        hub.endpoint = f"tcp://[{known_as}]:{port}" if ":" in known_as else f"tcp://{known_as}:{port}"
+    return hub
 
 
 class GuardedHub(Hub):

@@ -10,8 +10,10 @@ from heron.errors import HeronError, known
 __all__ = ["check_listening", "listen_endpoint"]
 
 
-def listen_endpoint(host: str) -> str:
+def listen_endpoint(host: str, *, anywhere: bool = False) -> str:
     """Where to bind for others to connect to `host`: an address, an interface or a name of this machine; any port.
+
+    `anywhere` also takes the unspecified address, to which nobody can connect.
 
     Raises:
         HeronError: when it is none of these.
@@ -23,7 +25,7 @@ def listen_endpoint(host: str) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         address = _resolved(host, interfaces)
-    if address.is_unspecified:
+    if address.is_unspecified and not anywhere:
         msg = f"heron.network.host: {host!r} is no address that others could connect to; name one of this machine's"
         raise HeronError(msg)
     return f"tcp://[{address}]:*" if address.version == 6 else f"tcp://{address}:*"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import shlex
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import RDD, InheritableThread, SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.resource import (
     ExecutorResourceRequests,
     ResourceProfile,
@@ -26,10 +28,13 @@ from pyspark.resource import (
 )
 
 from heron.errors import SchedulerError
+from heron.kernel.job.job_folder import write_private
 from heron_scheduler_spark.cluster_size import WorkerSize
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
+from heron_scheduler_spark.properties_file import encode_properties
 from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.spark_settings import DYNAMIC
 from heron_scheduler_spark.worker_report import report
 
 __all__ = ["Application", "JobOver"]
@@ -58,18 +63,13 @@ class Application:
         Raises:
             SchedulerError: when there is no application to be had; says why in one line.
         """
-        # The only ways to say it to a context that is made in this process.
-        os.environ["PYSPARK_PYTHON"] = python
-        tempfile.tempdir = str(scratch)  # where pyspark and its JVM meet
-        os.environ["SPARK_SUBMIT_OPTS"] = f'{os.environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={scratch}"'
-        conf = SparkConf().setMaster(master).setAll(list(settings.items()))
         try:
-            self._context = SparkContext(conf=conf)
+            self._context = _context(master, python, settings, scratch)
         except Exception as error:  # Spark raises what it likes: Py4JError, PySparkRuntimeError, OSError
             msg = f"Spark at {master} starts no application: {_reason(error)}"
             raise SchedulerError(msg) from error
         self._wake = wake
-        self._has_profiles = settings.get("spark.dynamicAllocation.enabled") == "true"
+        self._has_profiles = settings.get(DYNAMIC) == "true"
         self._counts_overhead = not master.startswith("spark://")  # a standalone master counts the heap only
         self._profiles: dict[ContainerRequest, ResourceProfile] = {}
         self._lock = threading.Lock()
@@ -192,6 +192,27 @@ class Application:
                 found = builder.require(TaskResourceRequests().cpus(request.cores)).build
                 self._profiles[request] = found
             return found
+
+
+def _context(master: str, python: str, settings: Mapping[str, str], scratch: Path) -> SparkContext:
+    """Says all to it in the only ways that there are for a context that is made in this process.
+
+    pyspark would write the settings on the command line of the JVM, where every user of the machine reads them.
+    """
+    os.environ["PYSPARK_PYTHON"] = python
+    tempfile.tempdir = str(scratch)  # where pyspark and its JVM meet
+    os.environ["SPARK_SUBMIT_OPTS"] = f'{os.environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={scratch}"'
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])  # the page, which is everywhere else
+    file = scratch / "settings.properties"
+    write_private(file, encode_properties({"spark.master": master, **settings}))
+    others = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {others}"
+    conf = SparkConf().setMaster(master).setAll(list(settings.items()))  # before there is a JVM
+    try:
+        return SparkContext(conf=conf, gateway=launch_gateway())
+    finally:
+        file.unlink()
 
 
 def _reason(error: Exception) -> str:

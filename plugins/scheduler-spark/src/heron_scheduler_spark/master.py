@@ -12,6 +12,7 @@ __all__ = ["Cluster", "Master", "parse_master"]
 
 _LOCAL = re.compile(r"local(\[[^\]]*\])?")
 _STANDALONE = re.compile(r"spark://(?P<hosts>[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*)")
+_KUBERNETES = re.compile(r"k8s://(?P<scheme>https?://)?(?P<host>\[[^\]]+\]|[^/:\s]+)(:(?P<port>\d+))?(/\S*)?")
 _FORMS = "known: local, spark://HOST:PORT, yarn, k8s://URL"
 
 
@@ -26,7 +27,7 @@ class Cluster(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master; `addresses` are where a standalone one listens."""
+    """A master; `addresses` are where it listens, as far as its name says."""
 
     url: str
     cluster: Cluster
@@ -36,6 +37,16 @@ class Master:
     def here(self) -> bool:
         """Whether tasks are on this machine and see its files."""
         return self.cluster is Cluster.LOCAL
+
+    @property
+    def counts_heap_only(self) -> bool:
+        """Whether the heap of a JVM is all the memory that is asked for."""
+        return self.cluster is Cluster.STANDALONE
+
+    @property
+    def pods(self) -> bool:
+        """Whether each worker has network addresses of its own, the loopback among them."""
+        return self.cluster is Cluster.KUBERNETES
 
 
 def parse_master(written: str) -> Master:
@@ -51,7 +62,8 @@ def parse_master(written: str) -> Master:
         return Master(written, Cluster.STANDALONE, tuple((host, int(port)) for host, _, port in pairs))
     if written == "yarn":
         return Master(written, Cluster.YARN)
-    if written.startswith("k8s://"):
-        return Master(written, Cluster.KUBERNETES)
+    if found := _KUBERNETES.fullmatch(written):
+        port = int(found["port"] or (80 if found["scheme"] == "http://" else 443))
+        return Master(written, Cluster.KUBERNETES, ((found["host"].strip("[]"), port),))
     msg = f"scheduler.master: {written!r} is no Spark master; {_FORMS}"
     raise SchedulerError(msg)

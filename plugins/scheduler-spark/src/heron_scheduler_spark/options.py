@@ -16,7 +16,7 @@ class SparkOptions(SupervisedOptions, frozen=True):
 
     `python` is the interpreter of the workers (empty: the path of this one); `archives` and `py_files` bring one, or
     code, to workers that have none. `driver_host` is the address under which workers reach this machine (empty: the
-    one from which the master is reached). `jvm_heap_mb` is the heap of the JVM that a container stands in, beside what
+    one from which the master is reached), `driver_bind` where it listens (empty: there). `jvm_heap_mb` is the heap of the JVM that a container stands in, beside what
     the packing plan gives the container itself. `hadoop_conf_dir` is Hadoop's configuration, for YARN.
     `conf` are further settings of Spark.
     """
@@ -27,6 +27,7 @@ class SparkOptions(SupervisedOptions, frozen=True):
     archives: tuple[str, ...] = ()
     py_files: tuple[str, ...] = ()
     driver_host: str = ""
+    driver_bind: str = ""
     jvm_heap_mb: Annotated[int, msgspec.Meta(ge=256)] = 512
     hadoop_conf_dir: str = ""
     conf: dict[str, str] = {}  # noqa: RUF012  # msgspec copies it for each value

@@ -1,4 +1,4 @@
-"""Tries a Spark out with an application of one task: ``python -m heron_scheduler_spark.probe OPTIONS SCRATCH``.
+"""Tries a Spark out with an application of one task: ``python -m heron_scheduler_spark.probe SCRATCH``.
 
 It writes one JSON line: ``answer``, or ``error``. A process of its own, since it brings a JVM.
 """
@@ -18,16 +18,19 @@ import msgspec
 
 from heron.errors import HeronError, SchedulerError
 from heron.kernel.core_version import core_version
+from heron.kernel.job.job_folder import write_private
 from heron.kernel.process import bind_to_parent
 from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
 from heron_scheduler_spark.container_request import container_request
+from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.reach import address_towards
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 
 __all__ = ["probe"]
+
+_OPTIONS = "options.json"
 
 
 def probe(options: SparkOptions, timeout_s: float) -> str:
@@ -36,9 +39,9 @@ def probe(options: SparkOptions, timeout_s: float) -> str:
     Raises:
         SchedulerError: when no task ran within `timeout_s`; says why.
     """
-    encoded = msgspec.json.encode(options).decode()
     with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
-        command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", encoded, scratch]
+        write_private(Path(scratch, _OPTIONS), msgspec.json.encode(options))  # they may have secrets
+        command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", scratch]
         process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
         try:
             said, _ = process.communicate(timeout=timeout_s)
@@ -67,7 +70,7 @@ def _ask(options: SparkOptions, scratch: Path) -> str:
     enter_hadoop(options)
     master = find_master(options)
     request = container_request(NO_RESOURCE, options.jvm_heap_mb)
-    settings = spark_settings(options, master, "probe", options.driver_host or address_towards(master), [request])
+    settings = spark_settings(options, master, "probe", driver_address(options, master), [request])
     python = options.python or sys.executable
     application = Application(master_url(master, 1), python, settings, scratch, lambda: None)
     try:
@@ -78,8 +81,9 @@ def _ask(options: SparkOptions, scratch: Path) -> str:
 
 def _main() -> None:
     bind_to_parent()
+    scratch = Path(sys.argv[1])
     try:
-        said = {"answer": _ask(msgspec.json.decode(sys.argv[1], type=SparkOptions), Path(sys.argv[2]))}
+        said = {"answer": _ask(msgspec.json.decode((scratch / _OPTIONS).read_bytes(), type=SparkOptions), scratch)}
     except HeronError as error:
         said = {"error": str(error)}
     sys.stdout.write(json.dumps(said) + "\n")

@@ -12,17 +12,21 @@ from heron.clock import monotonic_s
 from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
+from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.resource_manager import find_master
+from heron_scheduler_spark.spark_settings import is_guarded
 from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["SparkScheduler"]
 
 _PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
+
+_UNGUARDED = "warning: spark.authenticate is not set, so whoever reaches its ports can run code there"
 
 _END_S = 2.0  # for the end of a trial that found nothing
 
@@ -63,7 +67,9 @@ class SparkScheduler(SupervisedScheduler):
         master = find_master(self._spark)
         java = check_java()
         check_master(master, timeout_s)
-        return f"Spark {__version__} at {master.url}, Java {java}"
+        driver_address(self._spark, master)
+        open_to_all = "" if is_guarded(self._spark, master) else f"; {_UNGUARDED}"
+        return f"Spark {__version__} at {master.url}, Java {java}{open_to_all}"
 
     def _check_secrets(self, containers: Sequence[ContainerSpec]) -> None:
         if not parse_master(self._spark.master).here:

@@ -27,11 +27,11 @@ from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_size import check_network, check_size
 from heron_scheduler_spark.desk import Desk, DeskSettings
+from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.master import Cluster
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
-from heron_scheduler_spark.reach import address_towards
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 from heron_scheduler_spark.state_node import publish
@@ -65,12 +65,12 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     enter_hadoop(options)
     master = find_master(options)
     orders = Orders(folder, record, options, master)
-    host = options.driver_host or address_towards(master)
+    address = driver_address(options, master)
     reactor, woken = Reactor(), Wakeup()
     sockets = SocketContext(link_timeout_s=options.silence_s)
-    hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
+    hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(Speaker.MEMBER), address.host)
     reactor.guard(hub)
-    settings = spark_settings(options, master, record.topology, host, orders.requests())
+    settings = spark_settings(options, master, record.topology, address, orders.requests())
     url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
     scratch.mkdir(mode=0o700)

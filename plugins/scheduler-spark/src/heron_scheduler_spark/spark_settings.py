@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from pyspark.find_spark_home import _find_spark_home
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.container_request import ContainerRequest
+from heron_scheduler_spark.container_request import ContainerRequest, largest
+from heron_scheduler_spark.driver_address import DriverAddress
+from heron_scheduler_spark.flag import flag
 from heron_scheduler_spark.master import Cluster, Master
 from heron_scheduler_spark.options import SparkOptions
 
-__all__ = ["master_url", "spark_settings"]
+__all__ = ["DYNAMIC", "is_guarded", "master_url", "spark_settings"]
+
+DYNAMIC = "spark.dynamicAllocation.enabled"
+"""Whether executors are asked for one by one, each of the size of its container."""
 
 _SPARE_SLOTS = 64  # for containers that are added later: the slots of a local master cannot be changed
+_AUTHENTICATE = "spark.authenticate"
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # these JVMs keep processes going, and must be there soon
 _OURS = {
     "spark.speculation": "two tasks of one container would run the same instances twice",
@@ -29,7 +35,7 @@ def master_url(master: Master, containers: int) -> str:
 
 
 def spark_settings(
-    options: SparkOptions, master: Master, topology: str, host: str, requests: Sequence[ContainerRequest]
+    options: SparkOptions, master: Master, topology: str, address: DriverAddress, requests: Sequence[ContainerRequest]
 ) -> dict[str, str]:
     """The settings, those of the profile's `conf` among them.
 
@@ -42,13 +48,14 @@ def spark_settings(
     _check(options.conf)
     settings = {
         "spark.app.name": f"heron {topology}",
-        "spark.driver.host": host,
-        "spark.driver.bindAddress": host,
+        "spark.driver.host": address.host,
+        "spark.driver.bindAddress": address.bind,
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": _JVM,
         "spark.python.worker.reuse": "false",
         "spark.speculation": "false",
         "spark.task.maxFailures": "1",
+        "spark.ui.killEnabled": "false",  # its page ends jobs of whoever can open it
         "spark.ui.port": "0",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -59,26 +66,36 @@ def spark_settings(
     if master.cluster is Cluster.YARN and not (options.python or options.archives):
         # Nodes that have this interpreter have its Spark too; else half a gigabyte would be brought there each time.
         settings["spark.yarn.jars"] = f"local:{_find_spark_home()}/jars/*"
-    if not master.here:
-        settings |= _of_cluster(options.conf.get("spark.dynamicAllocation.enabled") != "false", requests)
-    return {**settings, **options.conf}
+    if master.cluster is not Cluster.STANDALONE and flag(options.conf, _AUTHENTICATE, otherwise=True):
+        # Spark makes the secret itself, and brings it to the processes that it starts. Where there are others, the
+        # masters and workers of a standalone cluster, these must have it first.
+        settings |= {_AUTHENTICATE: "true", "spark.network.crypto.enabled": "true"}
+    if master.here:
+        return {**settings, **options.conf}
+    dynamic = flag(options.conf, DYNAMIC, otherwise=True)
+    return {**settings, **_of_cluster(master, requests, dynamic=dynamic), **options.conf, DYNAMIC: str(dynamic).lower()}
 
 
-def _of_cluster(dynamic: bool, requests: Sequence[ContainerRequest]) -> dict[str, str]:
-    cores = max(each.cores for each in requests)
-    memory_mb = max(each.memory_mb for each in requests)
+def is_guarded(options: SparkOptions, master: Master) -> bool:
+    """Whether Spark's own processes listen to those only who have the application's secret."""
+    return flag(options.conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
+
+
+def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
     common = {"spark.executor.extraJavaOptions": _JVM, "spark.decommission.enabled": "true"}
     if not dynamic:
-        return common | {
-            "spark.executor.cores": str(cores),
-            "spark.task.cpus": str(cores),
-            "spark.cores.max": str(cores * len(requests)),
+        size = largest(requests)
+        heap_mb = size.memory_mb if master.counts_heap_only else size.heap_mb
+        overhead = {} if master.counts_heap_only else {"spark.executor.memoryOverhead": f"{size.container_mb}m"}
+        return common | overhead | {
+            "spark.executor.cores": str(size.cores),
+            "spark.task.cpus": str(size.cores),
+            "spark.cores.max": str(size.cores * len(requests)),
             "spark.executor.instances": str(len(requests)),
-            "spark.executor.memory": f"{memory_mb}m",
+            "spark.executor.memory": f"{heap_mb}m",
         }
     return common | {
         "spark.executor.cores": "1",
-        "spark.dynamicAllocation.enabled": "true",
         "spark.dynamicAllocation.shuffleTracking.enabled": "true",
         "spark.dynamicAllocation.minExecutors": "0",
         "spark.dynamicAllocation.initialExecutors": "0",
@@ -89,6 +106,6 @@ def _of_cluster(dynamic: bool, requests: Sequence[ContainerRequest]) -> dict[str
 
 def _check(conf: Mapping[str, str]) -> None:
     for name, why in _OURS.items():
-        if name in conf and not (name == "spark.speculation" and conf[name] == "false"):
+        if name in conf and not (name == "spark.speculation" and not flag(conf, name, otherwise=False)):
             msg = f"scheduler.conf: {name} cannot be set to {conf[name]!r}: {why}"
             raise SchedulerError(msg)

@@ -1,0 +1,69 @@
+"""Where the driver listens, and under which address the workers find it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+
+from heron.errors import SchedulerError
+from heron_scheduler_spark.master import Master
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.reach import address_towards
+
+__all__ = ["DriverAddress", "driver_address"]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverAddress:
+    """Workers connect to `host`; it listens at `bind`, which differs where addresses are translated on the way."""
+
+    host: str
+    bind: str
+
+
+def driver_address(options: SparkOptions, master: Master) -> DriverAddress:
+    """As the profile says, else the address from which the master is reached.
+
+    Raises:
+        SchedulerError: when nobody could listen or connect there; names the option.
+    """
+    host = options.driver_host or address_towards(master)
+    bind = options.driver_bind or host
+    if not _is_here(bind):
+        name = "driver_bind" if options.driver_bind else "driver_host"
+        remedy = "name one, or 0.0.0.0" if options.driver_bind else "name one, or set scheduler.driver_bind to one too"
+        msg = f"scheduler.{name}: {bind!r} is no address of this machine; {remedy}"
+        raise SchedulerError(msg)
+    if _has_workers_elsewhere(master) and _is_loopback(host):
+        msg = (
+            f"scheduler.driver_host: workers of {master.url} do not reach this machine at {host}; set it to an address "
+            "of this machine that they reach"
+        )
+        raise SchedulerError(msg)
+    return DriverAddress(host, bind)
+
+
+def _has_workers_elsewhere(master: Master) -> bool:
+    """A pod has a loopback of its own, and so has a machine that is not that of the resource manager."""
+    if master.pods:
+        return True
+    return any(not _is_loopback(host) for host, _ in master.addresses)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.bind(place)
+    except OSError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(OSError, ValueError):
+        found = {place[0] for *_, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)}
+        return all(ipaddress.ip_address(each).is_loopback for each in found)
+    return False

@@ -1,0 +1,32 @@
+"""What the processes and logs of a world show to others: nothing there may be a secret."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+__all__ = ["logs", "processes"]
+
+
+def processes(sandbox: Sandbox) -> Iterator[bytes]:
+    """The command line and the environment of each process of the world."""
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if each.environ().get("HOME") == str(sandbox.home):
+                yield "\n".join([*each.cmdline(), *map(str, each.environ().items())]).encode()
+
+
+def logs(sandbox: Sandbox, *others: tuple[Path, str]) -> Iterator[bytes]:
+    """Those of the world, and the files of that pattern below each of the `others`."""
+    folders = [*others, (sandbox.home / ".heron" / "logs", "*"), (sandbox.tmp, "*.log")]
+    for path in (found for folder, pattern in folders for found in folder.rglob(pattern)):
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                yield path.read_bytes()
