@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import urllib.request
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,10 +84,10 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 @pytest.mark.usefixtures("java")
 def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: Sandbox) -> None:
     """Neither processes nor files; of a JVM that is killed too. While it runs other machines reach nothing of it, and
-    other users see no secret of `scheduler.conf`.
+    other users see no secret of `scheduler.conf`. It needs code that only `scheduler.py_files` bring.
     """
     _write_guarded(sandbox)
-    run = sandbox.run("steady.py", command="submit guarded")
+    run = sandbox.run("steady.py", args=("--needs", "brought_alone brought_packed"), command="submit guarded")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     driver = run.the("spark driver")
@@ -156,7 +157,12 @@ def _write_guarded(sandbox: Sandbox) -> None:
     folder.mkdir(parents=True)
     written = f"${{file:{secret}}}"
     conf = json.dumps({"spark.authenticate.secret": written, "spark.ssl.keyStorePassword": written})
-    (folder / "guarded.yaml").write_text(f"extends: spark\nscheduler: {{conf: {conf}}}\n", encoding="utf-8")
+    alone, packed = sandbox.root / "brought_alone.py", sandbox.root / "brought.zip"
+    alone.touch()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("brought_packed.py", "")
+    profile = f"extends: spark\nscheduler: {{conf: {conf}, py_files: [{alone}, {packed}]}}\n"
+    (folder / "guarded.yaml").write_text(profile, encoding="utf-8")
 
 
 def _status(sandbox: Sandbox) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import pytest
 
 from heron.errors import ConfigError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
-from heron_scheduler_spark.cluster_size import WorkerSize, check_size
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
@@ -18,7 +17,7 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.scheduler import SparkScheduler
 from heron_scheduler_spark.spark_failure import spoken_failure
-from heron_scheduler_spark.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.spark_settings import is_guarded, master_url, spark_settings
 
 MB = 1024 * 1024
 HERE = DriverAddress("10.0.0.1", "10.0.0.1")
@@ -38,21 +37,6 @@ LARGE = ContainerRequest(5, 6144, 512)
 def test_cores_and_memory_are_rounded_up(required: Resource, expected: ContainerRequest) -> None:
     """Spark knows whole cores; a rounding error of a sum is not a core."""
     assert container_request(required, 512) == expected
-
-
-def test_a_cluster_that_just_holds_the_containers_is_large_enough() -> None:
-    """The large ones go first, into the workers where they just fit."""
-    check_size([SMALL, LARGE, SMALL], [WorkerSize("a", 6, 8192), WorkerSize("b", 1, 1024)])
-
-
-def test_a_cluster_that_is_too_small_is_refused_with_the_numbers() -> None:
-    """Enough in all is not enough where no worker has room for one of them."""
-    with pytest.raises(SchedulerError) as caught:
-        check_size([SMALL, LARGE], [WorkerSize("a", 4, 8192), WorkerSize("b", 4, 8192)])
-    for words in ("2 containers need 6 cores and 7680 MiB", "5 cores and 6656 MiB", "a 4 cores and 8192 MiB"):
-        assert words in str(caught.value)
-    with pytest.raises(SchedulerError, match="no worker"):
-        check_size([SMALL], [])
 
 
 @pytest.mark.parametrize(
@@ -138,6 +122,30 @@ def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
     wanted = {"spark.executor.cores": "5", "spark.cores.max": "10", "spark.executor.memory": "6656m"}
     assert wanted.items() <= settings.items()
     assert master_url(master, 2) == "spark://a:7077"
+    on_yarn = spark_settings(fixed, parse_master("yarn"), "t", HERE, [SMALL, LARGE])
+    assert (on_yarn["spark.executor.memory"], on_yarn["spark.executor.memoryOverhead"]) == ("512m", "6144m")
+
+
+def test_a_setting_that_is_neither_true_nor_false_is_refused() -> None:
+    """Spark's own word for it is a stack trace."""
+    options = SparkOptions(conf={"spark.dynamicAllocation.enabled": "no"})
+    with pytest.raises(SchedulerError, match=r"spark\.dynamicAllocation\.enabled is 'no'; set it to true or false"):
+        spark_settings(options, parse_master("spark://a:7077"), "t", HERE, [SMALL])
+
+
+@pytest.mark.parametrize("written", ["local", "yarn", "k8s://h:443"])
+def test_spark_speaks_to_those_who_have_its_secret(written: str) -> None:
+    """Where it makes that itself; the masters and workers of a standalone cluster would have to have it first."""
+    master, standalone = parse_master(written), parse_master("spark://a:7077")
+    guarded = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+    assert guarded.items() <= spark_settings(SparkOptions(), master, "t", HERE, [SMALL]).items()
+    open_to_all = SparkOptions(conf={"spark.authenticate": "false"})
+    assert "spark.network.crypto.enabled" not in spark_settings(open_to_all, master, "t", HERE, [SMALL])
+    assert "spark.authenticate" not in spark_settings(SparkOptions(), standalone, "t", HERE, [SMALL])
+    assert is_guarded(SparkOptions(), master)
+    assert not is_guarded(SparkOptions(), standalone)
+    assert not is_guarded(open_to_all, master)
+    assert is_guarded(SparkOptions(conf={"spark.authenticate": "True"}), standalone)
 
 
 def test_a_local_master_has_slots_for_more_containers_and_one_try() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits some thousands of numbers a second."""
+    """Emits some thousands of numbers a second; when it is told to, it needs modules that are nobody else's."""
 
     outputs = ("number",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
         self.stop = Path(config["out"], "stop")
+        for module in config["needs"].split():
+            import_module(module)
         self.number = 0
 
     def next_tuple(self) -> None:
@@ -69,9 +72,9 @@ class CountBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(name="steady")
+    options = arguments(name="steady", needs="")
     builder = TopologyBuilder(options.name)
-    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out})
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out, "needs": options.needs})
     numbers = builder.add_spout("numbers", NumberSpout, par=1)
     passed = builder.add_bolt("pass", PassBolt, par=2, inputs={numbers: Grouping.SHUFFLE})
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1}

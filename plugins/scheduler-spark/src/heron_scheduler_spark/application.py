@@ -7,19 +7,14 @@ container must not be felt by another: that is what makes restart, update and re
 from __future__ import annotations
 
 import logging
-import os
 import queue
-import shlex
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import RDD, InheritableThread, SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
+from pyspark import RDD, InheritableThread
 from pyspark.resource import (
     ExecutorResourceRequests,
     ResourceProfile,
@@ -28,18 +23,16 @@ from pyspark.resource import (
 )
 
 from heron.errors import SchedulerError
-from heron.kernel.job.job_folder import write_private
 from heron_scheduler_spark.cluster_size import WorkerSize
+from heron_scheduler_spark.cluster_view import largest_on_yarn, standalone_workers
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
-from heron_scheduler_spark.properties_file import encode_properties
+from heron_scheduler_spark.spark_context import start_context
 from heron_scheduler_spark.spark_failure import spoken_failure
 from heron_scheduler_spark.spark_settings import DYNAMIC
 from heron_scheduler_spark.worker_report import report
 
 __all__ = ["Application", "JobOver"]
-
-_MESSAGES = "org.apache.spark.deploy.DeployMessages"
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +57,7 @@ class Application:
             SchedulerError: when there is no application to be had; says why in one line.
         """
         try:
-            self._context = _context(master, python, settings, scratch)
+            self._context = start_context(master, python, settings, scratch)
         except Exception as error:  # Spark raises what it likes: Py4JError, PySparkRuntimeError, OSError
             msg = f"Spark at {master} starts no application: {_reason(error)}"
             raise SchedulerError(msg) from error
@@ -105,26 +98,12 @@ class Application:
             _log.warning("cannot cancel: %s", error)
 
     def workers(self, host: str, port: int) -> list[WorkerSize] | None:
-        """The workers that a standalone master has; None where Spark does not tell.
+        """The workers of the standalone master at that address; None where it only stands by, or does not tell."""
+        return standalone_workers(self._context, host, port)
 
-        The master's own message is used, since its pages are at an address that an application is not told. Asking
-        the environment by its methods would load classes that Spark does not bring.
-        """
-        try:
-            jvm = cast("Any", self._context._jvm)  # Python has no other way to the master
-            load = jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass
-            field = load("org.apache.spark.SparkEnv").getDeclaredField("rpcEnv")
-            field.setAccessible(True)
-            environment = field.get(self._context._jsc.sc().env())
-            master = environment.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
-            question = load(f"{_MESSAGES}$RequestMasterState$").getField("MODULE$").get(None)
-            answer = jvm.scala.reflect.ClassTag.apply(load(f"{_MESSAGES}$MasterStateResponse"))
-            found = master.askSync(question, answer).workers()
-            alive = [each for each in found if each.state().toString() == "ALIVE"]
-            return [WorkerSize(str(each.host()), int(each.cores()), int(each.memory())) for each in alive]
-        except (Py4JError, AttributeError, TypeError) as error:
-            _log.warning("how large the cluster is cannot be told: %s", error)
-            return None
+    def largest_container(self) -> WorkerSize | None:
+        """The largest that YARN gives; None where it does not tell."""
+        return largest_on_yarn(self._context)
 
     def executor_of(self, ticket: str) -> str:
         """The Spark executor that has the task of that start; "" when Spark does not tell."""
@@ -192,27 +171,6 @@ class Application:
                 found = builder.require(TaskResourceRequests().cpus(request.cores)).build
                 self._profiles[request] = found
             return found
-
-
-def _context(master: str, python: str, settings: Mapping[str, str], scratch: Path) -> SparkContext:
-    """Says all to it in the only ways that there are for a context that is made in this process.
-
-    pyspark would write the settings on the command line of the JVM, where every user of the machine reads them.
-    """
-    os.environ["PYSPARK_PYTHON"] = python
-    tempfile.tempdir = str(scratch)  # where pyspark and its JVM meet
-    os.environ["SPARK_SUBMIT_OPTS"] = f'{os.environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={scratch}"'
-    if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])  # the page, which is everywhere else
-    file = scratch / "settings.properties"
-    write_private(file, encode_properties({"spark.master": master, **settings}))
-    others = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {others}"
-    conf = SparkConf().setMaster(master).setAll(list(settings.items()))  # before there is a JVM
-    try:
-        return SparkContext(conf=conf, gateway=launch_gateway())
-    finally:
-        file.unlink()
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from heron.spi.statemgr import NodeKind
 from heron_scheduler_spark.log_shipping import LogShipper
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor
+from heron_scheduler_spark.shipped_code import shipped_code
 from heron_scheduler_spark.task_link import TaskLink
 from heron_scheduler_spark.travelling_spec import resolved_spec
 from heron_scheduler_spark.worker_report import check_core
@@ -76,7 +77,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
         make_private_dir(run_dir)
         predecessor.end()
         spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
-        with _environment():
+        with _environment(shipped_code(order.py_files, sys.path)):
             command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
             executor = ExecutorProcess(command, spec_file, spec)
     except (HeronError, OSError, ValueError) as error:
@@ -159,12 +160,15 @@ def _spec(order: Order) -> Spec:
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
-    """What the executor inherits: this process's environment without what Spark has put there."""
+def _environment(code: Sequence[str]) -> Iterator[None]:
+    """What the executor inherits: this process's environment without what Spark has put there, but for the `code`."""
     taken = {name: os.environ.pop(name) for name in list(os.environ) if _is_sparks(name)}
+    if code:
+        os.environ["PYTHONPATH"] = os.pathsep.join(code)
     try:
         yield
     finally:
+        os.environ.pop("PYTHONPATH", None)
         os.environ.update(taken)
 
 

@@ -14,7 +14,7 @@ class Order(msgspec.Struct, frozen=True):
     the worker has to have. `endpoint` is the driver's, whose keys the task reads in `key_file`, or where there is none
     in the state manager of the spec. The spec stands in `spec_file` where the task sees the driver's files, else in
     `spec`, with references in place of secrets. `command` runs the executor; it is empty for the one of the worker's
-    interpreter.
+    interpreter. `py_files` are the names of files of code that Spark has brought for it.
     """
 
     container_id: int
@@ -27,4 +27,5 @@ class Order(msgspec.Struct, frozen=True):
     command: tuple[str, ...] = ()
     key_file: str = ""
     spec_file: str = ""
+    py_files: tuple[str, ...] = ()
     spec: dict[str, object] | None = None

@@ -18,6 +18,7 @@ from heron_scheduler_spark.container_request import ContainerRequest, container_
 from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.shipped_code import code_names
 from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["Orders"]
@@ -51,6 +52,7 @@ class Orders:
             command=self._record.executor,
             key_file=str(self._key_file) if self._here else "",
             spec_file=str(path) if self._here else "",
+            py_files=code_names(self._options.py_files),
             spec=None if self._here else travelling_spec(json.loads(path.read_bytes())),
         )
         return msgspec.json.encode(order).decode()

@@ -7,11 +7,11 @@ import socket
 from heron.errors import SchedulerError
 from heron_scheduler_spark.master import Master
 
-__all__ = ["address_towards", "check_master"]
+__all__ = ["address_towards", "check_master", "listens"]
 
 
 def check_master(master: Master, timeout_s: float) -> None:
-    """Whether one of a standalone master's addresses accepts connections.
+    """Whether one of a master's addresses accepts connections.
 
     Raises:
         SchedulerError: when none does; says why of each.
@@ -29,8 +29,17 @@ def check_master(master: Master, timeout_s: float) -> None:
         raise SchedulerError(msg)
 
 
+def listens(address: tuple[str, int], timeout_s: float) -> bool:
+    """Whether somebody accepts connections there."""
+    try:
+        socket.create_connection(address, timeout_s).close()
+    except OSError:
+        return False
+    return True
+
+
 def address_towards(master: Master) -> str:
-    """The address of this machine from which a standalone master is reached; the loopback where there is none."""
+    """The address of this machine from which a master is reached; the loopback where it has none."""
     for host, port in master.addresses:
         try:
             family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]

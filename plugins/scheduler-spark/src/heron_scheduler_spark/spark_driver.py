@@ -25,15 +25,14 @@ from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.kernel.log import configure
 from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.cluster_size import check_network, check_size
+from heron_scheduler_spark.cluster_check import check_cluster
 from heron_scheduler_spark.desk import Desk, DeskSettings
 from heron_scheduler_spark.driver_address import driver_address
-from heron_scheduler_spark.master import Cluster
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
-from heron_scheduler_spark.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.spark_settings import executors_asked_for, master_url, spark_settings
 from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
@@ -75,10 +74,8 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
     scratch.mkdir(mode=0o700)
     application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
-    for host_and_port in master.addresses[:1] if master.cluster is Cluster.STANDALONE else ():
-        if (workers := application.workers(*host_and_port)) is not None:
-            check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)
-            check_size(orders.requests(), workers)
+    listening = str(orders.first_spec().settings.get("heron.network.host", ""))
+    check_cluster(application, master, executors_asked_for(options, orders.requests()), listening)
     desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
 
     def look() -> None:

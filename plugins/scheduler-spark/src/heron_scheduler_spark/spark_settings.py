@@ -13,7 +13,7 @@ from heron_scheduler_spark.flag import flag
 from heron_scheduler_spark.master import Cluster, Master
 from heron_scheduler_spark.options import SparkOptions
 
-__all__ = ["DYNAMIC", "is_guarded", "master_url", "spark_settings"]
+__all__ = ["DYNAMIC", "executors_asked_for", "is_guarded", "master_url", "spark_settings"]
 
 DYNAMIC = "spark.dynamicAllocation.enabled"
 """Whether executors are asked for one by one, each of the size of its container."""
@@ -74,6 +74,12 @@ def spark_settings(
         return {**settings, **options.conf}
     dynamic = flag(options.conf, DYNAMIC, otherwise=True)
     return {**settings, **_of_cluster(master, requests, dynamic=dynamic), **options.conf, DYNAMIC: str(dynamic).lower()}
+
+
+def executors_asked_for(options: SparkOptions, requests: Sequence[ContainerRequest]) -> list[ContainerRequest]:
+    """What each container's executor has: its own size, or that of the largest where all are alike."""
+    dynamic = flag(options.conf, DYNAMIC, otherwise=True)
+    return list(requests) if dynamic else [largest(requests)] * len(requests)
 
 
 def is_guarded(options: SparkOptions, master: Master) -> bool:
