@@ -102,6 +102,24 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, monkeypatch: pytest.
     assert check_java() == 21
 
 
+@pytest.mark.parametrize(("hadoop", "runs"), [("3.4.1", False), ("3.5.0", True)])
+def test_a_java_that_is_too_new_for_this_pyspark_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hadoop: str, runs: bool
+) -> None:
+    """Spark's own message is "getSubject is not supported"; pyspark of later releases runs on it."""
+    (tmp_path / "bin").mkdir()
+    java(tmp_path / "bin", 'openjdk version "25.0.1" 2025-10-21')
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / f"hadoop-client-api-{hadoop}.jar").touch()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    if runs:
+        assert check_java() == 25
+    else:
+        with pytest.raises(SchedulerError, match=r"is Java 25, which the Hadoop 3\.4\.1 .* version 17 or 21"):
+            check_java()
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("spark.speculation", "true"), ("spark.task.maxFailures", "4"), ("spark.master", "local")]
 )

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found as Spark finds it, and old enough to be told so before anything starts."""
+"""The Java that Spark runs on: found as Spark finds it, and told before anything starts when it is none for it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from pyspark.find_spark_home import _find_spark_home
+
 from heron.errors import SchedulerError
 
 __all__ = ["check_java"]
 
 _NEEDED = 17  # Spark 4
+_WITHOUT_SUBJECTS = 23  # of which Hadoop asked who the user is
+_KNOWS_THEIR_SUCCESSOR = (3, 5, 0)
+_HADOOP = re.compile(r"-(\d+)\.(\d+)\.(\d+)\.jar$")
 _ANSWER_S = 10.0
 _VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)')
 
@@ -21,7 +26,7 @@ def check_java() -> int:
     """The major version of the Java that Spark would take.
 
     Raises:
-        SchedulerError: when there is none, it does not run, or it is too old for Spark 4.
+        SchedulerError: when there is none, it does not run, or it is too old for Spark 4, or too new for this one.
     """
     home = os.environ.get("JAVA_HOME", "")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
@@ -42,4 +47,19 @@ def check_java() -> int:
         says = (ran.stderr or ran.stdout).strip().partition("\n")[0] or f"exit code {ran.returncode}"
         msg = f"{java} is no Java of version {_NEEDED} or newer, which Spark 4 needs: {says}; set JAVA_HOME to one"
         raise SchedulerError(msg)
+    if major >= _WITHOUT_SUBJECTS and (hadoop := _hadoop()) < _KNOWS_THEIR_SUCCESSOR:
+        has = ".".join(map(str, hadoop))
+        msg = (
+            f"{java} is Java {major}, which the Hadoop {has} of this pyspark does not run on; set JAVA_HOME to a Java of "
+            f"version {_NEEDED} or 21, or upgrade pyspark"
+        )
+        raise SchedulerError(msg)
     return major
+
+
+def _hadoop() -> tuple[int, ...]:
+    """The version of Hadoop's client that pyspark has; that of the newest where it cannot be told."""
+    for jar in Path(_find_spark_home(), "jars").glob("hadoop-client-api-*.jar"):
+        if found := _HADOOP.search(jar.name):
+            return tuple(map(int, found.groups()))
+    return _KNOWS_THEIR_SUCCESSOR

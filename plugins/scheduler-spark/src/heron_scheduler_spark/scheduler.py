@@ -15,6 +15,7 @@ from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import parse_master
+from heron_scheduler_spark.master_version import check_version
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
@@ -27,6 +28,8 @@ __all__ = ["SparkScheduler"]
 _PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
 
 _UNGUARDED = "warning: spark.authenticate is not set, so whoever reaches its ports can run code there"
+
+_PAGE_S = 1.0  # the page of a master: next to it, or not there
 
 _END_S = 2.0  # for the end of a trial that found nothing
 
@@ -67,6 +70,7 @@ class SparkScheduler(SupervisedScheduler):
         master = find_master(self._spark)
         java = check_java()
         check_master(master, timeout_s)
+        check_version(self._spark, master, _PAGE_S)
         driver_address(self._spark, master)
         open_to_all = "" if is_guarded(self._spark, master) else f"; {_UNGUARDED}"
         return f"Spark {__version__} at {master.url}, Java {java}{open_to_all}"

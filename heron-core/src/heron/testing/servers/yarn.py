@@ -137,6 +137,7 @@ def _configure(folder: Path, home: Path, page_port: int, size: tuple[int, int]) 
         f"{node}.vmem-check-enabled": "false",
         f"{node}.pmem-check-enabled": "false",
         f"{node}.disk-health-checker.enable": "false",
+        f"{node}.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",  # looked at once all the same
         f"{node}.local-dirs": str(data / "local"),
         f"{node}.log-dirs": str(folder / "logs"),
         f"{node}.user-home-dir": str(home),
