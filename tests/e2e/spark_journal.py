@@ -15,7 +15,7 @@ from heron.testing.servers.spark import SparkCluster, SparkWorker
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["BACK_S", "HERE", "SparkJournal", "write_profile"]
+__all__ = ["BACK_S", "HERE", "SparkJournal", "refusal", "write_profile"]
 
 HERE = ("--profile", "cluster")
 BACK_S = 90.0
@@ -30,7 +30,7 @@ scheduler:
   start_s: 90
   stable_s: 0
   # All that runs in the cluster belongs to the test's world, and is looked for there.
-  conf: {{spark.executorEnv.HOME: "{home}", spark.executorEnv.TMPDIR: "{tmp}"}}
+  conf: {{spark.executorEnv.HOME: "{home}", spark.executorEnv.TMPDIR: "{tmp}", spark.master.ui.port: "{page}"}}
 engine: {{heron.executor.stable.s: 0}}
 """
 
@@ -39,8 +39,17 @@ def write_profile(sandbox: Sandbox, cluster: SparkCluster) -> None:
     """The profile ``cluster``, which names it; containers that tests kill are never given up."""
     folder = sandbox.home / ".heron" / "profiles"
     folder.mkdir(parents=True)
-    profile = _PROFILE.format(url=cluster.url, home=sandbox.home, tmp=sandbox.tmp)
+    profile = _PROFILE.format(url=cluster.url, page=cluster.page_port, home=sandbox.home, tmp=sandbox.tmp)
     (folder / "cluster.yaml").write_text(profile, encoding="utf-8")
+
+
+def refusal(sandbox: Sandbox, *settings: str) -> str:
+    """What `heron submit` says of a topology that it does not start: one line."""
+    words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
+    run = sandbox.start("steady.py", *words, command="submit cluster")
+    assert run.wait() == 2, run.spoken
+    (line,) = [each for each in run.stderr.splitlines() if each.startswith("heron: error: ")]
+    return line
 
 
 class SparkJournal:

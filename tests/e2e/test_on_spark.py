@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from shown import logs, processes
-from spark_journal import BACK_S, HERE, SparkJournal, write_profile
+from spark_journal import BACK_S, HERE, SparkJournal, refusal, write_profile
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.absence import not_here
@@ -196,13 +196,20 @@ def test_what_cannot_run_is_refused_in_one_line(
     sandbox: Sandbox, cluster: SparkCluster, setting: str, said: str
 ) -> None:
     """Within half a minute, with the numbers or the remedy, and with nothing left running."""
-    assert re.search(said, _refusal(sandbox, setting))
+    assert re.search(said, refusal(sandbox, setting))
+    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
+
+
+def test_a_profile_is_tried_on_a_worker(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """A task there opens what its containers will; a secret that this worker lacks is named, with the worker."""
+    said = sandbox.say("profiles", "check", "cluster")
+    assert re.search(r"warning: spark\.authenticate is not set.*which has the use of statemgr localfs, uploader", said)
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
 def test_a_master_that_does_not_answer_is_named(sandbox: Sandbox, cluster: SparkCluster, silent: int) -> None:
     """Also one that takes connections; one of another major version is like that, and the message names it too."""
-    line = _refusal(sandbox, f"master=spark://127.0.0.1:{silent}", "start_s=8")
+    line = refusal(sandbox, f"master=spark://127.0.0.1:{silent}", "start_s=8")
     assert re.search(rf"127\.0\.0\.1:{silent} gave no application within 8 s.*same major version", line), line
     assert not cluster.applications()
 
@@ -219,7 +226,7 @@ def test_a_full_work_folder_is_named(sandbox: Sandbox, cluster: SparkCluster) ->
     with contextlib.ExitStack() as mounts:
         for worker in cluster.workers:
             mounts.enter_context(_full(worker.work))
-        assert re.search(r"ended the application: .*work folder full", _refusal(sandbox))
+        assert re.search(r"ended the application: .*work folder full", refusal(sandbox))
     assert not cluster.applications()
 
 
@@ -235,15 +242,6 @@ def _full(folder: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def _refusal(sandbox: Sandbox, *settings: str) -> str:
-    """What `heron submit` says of a topology that it does not start: one line."""
-    words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
-    run = sandbox.start("steady.py", *words, command="submit cluster")
-    assert run.wait() == 2, run.spoken
-    (line,) = [each for each in run.stderr.splitlines() if each.startswith("heron: error: ")]
-    return line
 
 
 def _secret_keys(sandbox: Sandbox, topology: str) -> list[bytes]:

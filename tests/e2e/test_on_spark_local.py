@@ -36,7 +36,7 @@ pytestmark = pytest.mark.servers
 _HERE = ("--profile", "spark")
 _GUARDED = ("--profile", "guarded")
 _LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-_SECRET = "kept = to:itself #4711"  # noqa: S105  # with what a file of properties has to escape
+_SECRET = "kept = to:itself #4711"  # with what a file of properties has to escape
 _LOOPS, _BACK_S = 30, 60.0
 _ANSWER_S = 20.0
 _LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"

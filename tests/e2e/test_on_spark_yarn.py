@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 import psutil
 import pytest
 from conftest import sandbox_at
-from spark_journal import BACK_S, HERE, SparkJournal
+from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.spark import SparkCluster
@@ -104,6 +105,13 @@ def test_kill_ends_all_of_it_on_yarn(journal: SparkJournal, yarn: YarnCluster) -
     assert journal.run.processes("executor") == []
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
     wait_until(lambda: not _javas(journal.sandbox), _GONE_S, "its JVMs are gone")
+
+
+@pytest.mark.soak
+def test_a_container_that_yarn_never_gives_is_refused_with_the_numbers(world: Sandbox, yarn: YarnCluster) -> None:
+    """It would be asked for in vain, and nobody would be told."""
+    assert re.search(r"YARN gives no container of .* 60\d+ MiB.*at most \d+ cores", refusal(world, "jvm_heap_mb=60000"))
+    wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
 
 
 def _javas(world: Sandbox) -> list[psutil.Process]:

@@ -26,7 +26,7 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(str(getattr(self.server, "shown", "")).encode())
 
-    def log_message(self, *_: object) -> None:  # noqa: D102
+    def log_message(self, *_: object) -> None:
         return
 
 

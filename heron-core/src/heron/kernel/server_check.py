@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heron.kernel.drivers import FAMILIES
 from heron.kernel.loading import open_driver
 from heron.kernel.time_limit import within
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import MetricsSink
+from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 
 __all__ = ["ask_server"]
@@ -14,8 +17,10 @@ __all__ = ["ask_server"]
 _MARGIN_S = 1.0  # a driver that keeps to its limit says more than we can about one that does not
 
 
-def ask_server(ref: DriverRef, timeout_s: float) -> str:
+def ask_server(ref: DriverRef, timeout_s: float, others: Sequence[DriverRef] = ()) -> str:
     """Opens the driver, asks, and closes it; what answered, or "" where there is no server.
+
+    A scheduler is told the `others` of its profile, which containers need.
 
     Raises:
         HeronError: when it does not open, or its server does not answer within `timeout_s` seconds; says why.
@@ -24,6 +29,8 @@ def ask_server(ref: DriverRef, timeout_s: float) -> str:
     base: type[Driver] = FAMILIES[ref.family]
     driver = within(timeout_s + _MARGIN_S, f"{what}: open", lambda: open_driver(ref, base))
     try:
+        if isinstance(driver, Scheduler) and others:
+            return within(timeout_s + _MARGIN_S, f"{what}: check", lambda: driver.check_places(others, timeout_s))
         return within(timeout_s + _MARGIN_S, f"{what}: check", lambda: driver.check(timeout_s))
     finally:
         if isinstance(driver, StateManager | MetricsSink):

@@ -130,6 +130,14 @@ class Scheduler(Driver):
     ``ILauncher``.
     """
 
+    def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:
+        """As `check`, and looks where containers run whether the drivers `others` of the profile can be used there.
+
+        By default that is `check` alone, which is enough where containers run on this machine.
+        """
+        del others
+        return self.check(timeout_s)
+
     @abstractmethod
     def schedule(self, job: Job) -> None:
         """Starts every container and returns when the scheduler has taken the job over (at most 30 s).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from heron.spi.statemgr import StateManager
 
 __all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once", "untouched"]
 
-Ask = Callable[[DriverRef], str]
-"""Tries a driver out: returns what there is to say of it, and raises HeronError when it cannot be used."""
+Ask = Callable[[DriverRef, Sequence[DriverRef]], str]
+"""Tries a driver out, told those of the profile that containers need: returns what there is to say of it, and raises
+HeronError when it cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class ProfileCheck:
         return tuple(dict.fromkeys(each.install for each in self.problems if each.install))
 
 
-def open_once(ref: DriverRef) -> str:
+def open_once(ref: DriverRef, _others: Sequence[DriverRef] = ()) -> str:
     """Opens the driver as a command does, and closes it.
 
     Raises:
@@ -61,7 +62,7 @@ def open_once(ref: DriverRef) -> str:
     return ""
 
 
-def untouched(ref: DriverRef) -> str:
+def untouched(_ref: DriverRef, _others: Sequence[DriverRef] = ()) -> str:
     """For sinks: one that listens would be in the way of the topologies that run."""
     return ""
 
@@ -79,9 +80,11 @@ def check_profile(
     problems: list[Problem] = []
     single = (profile.scheduler, profile.statemgr, profile.uploader, profile.packing)
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
-        for each, asked in (*((ref, ask) for ref in single), *((ref, ask_sink) for ref in profile.sinks(folder))):
+        sinks = profile.sinks(folder)
+        needed = (profile.statemgr, profile.uploader, *sinks)
+        for each, asked in (*((ref, ask) for ref in single), *((ref, ask_sink) for ref in sinks)):
             try:
-                drivers.append(CheckedDriver(each.family, each.name, spoken(asked(each))))
+                drivers.append(CheckedDriver(each.family, each.name, spoken(asked(each, needed))))
             except HeronError as error:
                 problems.append(Problem(spoken(str(error)), each.family))
     return ProfileCheck(name, tuple(drivers), tuple(problems))

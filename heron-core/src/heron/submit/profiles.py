@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -124,8 +125,8 @@ def check(
     context.exit(0 if found.ok else _EXIT_REFUSED)
 
 
-def _ask(ref: DriverRef) -> str:
-    return ask_server(ref, _TRIAL_S if ref.family == "scheduler" else _ANSWER_S)
+def _ask(ref: DriverRef, others: Sequence[DriverRef]) -> str:
+    return ask_server(ref, _TRIAL_S if ref.family == "scheduler" else _ANSWER_S, others)
 
 
 def _overrides(settings: tuple[str, ...]) -> dict[str, str]:

@@ -82,10 +82,10 @@ class Application:
         arguments = (ticket, order, title, request)
         InheritableThread(target=self._run, args=arguments, name=f"spark-job-{title}", daemon=True).start()
 
-    def ask_worker(self, core: str, request: ContainerRequest) -> str:
+    def ask_worker(self, question: str, request: ContainerRequest) -> str:
         """What a worker says of itself, to one task. Raises SchedulerError when the task fails."""
         try:
-            (answer,) = self._data(core, request).mapPartitions(report).collect()
+            (answer,) = self._data(question, request).mapPartitions(report).collect()
         except Exception as error:  # as above
             raise SchedulerError(_reason(error)) from error
         return str(answer)

@@ -50,8 +50,8 @@ def check_java() -> int:
     if major >= _WITHOUT_SUBJECTS and (hadoop := _hadoop()) < _KNOWS_THEIR_SUCCESSOR:
         has = ".".join(map(str, hadoop))
         msg = (
-            f"{java} is Java {major}, which the Hadoop {has} of this pyspark does not run on; set JAVA_HOME to a Java of "
-            f"version {_NEEDED} or 21, or upgrade pyspark"
+            f"{java} is Java {major}, which the Hadoop {has} of this pyspark does not run on; set JAVA_HOME to a "
+            f"Java of version {_NEEDED} or 21, or upgrade pyspark"
         )
         raise SchedulerError(msg)
     return major

@@ -16,9 +16,9 @@ class SparkOptions(SupervisedOptions, frozen=True):
 
     `python` is the interpreter of the workers (empty: the path of this one); `archives` and `py_files` bring one, or
     code, to workers that have none. `driver_host` is the address under which workers reach this machine (empty: the
-    one from which the master is reached), `driver_bind` where it listens (empty: there). `jvm_heap_mb` is the heap of the JVM that a container stands in, beside what
-    the packing plan gives the container itself. `hadoop_conf_dir` is Hadoop's configuration, for YARN.
-    `conf` are further settings of Spark.
+    one from which the master is reached), `driver_bind` where it listens (empty: there). `jvm_heap_mb` is the heap of
+    the JVM that a container stands in, beside what the packing plan gives the container itself. `hadoop_conf_dir` is
+    Hadoop's configuration, for YARN. `conf` are further settings of Spark.
     """
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/spark"

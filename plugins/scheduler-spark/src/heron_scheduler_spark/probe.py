@@ -9,9 +9,11 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,25 +24,37 @@ from heron.kernel.job.job_folder import write_private
 from heron.kernel.process import bind_to_parent
 from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
+from heron.spi.driver import DriverRef
 from heron_scheduler_spark.container_request import container_request
 from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.travelling_spec import travelling_driver
+from heron_scheduler_spark.worker_report import Question
 
 __all__ = ["probe"]
 
-_OPTIONS = "options.json"
+_FILE = "trial.json"
 
 
-def probe(options: SparkOptions, timeout_s: float) -> str:
-    """What a worker said of itself.
+class _Trial(msgspec.Struct, frozen=True):
+    """What the process is told: `others` are drivers as they may travel."""
+
+    options: SparkOptions
+    others: tuple[dict[str, object], ...]
+
+
+def probe(options: SparkOptions, others: Sequence[DriverRef], timeout_s: float) -> str:
+    """What a worker said of itself, and of its use of the drivers `others`.
 
     Raises:
-        SchedulerError: when no task ran within `timeout_s`; says why.
+        SchedulerError: when no task ran within `timeout_s`, something is missing there, or a secret of a driver would
+            have to travel; says why.
     """
+    travelling = tuple(travelling_driver(json.loads(msgspec.json.encode(each))) for each in others)
     with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
-        write_private(Path(scratch, _OPTIONS), msgspec.json.encode(options))  # they may have secrets
+        write_private(Path(scratch, _FILE), msgspec.json.encode(_Trial(options, travelling)))  # `conf` may have secrets
         command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", scratch]
         process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
         try:
@@ -64,26 +78,31 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _ask(options: SparkOptions, scratch: Path) -> str:
+def _ask(trial: _Trial, scratch: Path) -> str:
     from heron_scheduler_spark.application import Application  # noqa: PLC0415 - pyspark costs half a second
 
+    options = trial.options
     enter_hadoop(options)
     master = find_master(options)
+    address = driver_address(options, master)
     request = container_request(NO_RESOURCE, options.jvm_heap_mb)
-    settings = spark_settings(options, master, "probe", driver_address(options, master), [request])
+    settings = spark_settings(options, master, "probe", address, [request])
     python = options.python or sys.executable
-    application = Application(master_url(master, 1), python, settings, scratch, lambda: None)
-    try:
-        return application.ask_worker(core_version(), request)
-    finally:
-        application.stop()
+    family = socket.AF_INET6 if ":" in address.bind else socket.AF_INET
+    with socket.create_server((address.bind, 0), family=family) as listening:  # as the driver of a job does
+        question = Question(core_version(), (address.host, listening.getsockname()[1]), trial.others)
+        application = Application(master_url(master, 1), python, settings, scratch, lambda: None)
+        try:
+            return application.ask_worker(msgspec.json.encode(question).decode(), request)
+        finally:
+            application.stop()
 
 
 def _main() -> None:
     bind_to_parent()
     scratch = Path(sys.argv[1])
     try:
-        said = {"answer": _ask(msgspec.json.decode((scratch / _OPTIONS).read_bytes(), type=SparkOptions), scratch)}
+        said = {"answer": _ask(msgspec.json.decode((scratch / _FILE).read_bytes(), type=_Trial), scratch)}
     except HeronError as error:
         said = {"error": str(error)}
     sys.stdout.write(json.dumps(said) + "\n")

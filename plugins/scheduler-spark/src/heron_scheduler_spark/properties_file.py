@@ -26,4 +26,4 @@ def _escape(character: str) -> str:
     if " " < character < "\x7f":
         return character
     units = character.encode("utf-16-be")
-    return "".join(f"\\u{units[at:at + 2].hex()}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -10,6 +10,7 @@ from pyspark.version import __version__
 
 from heron.clock import monotonic_s
 from heron.kernel.job.supervised_scheduler import SupervisedScheduler
+from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_spark.driver_address import driver_address
@@ -60,11 +61,17 @@ class SparkScheduler(SupervisedScheduler):
         super().update(topology, add, remove)
 
     def check(self, timeout_s: float) -> str:
-        """Runs a task where there is time for it."""
+        return self.check_places((), timeout_s)
+
+    def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:
+        """Runs a task where there is time for it; where it runs on this machine the `others` are not of its concern."""
         start_s = monotonic_s()
         said = self._check(timeout_s)
         left_s = timeout_s - (monotonic_s() - start_s) - _END_S
-        return f"{said}; {probe(self._spark, left_s)}" if left_s >= _PROBE_S else said
+        if left_s < _PROBE_S:
+            return f"{said}; no task was tried, which may take {_PROBE_S + _END_S:g} s"
+        elsewhere = () if parse_master(self._spark.master).here else others
+        return f"{said}; {probe(self._spark, elsewhere, left_s)}"
 
     def _check(self, timeout_s: float) -> str:
         master = find_master(self._spark)

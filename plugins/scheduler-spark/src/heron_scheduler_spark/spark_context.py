@@ -34,6 +34,6 @@ def start_context(master: str, python: str, settings: Mapping[str, str], scratch
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {others}"
     conf = SparkConf().setMaster(master).setAll(list(settings.items()))  # before there is a JVM, which gets them later
     try:
-        return SparkContext(conf=conf, gateway=launch_gateway())
+        return SparkContext(conf=conf, gateway=launch_gateway())  # type: ignore[no-untyped-call]
     finally:
         file.unlink()

@@ -93,13 +93,17 @@ def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic
         size = largest(requests)
         heap_mb = size.memory_mb if master.counts_heap_only else size.heap_mb
         overhead = {} if master.counts_heap_only else {"spark.executor.memoryOverhead": f"{size.container_mb}m"}
-        return common | overhead | {
-            "spark.executor.cores": str(size.cores),
-            "spark.task.cpus": str(size.cores),
-            "spark.cores.max": str(size.cores * len(requests)),
-            "spark.executor.instances": str(len(requests)),
-            "spark.executor.memory": f"{heap_mb}m",
-        }
+        return (
+            common
+            | overhead
+            | {
+                "spark.executor.cores": str(size.cores),
+                "spark.task.cpus": str(size.cores),
+                "spark.cores.max": str(size.cores * len(requests)),
+                "spark.executor.instances": str(len(requests)),
+                "spark.executor.memory": f"{heap_mb}m",
+            }
+        )
     return common | {
         "spark.executor.cores": "1",
         "spark.dynamicAllocation.shuffleTracking.enabled": "true",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from heron.errors import ConfigError, SchedulerError
 from heron.kernel.secret_file import read_secret
 
-__all__ = ["resolved_spec", "travelling_spec"]
+__all__ = ["Spec", "resolved_driver", "resolved_spec", "travelling_driver", "travelling_spec"]
 
 _FILE = re.compile(r"\$\{file:([^{}]+)\}")
 _ANY = re.compile(r"\$\{[^{}]*\}")
@@ -29,20 +29,26 @@ def travelling_spec(spec: Spec) -> Spec:
     """
     travelling: Spec = json.loads(json.dumps(spec))
     for driver in _drivers(travelling):
-        referring = [each for each in _list(driver["referring"]) if _is_on_workers(str(each["written"]))]
-        for each in referring:
-            _put(driver["options"], _list(each["path"]), each["written"])
-        options = json.dumps(driver["options"], ensure_ascii=False)
-        for secret in map(str, _list(driver["secrets"])):
-            if secret and json.dumps(secret, ensure_ascii=False)[1:-1] in options:
-                msg = (
-                    f"{driver['family']}: a secret of the driver {driver['name']!r} cannot travel to Spark's workers; "
-                    "name it as ${file:PATH}, a file of mode 0600 that is at this path on every worker and here"
-                )
-                raise SchedulerError(msg)
-        driver["secrets"] = []
-        driver["referring"] = referring
+        travelling_driver(driver)
     return travelling
+
+
+def travelling_driver(driver: Spec) -> Spec:
+    """The same for what names one driver, which is changed. Raises SchedulerError likewise."""
+    referring = [each for each in _list(driver["referring"]) if _is_on_workers(str(each["written"]))]
+    for each in referring:
+        _put(driver["options"], _list(each["path"]), each["written"])
+    options = json.dumps(driver["options"], ensure_ascii=False)
+    for secret in map(str, _list(driver["secrets"])):
+        if secret and json.dumps(secret, ensure_ascii=False)[1:-1] in options:
+            msg = (
+                f"{driver['family']}: a secret of the driver {driver['name']!r} cannot travel to Spark's workers; "
+                "name it as ${file:PATH}, a file of mode 0600 that is at this path on every worker and here"
+            )
+            raise SchedulerError(msg)
+    driver["secrets"] = []
+    driver["referring"] = referring
+    return driver
 
 
 def resolved_spec(spec: Spec) -> Spec:
@@ -52,11 +58,17 @@ def resolved_spec(spec: Spec) -> Spec:
         SchedulerError: when a file with a secret cannot be read here, or others may read it.
     """
     for driver in _drivers(spec):
-        secrets: list[object] = []
-        for each in _list(driver["referring"]):
-            _put(driver["options"], _list(each["path"]), _resolved(str(each["written"]), secrets))
-        driver["secrets"] = secrets
+        resolved_driver(driver)
     return spec
+
+
+def resolved_driver(driver: Spec) -> Spec:
+    """The same for what names one driver, which is changed. Raises SchedulerError likewise."""
+    secrets: list[object] = []
+    for each in _list(driver["referring"]):
+        _put(driver["options"], _list(each["path"]), _resolved(str(each["written"]), secrets))
+    driver["secrets"] = secrets
+    return driver
 
 
 def _resolved(written: str, secrets: list[object]) -> str:

@@ -4,19 +4,80 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 from collections.abc import Iterable, Iterator
 
-from heron.errors import SchedulerError
+import msgspec
+
+from heron.errors import HeronError, SchedulerError
 from heron.kernel.core_version import core_version
+from heron.kernel.large_values import open_statemgr
+from heron.kernel.loading import open_driver
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind
+from heron.spi.uploader import Uploader
+from heron_scheduler_spark.travelling_spec import resolved_driver
 
-__all__ = ["check_core", "report"]
+__all__ = ["Question", "check_core", "report"]
+
+_ANSWER_S = 5.0
 
 
-def report(wanted: Iterable[str]) -> Iterator[str]:
-    """Called by Spark with the version of heron-core that the command has; gives what is there, in a few words."""
-    for version in wanted:
-        check_core(version)
-        yield f"Python {platform.python_version()} on {os.uname().nodename}"
+class Question(msgspec.Struct, frozen=True):
+    """What a worker is asked: for this version of heron-core, for a connection to the driver's address, and whether
+    each of these drivers of the profile works there; they have references in place of secrets.
+    """
+
+    core: str
+    driver: tuple[str, int]
+    others: tuple[dict[str, object], ...] = ()
+
+
+def report(questions: Iterable[str]) -> Iterator[str]:
+    """Called by Spark with a question, as JSON; gives what is there, in a few words.
+
+    Raises:
+        SchedulerError: when something is missing; names this machine.
+    """
+    for written in questions:
+        question = msgspec.json.decode(written, type=Question)
+        check_core(question.core)
+        _reach_driver(question.driver)
+        used = [_use(each) for each in question.others]
+        does = f", which has the use of {', '.join(used)}" if used else ""
+        yield f"Python {platform.python_version()} on {os.uname().nodename}{does}"
+
+
+def _reach_driver(address: tuple[str, int]) -> None:
+    try:
+        socket.create_connection(address, _ANSWER_S).close()
+    except OSError as error:
+        msg = (
+            f"{os.uname().nodename} does not reach the Spark driver at {address[0]}:{address[1]}: "
+            f"{error.strerror or error}; open that way, or set scheduler.driver_host to an address that workers reach"
+        )
+        raise SchedulerError(msg) from error
+
+
+def _use(described: dict[str, object]) -> str:
+    """Opens the driver with the secrets that this machine has, and asks its server for nothing that it would miss.
+
+    A sink is not opened: one that listens would be in the way of the topologies that run here.
+    """
+    try:
+        ref = msgspec.convert(resolved_driver(described), DriverRef)
+        if ref.family == "statemgr":
+            statemgr = open_statemgr(ref)
+            try:
+                statemgr.list(NodeKind.EXECUTION_STATE)
+            finally:
+                statemgr.close()
+        elif ref.family == "uploader":
+            open_driver(ref, Uploader).check(_ANSWER_S)
+    except HeronError as error:
+        msg = f"on {os.uname().nodename}: {described['family']} driver {described['name']!r}: {error}"
+        raise SchedulerError(msg) from error
+    return f"{ref.family} {ref.name}"
 
 
 def check_core(wanted: str) -> None:

@@ -27,9 +27,16 @@ _PROBE_S = 2.0
 
 
 class SparkCluster:
-    """The Spark that is installed beside the tests; its executors run in `folder`."""
+    """The Spark that is installed beside the tests, or the one in `home`; its executors run in `folder`."""
 
-    def __init__(self, folder: Path, workers: int = 2, cores: int = 32, memory_mb: int = 32 * 1024) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: int = 2,
+        cores: int = 32,
+        memory_mb: int = 32 * 1024,
+        home: Path | None = None,
+    ) -> None:
         """Each worker says that it has so many cores and so much memory, whatever the machine has.
 
         Raises:
@@ -42,12 +49,12 @@ class SparkCluster:
         if shutil.which("java") is None:
             msg = "there is no `java` on the PATH; install a JRE of 17 or newer"
             raise ServerNotInstalledError(msg)
-        self._home = Path(found.origin).parent
+        self._home = home or Path(found.origin).parent
         self._folder = folder
-        port, self._page_port = free_port(), free_port()
+        port, self.page_port = free_port(), free_port()
         self.url = f"spark://{_HOST}:{port}"
-        """What applications name as their master."""
-        arguments = ["--host", _HOST, "--port", str(port), "--webui-port", str(self._page_port)]
+        """What applications name as their master; its page is at `page_port` of the same host."""
+        arguments = ["--host", _HOST, "--port", str(port), "--webui-port", str(self.page_port)]
         self.master = ServerProcess(self._command("master.Master", *arguments), folder / "master.log", self._serves)
         """Gives executors to applications."""
         self.workers = [SparkWorker(self, number, cores, memory_mb) for number in range(workers)]
@@ -113,7 +120,7 @@ class SparkCluster:
 
     @property
     def _page(self) -> str:
-        return f"http://{_HOST}:{self._page_port}"
+        return f"http://{_HOST}:{self.page_port}"
 
     def _serves(self) -> bool:
         try:

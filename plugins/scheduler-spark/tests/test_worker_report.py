@@ -1,0 +1,67 @@
+"""What a worker says of itself when a profile is checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from heron.errors import SchedulerError
+from heron.kernel.core_version import core_version
+from heron.spi.driver import DriverRef, ReferringOption
+from heron_scheduler_spark.travelling_spec import travelling_driver
+from heron_scheduler_spark.worker_report import Question, report
+
+LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
+HERE = os.uname().nodename
+
+
+def ask(*others: DriverRef, driver: tuple[str, int] | None = None, core: str = "") -> str:
+    """As the command does."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        described = tuple(travelling_driver(json.loads(msgspec.json.encode(each))) for each in others)
+        question = Question(core or core_version(), driver or listening.getsockname()[:2], described)
+        (said,) = report([msgspec.json.encode(question).decode()])
+        return said
+
+
+def test_a_worker_that_has_all_says_so(tmp_path: Path) -> None:
+    """With what it could use."""
+    state = DriverRef("statemgr", "localfs", LOCALFS, {"root": str(tmp_path)})
+    sink = DriverRef("metricsink", "graphite", "no.such.module:Sink")  # which is not opened
+    assert f"on {HERE}, which has the use of statemgr localfs, metricsink graphite" in ask(state, sink)
+
+
+def test_a_driver_that_is_not_reached_is_named() -> None:
+    """With the address, and the option that changes it."""
+    with pytest.raises(SchedulerError, match=rf"{HERE} does not reach .* 127\.0\.0\.1:9: .*scheduler\.driver_host"):
+        ask(driver=("127.0.0.1", 9))
+
+
+def test_another_core_is_named() -> None:
+    """With both versions."""
+    with pytest.raises(SchedulerError, match=rf"{HERE} has heron-core {core_version()}, and the command 0\.0\.1"):
+        ask(core="0.0.1")
+
+
+@pytest.mark.parametrize(("family", "entry"), [("statemgr", ZOOKEEPER), ("metricsink", "no.such.module:Sink")])
+def test_a_secret_that_is_not_on_the_worker_is_named_by_its_path(tmp_path: Path, family: str, entry: str) -> None:
+    """Of every driver, and without the secret."""
+    options: dict[str, object] = {"password": "kept-to-itself-4711"}
+    referring = (ReferringOption(("password",), f"${{file:{tmp_path}/absent}}"),)
+    made = DriverRef(family, "some", entry, options, ("kept-to-itself-4711",), referring)
+    with pytest.raises(SchedulerError, match=rf"on {HERE}: {family} driver 'some': .*absent cannot be read") as caught:
+        ask(made)
+    assert "4711" not in str(caught.value)
+
+
+def test_a_state_manager_that_is_not_reached_from_there_is_named() -> None:
+    """The command may well reach it."""
+    made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
+    with pytest.raises(SchedulerError, match=rf"on {HERE}: statemgr driver 'zookeeper': .*127\.0\.0\.1:9"):
+        ask(made)

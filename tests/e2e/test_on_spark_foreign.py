@@ -1,0 +1,131 @@
+"""A standalone Spark whose master or whose workers' Python is not this machine's, and an environment brought there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.version import __version__
+from spark_journal import BACK_S, HERE, refusal, write_profile
+
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.absence import not_here
+from heron.testing.servers.install import ServerNotInstalledError, installed, python_packages
+from heron.testing.servers.spark import SparkCluster
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+pytestmark = pytest.mark.timeout(300)
+
+_GONE_S = 10.0
+_OLD = "3.5.6"
+_ANSWER_S = 20.0
+
+
+@pytest.fixture
+def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
+    """The cluster whole and empty, and the profile ``cluster`` that names it."""
+    spark.start()
+    wait_until(lambda: not spark.applications(), 30.0, "the cluster is empty")
+    write_profile(sandbox, spark)
+    return spark
+
+
+@pytest.mark.soak
+def test_an_environment_is_brought_along(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """Workers that have no Python of ours run the one in an archive, and so does all of each container."""
+    packed = sandbox.root / "env.tar.gz"
+    folder = sandbox.root / "env"
+    _make_environment(folder)
+    with tarfile.open(packed, "w:gz") as archive:
+        for part in ("bin", "lib", "pyvenv.cfg"):
+            archive.add(folder / part, part)
+    shutil.rmtree(folder)
+    settings = (f'scheduler.archives=["{packed}#env"]', "scheduler.python=./env/bin/python")
+    words = [word for each in settings for word in ("--set", each)]
+    run = sandbox.start("steady.py", *words, command="submit cluster")
+    assert run.wait() == 0, run.spoken
+    wait_until((run.out / "progress").exists, BACK_S, "tuples")
+    started = run.processes("executor")
+    assert len(started) == 3
+    work = [str(each.work) for each in cluster.workers]
+    for each in started:
+        assert each.cmdline()[0].startswith(tuple(work)), each.cmdline()
+        assert each.cmdline()[0].endswith("/env/bin/python"), each.cmdline()
+    sandbox.say("kill", "steady", *HERE)
+    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("has_heron", [True, False])
+def test_workers_with_another_python_are_named_with_both_versions(
+    sandbox: Sandbox, cluster: SparkCluster, has_heron: bool
+) -> None:
+    """It is the version that is said, whatever else that Python lacks."""
+    folder = sandbox.root / "other"
+    python = _other_python()
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+    if has_heron:
+        _lead_to_ours(folder)
+    version = _version_of(python)
+    line = refusal(sandbox, f"python={folder}/bin/python")
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"the workers run Python {version} and this command {ours}; set scheduler.python to" in line, line
+    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
+
+
+def test_a_master_of_another_major_version_is_named_with_both(sandbox: Sandbox, tmp_path: Path) -> None:
+    """At once: Spark itself tries for more than a minute, and says that the masters are silent."""
+    try:
+        found = installed(f"pyspark-{_OLD}", python_packages(f"pyspark=={_OLD}"))
+    except ServerNotInstalledError as error:
+        not_here(f"Spark {_OLD} cannot be installed: {error}")
+    (home,) = found.glob("lib/*/site-packages/pyspark")
+    old = SparkCluster(tmp_path, workers=0, home=home)
+    old.start()
+    try:
+        write_profile(sandbox, old)
+        line = refusal(sandbox)
+        assert f"at 127.0.0.1 is of version {_OLD}, and this command has pyspark {__version__}" in line, line
+    finally:
+        old.kill()
+
+
+def _make_environment(folder: Path) -> None:
+    venv.create(folder, symlinks=True, with_pip=False)
+    _lead_to_ours(folder)
+
+
+def _lead_to_ours(folder: Path) -> None:
+    """What is installed here can be imported there."""
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    ours = next(each for each in site.getsitepackages() if each.startswith(sys.prefix))
+    (packages / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n", encoding="utf-8")
+
+
+def _other_python() -> str:
+    """An interpreter of another minor version."""
+    names = [f"python3.{minor}" for minor in range(11, 16) if minor != sys.version_info.minor]
+    beside = [str(each) for name in names for each in Path(sys.base_prefix).parent.glob(f"*/bin/{name}")]
+    runs = [each for each in (*filter(None, map(shutil.which, names)), *beside) if _version_of(each)]
+    if not runs:
+        not_here("there is no other Python 3 than the one that runs the tests")
+    return runs[0]
+
+
+def _version_of(python: str) -> str:
+    """Its version; "" when it does not run, as the stand-ins of version managers do."""
+    ask = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    ran = subprocess.run(
+        ask, capture_output=True, text=True, timeout=_ANSWER_S, check=False, env={"PATH": os.environ.get("PATH", "")}
+    )
+    return ran.stdout.strip() if ran.returncode == 0 else ""
