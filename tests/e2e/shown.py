@@ -12,7 +12,7 @@ import psutil
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["logs", "processes"]
+__all__ = ["command_lines", "logs", "processes"]
 
 
 def processes(sandbox: Sandbox) -> Iterator[bytes]:
@@ -21,6 +21,11 @@ def processes(sandbox: Sandbox) -> Iterator[bytes]:
         with contextlib.suppress(psutil.Error):
             if each.environ().get("HOME") == str(sandbox.home):
                 yield "\n".join([*each.cmdline(), *map(str, each.environ().items())]).encode()
+
+
+def command_lines(sandbox: Sandbox) -> Iterator[bytes]:
+    """The command line alone of each process of the world."""
+    return (each.partition(b"\n(")[0] for each in processes(sandbox))
 
 
 def logs(sandbox: Sandbox, *others: tuple[Path, str]) -> Iterator[bytes]:

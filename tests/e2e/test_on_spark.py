@@ -200,6 +200,7 @@ def test_what_cannot_run_is_refused_in_one_line(
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
+@pytest.mark.soak
 def test_a_profile_is_tried_on_a_worker(sandbox: Sandbox, cluster: SparkCluster) -> None:
     """A task there opens what its containers will; a secret that this worker lacks is named, with the worker."""
     said = sandbox.say("profiles", "check", "cluster")

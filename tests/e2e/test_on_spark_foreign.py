@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.version import __version__
+from shown import command_lines
 from spark_journal import BACK_S, HERE, refusal, write_profile
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.absence import not_here
 from heron.testing.servers.install import ServerNotInstalledError, installed, python_packages
 from heron.testing.servers.spark import SparkCluster
+from heron.testing.servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.timeout(300)
 _GONE_S = 10.0
 _OLD = "3.5.6"
 _ANSWER_S = 20.0
+_SECRET = "kept-to-itself-4711"
 
 
 @pytest.fixture
@@ -98,6 +101,67 @@ def test_a_master_of_another_major_version_is_named_with_both(sandbox: Sandbox, 
         assert f"at 127.0.0.1 is of version {_OLD}, and this command has pyspark {__version__}" in line, line
     finally:
         old.kill()
+
+
+@pytest.mark.soak
+def test_a_cluster_that_has_a_secret_is_spoken_to_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Those who have not got it are not listened to; what of it Spark itself tells its executors ends there."""
+    secret = sandbox.root / "secret"
+    secret.write_text(_SECRET, encoding="utf-8")
+    secret.chmod(0o600)
+    guarded = {"spark.authenticate": "true", "spark.authenticate.secret": _SECRET}
+    cluster = SparkCluster(tmp_path, settings=guarded)
+    cluster.start()
+    try:
+        write_profile(sandbox, cluster)
+        assert "gave no application" in refusal(sandbox, "start_s=8")
+        _add_to_conf(sandbox, **{"spark.authenticate": "true", "spark.authenticate.secret": f"${{file:{secret}}}"})
+        said = sandbox.say("profiles", "check", "cluster")
+        assert "warning" not in said
+        run = sandbox.start("steady.py", command="submit cluster")
+        assert run.wait() == 0, run.spoken
+        wait_until((run.out / "progress").exists, BACK_S, "tuples")
+        ours = [each for what in ("executor", "instance", "stmgr", "spark driver") for each in run.processes(what)]
+        assert len(ours) > 8
+        assert not [each for each in ours if _SECRET in str([*each.cmdline(), *each.environ().values()])]
+        assert not [each for each in command_lines(sandbox) if _SECRET.encode() in each]
+        sandbox.say("kill", "steady", *HERE)
+    finally:
+        cluster.kill()
+
+
+@pytest.mark.soak
+def test_the_master_that_leads_is_asked_how_large_the_cluster_is(
+    sandbox: Sandbox, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    """One that stands by has no workers, and is named first here."""
+    recovery = {
+        "spark.deploy.recoveryMode": "ZOOKEEPER",
+        "spark.deploy.zookeeper.url": f"127.0.0.1:{zookeeper.port}",
+        "spark.deploy.zookeeper.dir": "/spark-masters",
+    }
+    leading = SparkCluster(tmp_path, workers=1, settings=recovery)
+    standby = SparkCluster(tmp_path / "standby", workers=0, settings=recovery)
+    standby.folder.mkdir()
+    try:
+        leading.start()
+        standby.start()
+        write_profile(sandbox, leading)
+        both = f"{standby.url},{leading.url.removeprefix('spark://')}"
+        line = refusal(sandbox, f"master={both}", "jvm_heap_mb=60000")
+        assert "cluster has 127.0.0.1 32 cores and 32768 MiB" in line, line
+        run = sandbox.start("steady.py", "--set", f"scheduler.master={both}", command="submit cluster")
+        assert run.wait() == 0, run.spoken
+        sandbox.say("kill", "steady", *HERE)
+    finally:
+        standby.kill()
+        leading.kill()
+
+
+def _add_to_conf(sandbox: Sandbox, **settings: str) -> None:
+    file = sandbox.home / ".heron" / "profiles" / "cluster.yaml"
+    added = "conf: {" + "".join(f'{name}: "{value}", ' for name, value in settings.items())
+    file.write_text(file.read_text(encoding="utf-8").replace("conf: {", added), encoding="utf-8")
 
 
 def _make_environment(folder: Path) -> None:

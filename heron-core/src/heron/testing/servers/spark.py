@@ -9,6 +9,7 @@ import shutil
 import signal
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from heron.testing.servers.install import ServerNotInstalledError
@@ -36,8 +37,10 @@ class SparkCluster:
         cores: int = 32,
         memory_mb: int = 32 * 1024,
         home: Path | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Each worker says that it has so many cores and so much memory, whatever the machine has.
+        """Each worker says that it has so many cores and so much memory, whatever the machine has; master and workers
+        have the `settings`.
 
         Raises:
             ServerNotInstalledError: when there is no pyspark in this environment, or no Java.
@@ -51,6 +54,7 @@ class SparkCluster:
             raise ServerNotInstalledError(msg)
         self._home = home or Path(found.origin).parent
         self._folder = folder
+        self._settings = [f"-D{name}={value}" for name, value in (settings or {}).items()]
         port, self.page_port = free_port(), free_port()
         self.url = f"spark://{_HOST}:{port}"
         """What applications name as their master; its page is at `page_port` of the same host."""
@@ -134,7 +138,7 @@ class SparkCluster:
             "SPARK_PUBLIC_DNS": _HOST,
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": " ".join([_JVM, *_SETTINGS]),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([_JVM, *_SETTINGS, *self._settings]),
             "SPARK_LAUNCHER_OPTS": _JVM,
         }
         environment = [f"{name}={value}" for name, value in variables.items()]
