@@ -137,7 +137,7 @@ def test_the_master_that_leads_is_asked_how_large_the_cluster_is(
     """One that stands by has no workers, and is named first here."""
     recovery = {
         "spark.deploy.recoveryMode": "ZOOKEEPER",
-        "spark.deploy.zookeeper.url": f"127.0.0.1:{zookeeper.port}",
+        "spark.deploy.zookeeper.url": ":".join(map(str, zookeeper.address)),
         "spark.deploy.zookeeper.dir": "/spark-masters",
     }
     leading = SparkCluster(tmp_path, workers=1, settings=recovery)
