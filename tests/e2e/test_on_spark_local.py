@@ -87,6 +87,8 @@ def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: S
     other users see no secret of `scheduler.conf`. It needs code that only `scheduler.py_files` bring.
     """
     _write_guarded(sandbox)
+    (sandbox.root / "spark-defaults.conf").write_text("spark.of.this.user kept\n", encoding="utf-8")
+    sandbox.environ["SPARK_CONF_DIR"] = str(sandbox.root)
     run = sandbox.run("steady.py", args=("--needs", "brought_alone brought_packed"), command="submit guarded")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
@@ -172,12 +174,22 @@ def _status(sandbox: Sandbox) -> dict[str, Any]:
 
 def _pages(sandbox: Sandbox) -> Iterator[bytes]:
     page = next(each["url"] for each in _status(sandbox)["links"] if each["title"] == "Spark UI")
-    for part in ("environment", "jobs", "executors"):
-        with urllib.request.urlopen(f"{page}/{part}/", timeout=_ANSWER_S) as answer:  # noqa: S310
-            said = answer.read()
-            assert part != "environment" or b"spark.authenticate.secret" in said
-            assert b"/kill/" not in said
-            yield said
+    (application,) = json.loads(_read(f"{page}/api/v1/applications"))
+    for part in ("environment", "allexecutors", "jobs"):
+        said = _read(f"{page}/api/v1/applications/{application['id']}/{part}")
+        if part == "environment":
+            settings = dict(json.loads(said)["sparkProperties"])
+            # With what this user's own file says; the values of names like these are not shown.
+            assert settings["spark.of.this.user"] == "kept"
+            assert settings["spark.ui.killEnabled"] == "false"
+            assert "redacted" in settings["spark.authenticate.secret"]
+        yield said
+
+
+def _read(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=_ANSWER_S) as answer:  # noqa: S310
+        said: bytes = answer.read()
+        return said
 
 
 def _attempts(sandbox: Sandbox) -> list[int]:
