@@ -85,7 +85,7 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
     Raises:
         UsageError: when a topology of that name is running or another command is at work on it.
         HeronError: when a step fails; everything before it is undone.
-        KeyboardInterrupt: when `progress` says so between two steps; everything is undone.
+        KeyboardInterrupt: when `progress` says so between two steps or in a long one; everything is undone.
     """
     name = submission.loaded.definition.name
     if "shared" not in environment.scheduler.capabilities:  # it runs here, so a wrong address shows here
@@ -142,7 +142,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
     ):
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(submission.plan.containers) + 1} containers")
-    with without_secrets(environment.profile):
+    with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
         environment.scheduler.schedule(_job(environment, submission, run.package_uri))
 
 
