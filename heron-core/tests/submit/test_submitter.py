@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.errors import HeronError, PackageError, SchedulerError, StateError, UsageError
+from heron.ipc.status import TopologyStatus
 from heron.kernel.core_version import core_version
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
@@ -19,10 +20,12 @@ from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, decode_execution_state
+from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.leftovers import end_run
 from heron.submit.loaded import LoadingTopology
 from heron.submit.progress import QuietProgress
 from heron.submit.submitter import STEPS, Submission, submit
+from heron.submit.survey import read_report
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler, WordsFile
@@ -136,6 +139,18 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
         submit(environment, submission, NoNotes())
     in_the_way.rmdir()
     assert left_behind(environment, tmp_path) == []
+
+
+def test_a_refused_submission_leaves_the_last_runs_report(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """Nothing is changed, and so it stays listed."""
+    former = LastReport(TopologyStatus("Words", "Words-0", "finished", 1.0))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(former))
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        submit(environment, submission, NoNotes())
+    assert read_report(environment.statemgr, "Words") == former
 
 
 def test_ctrl_c_in_the_last_step_undoes_it_too(
