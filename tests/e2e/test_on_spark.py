@@ -180,7 +180,7 @@ def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, 
     for worker in cluster.workers:
         psutil.Process(worker.process.pid).suspend()
     try:
-        run = sandbox.start("steady.py", "--set", "scheduler.start_s=25", command="submit cluster")
+        run = sandbox.start("steady.py", "--set", "scheduler.start_s=15", command="submit cluster")
         assert run.wait() == 0, run.spoken
         assert "waits for Spark to give it an executor" in sandbox.say("status", "steady", *HERE, code=1)
         sandbox.say("kill", "steady", *HERE)
