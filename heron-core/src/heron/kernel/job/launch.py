@@ -46,12 +46,12 @@ def launch(
     made: list[Path] = []
     try:
         record = _record(job, options)
+        folder.write_job(record)  # first: who tidies up after a command that was killed reads there what it has made
         made.extend(_make_run_dirs(record.run_dirs))
         for log_dir in sorted({spec.log_dir for spec in job.containers}):
             make_private_dir(Path(log_dir))
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
-        folder.write_job(record)
         return _start_supervisor(folder, lock, record, (*how, options.take_over_s))
     except BaseException as error:
         for run_dir in made:
