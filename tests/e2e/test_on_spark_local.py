@@ -121,7 +121,7 @@ def test_a_worker_without_a_way_to_the_state_manager_says_so(
     spec = ContainerSpec(
         "t", "t-1", 1, 1, "/run", "/log", "file:x", DriverRef("statemgr", name, entry, dict(written)), unused
     )
-    order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
+    order = Order(1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
     began_s = monotonic_s()
     (reason,) = run_container([msgspec.json.encode(order).decode()])
     assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason
