@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections import Counter
 from pathlib import Path
 from pydoc_data import topics
@@ -74,14 +75,16 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 
 @pytest.mark.usefixtures("java")
-def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
-    """Neither processes nor files; of a JVM that is killed too."""
-    run = sandbox.run("steady.py", command="submit spark")
+@pytest.mark.parametrize("harm", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
+def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox, harm: signal.Signals) -> None:
+    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up."""
+    words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=6")
+    run = sandbox.run("steady.py", *words, command="submit spark")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
-    jvm.kill()
+    jvm.send_signal(harm)
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
     sandbox.say("kill", "steady", *_HERE)

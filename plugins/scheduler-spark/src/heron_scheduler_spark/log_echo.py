@@ -17,7 +17,10 @@ _LAST_S = 1.0
 
 
 class LogEcho:
-    """Writes to a descriptor in a thread of its own; what finds no room is left out, counted and said."""
+    """Writes to a descriptor in a thread of its own; what finds no room is left out, counted and said.
+
+    Used from one thread.
+    """
 
     def __init__(self, descriptor: int, title: str) -> None:
         """`title` is what each line begins with."""
@@ -25,34 +28,36 @@ class LogEcho:
         self._title = title
         self._waiting: queue.Queue[str | None] = queue.Queue(_WAITING)
         self._left_out = 0
-        self._counting = threading.Lock()
         self._writer = threading.Thread(target=self._write, name="log-echo", daemon=True)
         self._writer.start()
 
     def take(self, name: str, text: str) -> None:
         """Lines of the log of that name; returns at once."""
         lines = text.splitlines()
+        shown = "".join(f"{self._title} {name} | {line}\n" for line in lines)
         try:
-            self._waiting.put_nowait("".join(f"{self._title} {name} | {line}\n" for line in lines))
+            self._waiting.put_nowait(f"{self._note()}{shown}")
         except queue.Full:
-            with self._counting:
-                self._left_out += len(lines)
+            self._left_out += len(lines)
+        else:
+            self._left_out = 0
 
     def close(self) -> None:
         """Waits for what is still to be written, a second at most."""
         try:
+            self._waiting.put(self._note(), timeout=_LAST_S)
             self._waiting.put(None, timeout=_LAST_S)
         except queue.Full:
             return
         self._writer.join(_LAST_S)
 
+    def _note(self) -> str:
+        left_out = self._left_out
+        return f"{self._title}: {left_out} lines are left out: nobody took them\n" if left_out else ""
+
     def _write(self) -> None:
         try:
             while (text := self._waiting.get()) is not None:
-                with self._counting:
-                    left_out, self._left_out = self._left_out, 0
-                if left_out:
-                    self._write_all(f"{self._title}: {left_out} lines are left out: nobody took them\n")
                 self._write_all(text)
         except OSError:
             return  # nobody reads it any more
