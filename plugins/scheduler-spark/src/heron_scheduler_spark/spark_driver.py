@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -34,16 +35,17 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.reach import address_towards
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
-from heron_scheduler_spark.spark_jobs import BeginJobs, SparkJobs
 from heron_scheduler_spark.spark_settings import master_url, spark_settings
 from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
 
+BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
+
 _FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; what is larger comes from somebody who has no key
 
 
-def main(begin: BeginJobs = Application) -> int:
+def main(begin: BeginApplication = Application) -> int:
     """Runs until the supervisor hangs up. Gives the exit code."""
     bind_to_parent()
     job_file, descriptor = sys.argv[1:]
@@ -64,7 +66,7 @@ def main(begin: BeginJobs = Application) -> int:
         return 1
 
 
-def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginJobs) -> int:
+def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication) -> int:
     options = msgspec.convert(record.options, SparkOptions)
     enter_hadoop(options)
     master = find_master(options)
@@ -79,8 +81,8 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begi
     _check_cluster(application, master, orders)
     desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
     desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
+    publish(orders.first_spec(), application.id, application.page)  # may take long; from ready on it says it is alive
     _announce(supervisor, application)
-    publish(orders.first_spec(), application.id, application.page)
     _run(desk, supervisor, hub, woken)
     application.stop()
     sockets.close()
@@ -94,7 +96,7 @@ def _scratch(folder: JobFolder) -> Path:
     return scratch
 
 
-def _check_cluster(application: SparkJobs, master: Master, orders: Orders) -> None:
+def _check_cluster(application: Application, master: Master, orders: Orders) -> None:
     """Raises SchedulerError where a standalone master tells that the containers have no room, or no network."""
     for host_and_port in master.addresses[:1] if master.cluster is Cluster.STANDALONE else ():
         if (workers := application.workers(*host_and_port)) is not None:
@@ -121,7 +123,7 @@ def _run(desk: Desk, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) 
     reactor.run()
 
 
-def _announce(supervisor: MessageStream, application: SparkJobs) -> None:
+def _announce(supervisor: MessageStream, application: Application) -> None:
     links = {"Spark UI": application.page} if application.page else {}
     supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
 

@@ -1,17 +1,15 @@
-"""What a driver needs of a Spark application. Calls may take as long as its JVM pauses."""
+"""What the driver's desk needs of a Spark application. Calls may take as long as its JVM pauses."""
 
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from heron_scheduler_spark.cluster_size import WorkerSize
 from heron_scheduler_spark.container_request import ContainerRequest
 
-__all__ = ["BeginJobs", "JobOver", "SparkJobs", "Survey", "survey"]
+__all__ = ["JobOver", "SparkJobs", "Survey", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +25,6 @@ class SparkJobs(Protocol):
 
     ended: queue.SimpleQueue[JobOver]
 
-    @property
-    def id(self) -> str:
-        """What Spark calls the application."""
-
-    @property
-    def page(self) -> str:
-        """Where Spark shows it; "" when it does not."""
-
-    def workers(self, host: str, port: int) -> list[WorkerSize] | None:
-        """The workers that a standalone master has; None where Spark does not tell."""
-
     def run(self, ticket: str, order: str, title: str, request: ContainerRequest | None) -> None:
         """Submits the job of one start; with a `request` for an executor of its size."""
 
@@ -52,13 +39,6 @@ class SparkJobs(Protocol):
 
     def is_stopped(self) -> bool:
         """Whether the application has ended by itself."""
-
-    def stop(self) -> None:
-        """Ends the application with everything in it."""
-
-
-BeginJobs = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], SparkJobs]
-"""Begins an application, of master, interpreter of the workers, settings, folder for its files, and whom to wake."""
 
 
 @dataclass(frozen=True, slots=True)

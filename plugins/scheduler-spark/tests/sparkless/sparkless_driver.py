@@ -12,8 +12,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
-from heron_scheduler_spark.cluster_size import WorkerSize
+from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.spark_driver import main
 from heron_scheduler_spark.spark_jobs import JobOver
@@ -39,9 +40,6 @@ class ProcessJobs:
         self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
         self.id = f"without-spark-{os.getpid()}"
         self.page = ""
-
-    def workers(self, _host: str, _port: int) -> list[WorkerSize] | None:
-        return None
 
     def run(self, ticket: str, order: str, _title: str, _request: ContainerRequest | None) -> None:
         command = [sys.executable, "-P", "-c", _TASK, order]
@@ -77,4 +75,4 @@ class ProcessJobs:
 
 
 if __name__ == "__main__":
-    sys.exit(main(ProcessJobs))
+    sys.exit(main(cast("Callable[..., Application]", ProcessJobs)))
