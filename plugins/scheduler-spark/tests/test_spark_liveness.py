@@ -18,6 +18,7 @@ from heron.kernel.job.executors import Exit
 from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.spi.options import decode_options
 from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_spark.driver_process import DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.jvm_thread import JvmThread
 from heron_scheduler_spark.message_stream import MessageStream
@@ -121,6 +122,24 @@ def test_a_stream_that_ends_in_the_middle_of_a_message_gives_the_whole_ones() ->
     its.close()
     assert (stream.receive(), stream.closed) == ([{"a": 1}], True)
     stream.close()
+
+
+_HANGS_UP = "import os, signal, sys; os.close(int(sys.argv[2])); signal.pause()"
+
+
+def test_a_driver_that_hangs_up_and_stays_is_given_up(tmp_path: Path) -> None:
+    """Its end of the stream can be read for ever, which must not keep the supervisor busy."""
+    with selectors.DefaultSelector() as selector:
+        pulse = DriverPulse(1.0, 0.1, monotonic_s())
+        driver = DriverProcess((sys.executable, "-c", _HANGS_UP), Path("/dev/null"), tmp_path, pulse, selector)
+        try:
+            assert selector.select(_SOON_S)
+            assert driver.hear() == []
+            assert not selector.get_map()
+            assert driver.ended() is None
+            wait_until(driver.hangs, _SOON_S, "it is given up")
+        finally:
+            driver.stop(listens=False)
 
 
 @pytest.mark.parametrize(("end", "least_s", "most_s"), [("seen", 0.0, 4.0), ("unseen", 4.4, _SOON_S)])

@@ -137,7 +137,12 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(pipe: tuple[int, int]) -> None
     line = "x" * 1000
     for _ in range(1000):
         echo.take("task", f"{line}\n")  # a megabyte; would not return where it waits for the pipe
-    closing = threading.Thread(target=lambda: (echo.close(), os.close(writer)))
+
+    def close() -> None:
+        echo.close()
+        os.close(writer)
+
+    closing = threading.Thread(target=close)
     read = bytearray(os.read(reader, 1 << 16))  # the writer goes on, and there is room again
     while b"nobody took them" not in read:
         echo.take("task", "again\n")
