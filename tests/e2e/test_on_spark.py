@@ -147,6 +147,8 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
     shown = [*_pages(journal), *_processes(sandbox), *_logs(sandbox, cluster)]
     assert len(shown) > 40
     assert not [text for text in shown for key in keys if key in text]
+    assert any(b"heron journal container 1 " in text for text in shown), "logs are on Spark's pages too"
+    assert "stmgr-1" in sandbox.say("logs", "journal", *HERE)
     before = journal.attempts()
     executors = other.processes("executor", "steady")
     sandbox.say("kill", "steady", *HERE)

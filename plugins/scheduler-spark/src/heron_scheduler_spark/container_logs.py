@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -16,6 +15,7 @@ from heron_scheduler_spark.task_words import LogText
 __all__ = ["ContainerLogs"]
 
 _SHIP_S = 0.5
+_STDERR = 2
 
 
 class ContainerLogs:
@@ -27,7 +27,7 @@ class ContainerLogs:
         make_private_dir(folder)
         self._folder = folder
         self._link = link
-        self._echo = LogEcho(sys.stderr.fileno(), title)
+        self._echo = LogEcho(_STDERR, title)
         self._shipper = LogShipper(folder, self._take)
         self._ship_at_s = 0.0
 
