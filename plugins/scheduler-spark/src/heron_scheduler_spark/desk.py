@@ -65,8 +65,7 @@ class Desk:
         self._settings = settings
         self._mirror = LogMirror(settings.log_dir)
         self._starts: dict[str, ContainerStart] = {}
-        self._surveying = self._stopped = False
-        self._malformed = 0
+        self._surveying = self._stopped = self._is_warned = False
 
     def look(self) -> bool:
         """Takes all that has come; False when supervisor or application are gone, and all is to end."""
@@ -82,6 +81,8 @@ class Desk:
 
     def tick(self) -> bool:
         """Once a second: heartbeats, what has become silent, what is to be cancelled, what Spark takes away."""
+        if not self.look():  # what has come while this process itself was paused is no silence
+            return False
         self._supervisor.send({"is": "alive", "jvm_silent_s": self._jvm.silent_s})
         now_s = monotonic_s()
         for start in list(self._starts.values()):
@@ -96,7 +97,7 @@ class Desk:
             due = [each.ticket for each in self._starts.values() if now_s >= each.cancel_at_s]
             executors = {each.executor for each in self._starts.values() if each.executor and not each.ending}
             self._jvm.ask(partial(survey, self._jobs, due, executors), self._surveyed)
-        return self.look()
+        return True
 
     # -- the supervisor
 
@@ -141,8 +142,8 @@ class Desk:
     def _heard(self, peer: bytes, frame: bytes) -> None:
         said = said_in(frame)
         if said is None:
-            self._malformed += 1
-            if self._malformed == 1:
+            if not self._is_warned:
+                self._is_warned = True
                 _log.warning("somebody with a key says what is not understood; that is dropped, now and later")
         elif isinstance(said, Hello):
             self._greet(peer, said)
