@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import urllib.request
 import zipfile
 from collections import Counter
@@ -82,14 +83,19 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 
 @pytest.mark.usefixtures("java")
-def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: Sandbox) -> None:
-    """Neither processes nor files; of a JVM that is killed too. While it runs other machines reach nothing of it, and
-    other users see no secret of `scheduler.conf`. It needs code that only `scheduler.py_files` bring.
+@pytest.mark.parametrize("harm", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
+def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: Sandbox, harm: signal.Signals) -> None:
+    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up.
+
+    While it runs other machines reach nothing of it, and other users see no secret of `scheduler.conf`. It needs code
+    that only `scheduler.py_files` bring.
     """
     _write_guarded(sandbox)
     (sandbox.root / "spark-defaults.conf").write_text("spark.of.this.user kept\n", encoding="utf-8")
     sandbox.environ["SPARK_CONF_DIR"] = str(sandbox.root)
-    run = sandbox.run("steady.py", args=("--needs", "brought_alone brought_packed"), command="submit guarded")
+    words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=6")
+    needed = ("--needs", "brought_alone brought_packed")
+    run = sandbox.run("steady.py", *words, args=needed, command="submit guarded")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     driver = run.the("spark driver")
@@ -98,7 +104,7 @@ def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: S
     shown = [*processes(sandbox), *logs(sandbox), *_pages(sandbox)]
     assert len(shown) > 20
     assert not [text for text in shown if _SECRET.encode() in text]
-    jvm.kill()
+    jvm.send_signal(harm)
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
     sandbox.say("kill", "steady", *_GUARDED)
@@ -138,7 +144,7 @@ def test_a_worker_without_a_way_to_the_state_manager_says_so(
     spec = ContainerSpec(
         "t", "t-1", 1, 1, "/run", "/log", "file:x", DriverRef("statemgr", name, entry, dict(written)), unused
     )
-    order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
+    order = Order(1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
     began_s = monotonic_s()
     (reason,) = run_container([msgspec.json.encode(order).decode()])
     assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason

@@ -10,7 +10,6 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -29,20 +28,13 @@ from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.spark_context import start_context
 from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.spark_jobs import JobOver
 from heron_scheduler_spark.spark_settings import DYNAMIC
 from heron_scheduler_spark.worker_report import report
 
-__all__ = ["Application", "JobOver"]
+__all__ = ["Application"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class JobOver:
-    """The Spark job of a start has ended; `reason` is what its task gave, or why it failed."""
-
-    ticket: str
-    reason: str
 
 
 class Application:

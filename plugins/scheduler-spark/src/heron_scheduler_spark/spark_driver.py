@@ -11,12 +11,13 @@ import os
 import shutil
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from heron.errors import HeronError
-from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import Speaker
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -28,6 +29,7 @@ from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_check import check_cluster
 from heron_scheduler_spark.desk import Desk, DeskSettings
 from heron_scheduler_spark.driver_address import driver_address
+from heron_scheduler_spark.jvm_thread import JvmThread
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
@@ -37,8 +39,12 @@ from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
 
+BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
 
-def main() -> int:
+_FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; what is larger comes from somebody who has no key
+
+
+def main(begin: BeginApplication = Application) -> int:
     """Runs until the supervisor hangs up. Gives the exit code."""
     bind_to_parent()
     job_file, descriptor = sys.argv[1:]
@@ -52,50 +58,61 @@ def main() -> int:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
-        return _serve(folder, record, supervisor)
+        return _serve(folder, record, supervisor, begin)
     except HeronError as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
         return 1
 
 
-def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
+def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication) -> int:
     options = msgspec.convert(record.options, SparkOptions)
     enter_hadoop(options)
     master = find_master(options)
     orders = Orders(folder, record, options, master)
     address = driver_address(options, master)
-    reactor, woken = Reactor(), Wakeup()
-    sockets = SocketContext(link_timeout_s=options.silence_s)
+    sockets = SocketContext(max_frame_bytes=_FRAME_BYTES, link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(Speaker.MEMBER), address.host)
-    reactor.guard(hub)
+    woken = Wakeup()
+    url = master_url(master, len(record.container_ids))
     settings = spark_settings(options, master, record.topology, address, orders.requests())
-    url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
-    shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
-    scratch.mkdir(mode=0o700)
-    application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
+    application = begin(url, options.python or sys.executable, settings, _scratch(folder), woken.wake)
     listening = str(orders.first_spec().settings.get("heron.network.host", ""))
     check_cluster(application, master, executors_asked_for(options, orders.requests()), listening)
-    desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
+    desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
+    desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
+    publish(orders.first_spec(), application.id, application.page)  # may take long; from ready on it says it is alive
+    _announce(supervisor, application)
+    _run(desk, supervisor, hub, woken)
+    application.stop()
+    sockets.close()
+    return 0
+
+
+def _scratch(folder: JobFolder) -> Path:
+    scratch = folder.path / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
+    scratch.mkdir(mode=0o700)
+    return scratch
+
+
+def _run(desk: Desk, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) -> None:
+    """Has the desk look whenever there is something, until it is to end. No call of the loop asks Spark's JVM."""
+    reactor = Reactor()
 
     def look() -> None:
         woken.drain()
+        woken.asleep = True  # before it looks: what comes meanwhile is looked at in the next round
         if not desk.look():
             reactor.stop()
-        woken.asleep = True
 
+    reactor.guard(hub)
     reactor.on_readable(supervisor.fileno(), look)
     reactor.on_readable(hub, look)
     reactor.on_readable(woken.fd, look)
     reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
-    woken.asleep = True
-    _announce(supervisor, application)
-    publish(orders.first_spec(), application.id, application.page)
     look()
     reactor.run()
-    application.stop()
-    sockets.close()
-    return 0
 
 
 def _announce(supervisor: MessageStream, application: Application) -> None:

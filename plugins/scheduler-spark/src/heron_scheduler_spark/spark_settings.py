@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.find_spark_home import _find_spark_home
 
 from heron.errors import SchedulerError
+from heron.kernel.log import MAX_BYTES, OLDER_FILES
 from heron_scheduler_spark.container_request import ContainerRequest, largest
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.flag import flag
@@ -88,7 +89,14 @@ def is_guarded(options: SparkOptions, master: Master) -> bool:
 
 
 def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
-    common = {"spark.executor.extraJavaOptions": _JVM, "spark.decommission.enabled": "true"}
+    common = {
+        "spark.executor.extraJavaOptions": _JVM,
+        "spark.decommission.enabled": "true",
+        # Of a standalone worker: there the stderr of an executor, which shows the logs of its container, has no end.
+        "spark.executor.logs.rolling.strategy": "size",
+        "spark.executor.logs.rolling.maxSize": str(MAX_BYTES),
+        "spark.executor.logs.rolling.maxRetainedFiles": str(OLDER_FILES),
+    }
     if not dynamic:
         size = largest(requests)
         heap_mb = size.memory_mb if master.counts_heap_only else size.heap_mb
