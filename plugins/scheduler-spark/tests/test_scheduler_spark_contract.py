@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
+from heron.spi.scheduler import Scheduler
+from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
 from heron_scheduler_spark.scheduler import SparkScheduler
 
 pytestmark = pytest.mark.servers
@@ -15,7 +17,23 @@ pytestmark = pytest.mark.servers
 class TestSparkScheduler(SchedulerContract):
     name = "spark"
     driver_class = SparkScheduler
+    root: Path
 
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
-        return {"root": str(tmp_path / "jobs"), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60}
+        self.root = tmp_path / "jobs"
+        return {"root": str(self.root), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60}
+
+    def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """A driver that comes later begins with the containers that there are then."""
+        super().test_update_adds_and_removes(scheduler, other, bench)
+        _driver(self.root / "t").kill()
+        assert [bench.wait("t", each, attempt=2).attempt for each in (0, 2)] == [2, 2]
+        assert [(each.container_id, each.running) for each in scheduler.status("t").containers] == [(0, True), (2, True)]
+
+
+def _driver(folder: Path) -> psutil.Process:
+    """The process that has the Spark application of a job."""
+    mine = {"heron_scheduler_spark.spark_driver", str(folder / "job.json")}
+    (found,) = (each for each in psutil.process_iter(["cmdline"]) if mine <= set(each.info["cmdline"] or ()))
+    return found

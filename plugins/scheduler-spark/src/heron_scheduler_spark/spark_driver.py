@@ -54,7 +54,7 @@ def main() -> int:
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
         return _serve(folder, record, supervisor)
-    except HeronError as error:
+    except (HeronError, OSError, ValueError) as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
         return 1
@@ -71,7 +71,7 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
     reactor.guard(hub)
     settings = spark_settings(options, master, record.topology, host, orders.requests())
-    url, scratch = master_url(master, len(record.container_ids)), folder.path / "scratch"
+    url, scratch = master_url(master, len(orders.requests())), folder.path / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
     scratch.mkdir(mode=0o700)
     application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)

@@ -69,7 +69,6 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
         executor=options.executor,
         log_dir=job.containers[0].log_dir,
         run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
-        container_ids=tuple(spec.container_id for spec in job.containers),
         backoff_s=options.restart_backoff_s,
         backoff_max_s=options.restart_backoff_max_s,
         stable_s=options.stable_s,

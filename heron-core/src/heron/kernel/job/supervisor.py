@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.errors import SchedulerError
+from heron.errors import HeronError, SchedulerError
 from heron.kernel.job.backoff import BackoffLimits
 from heron.kernel.job.control import ControlServer, Message, Reply
 from heron.kernel.job.executors import Executors, Placement
@@ -64,7 +64,7 @@ class Supervisor:
         self._executors = make(folder, record, self._selector)
         self._control = ControlServer(folder, self._selector, self._handle)
         self._stopping = False
-        for container_id in record.container_ids:
+        for container_id in folder.container_ids():
             self._add(container_id)
 
     def run(self, report: Callable[[str], None]) -> bool:
@@ -261,7 +261,11 @@ class Supervisor:
     def _answer_waiting(self) -> None:
         still: list[tuple[Callable[[], Message | None], Reply]] = []
         for answer, reply in self._waiting:
-            message = answer()
+            try:
+                message = answer()
+            except (HeronError, OSError, ValueError, LookupError) as error:  # of one command; the job goes on
+                _log.error("a command cannot be carried out: %s: %s", type(error).__name__, error)
+                message = {"error": f"the request cannot be carried out: {error}"}
             if message is None:
                 still.append((answer, reply))
             else:

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -199,18 +200,23 @@ class SchedulerContract(SchedulerFaultCases):
         assert scheduler.status("t").containers[1].attempts == 2
 
     def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """Scaling a topology leaves the containers that stay alone."""
+        """Scaling leaves the containers that stay alone, also where two commands do it in the same moment."""
         requires(scheduler, "update")
         scheduler.schedule(bench.job("t", "serve", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
-        other.update("t", [bench.spec("t", 2), bench.spec("t", 3)], [1])
+        other.update("t", [bench.spec("t", 2), bench.spec("t", 3, "deaf")], [1])
         assert not runs(second.pid)
         third = bench.wait("t", 3)
         bench.wait("t", 2)
         assert [each.container_id for each in scheduler.status("t").containers] == [0, 2, 3]
         assert bench.wait("t", 0).pid == first.pid
-        other.update("t", [], [3])
+        with ThreadPoolExecutor(2) as threads:  # one was tried again: whatever they are told, 3 is gone once
+            told = list(threads.map(lambda each: _updates(each, remove=3), (scheduler, other)))
+        assert True in told
         assert not runs(third.pid)
+        status = scheduler.status("t")
+        assert (status.state, [each.container_id for each in status.containers]) == (SchedulerState.RUNNING, [0, 2])
+        assert bench.wait("t", 0).pid == first.pid
 
     def test_an_update_that_fails_changes_nothing(self, scheduler: Scheduler, bench: Bench) -> None:
         """Half an update would leave a plan that nobody wrote."""
@@ -282,6 +288,14 @@ class SchedulerContract(SchedulerFaultCases):
 
     def _open(self, options: dict[str, object]) -> Scheduler:
         return cast("Scheduler", self.driver_class.open(options))
+
+
+def _updates(scheduler: Scheduler, remove: int) -> bool:
+    try:
+        scheduler.update("t", [], [remove])
+    except SchedulerError:
+        return False
+    return True
 
 
 def _can_schedule(scheduler: Scheduler, job: Job) -> bool:
