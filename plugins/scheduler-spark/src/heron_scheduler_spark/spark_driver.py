@@ -92,18 +92,15 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> i
     reactor.on_readable(woken.fd, look)
     reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
     woken.asleep = True
-    _announce(supervisor, application)
-    publish(orders.first_spec(), application.id, application.page)
+    handle = f"Spark application {application.id}"
+    links = {"Spark UI": application.page} if application.page else {}
+    supervisor.send({"is": "ready", "handle": handle, "links": links})
+    publish(orders.first_spec(), handle, links)
     look()
     reactor.run()
     application.stop()
     sockets.close()
     return 0
-
-
-def _announce(supervisor: MessageStream, application: Application) -> None:
-    links = {"Spark UI": application.page} if application.page else {}
-    supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
 
 
 if __name__ == "__main__":
