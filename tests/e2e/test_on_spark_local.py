@@ -66,6 +66,9 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
     assert "Spark application local-" in said
     for container in range(3):
         assert f"container {container}: executor driver on " in said
+    elsewhere = sandbox.say("status", "word_count", *_HERE, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
+    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler knows no such job
+    assert "Spark UI: http" in elsewhere
     wait_until(lambda: " words: the " in sandbox.say("logs", "word_count", *_HERE), _BACK_S, "what a task prints")
     wait_until(lambda: _is_over(sandbox), _BACK_S, "the end")
     words = Counter(word for text in topics.topics.values() for word in text.lower().split())

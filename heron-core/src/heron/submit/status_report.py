@@ -17,8 +17,8 @@ __all__ = ["StatusReport", "status_report"]
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """`run` is None where all that is left of a topology is its last status; `job` and `containers` are the
-    scheduler's view, `handle` its name for the job ("": it has none of its own). Where the scheduler cannot be asked from
-    here, `handle` and `links` are what it has noted in the state.
+    scheduler's view, `handle` its name for the job ("": it has none of its own). Where it knows of none here, `handle`
+    and `links` are what it has noted in the state.
     """
 
     status: TopologyStatus

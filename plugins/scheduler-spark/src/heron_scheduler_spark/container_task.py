@@ -23,6 +23,7 @@ from heron.ipc.keys import ClientKeys, Speaker, decode_keys
 from heron.kernel.job.executor_process import ExecutorProcess
 from heron.kernel.job.job_folder import write_private
 from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.large_values import open_statemgr
 from heron.kernel.private_dir import make_private_dir
 from heron.spi.driver import DriverRef
@@ -30,6 +31,7 @@ from heron.spi.statemgr import NodeKind
 from heron_scheduler_spark.log_shipping import LogShipper
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor
+from heron_scheduler_spark.stale_run_dirs import sweep
 from heron_scheduler_spark.task_link import TaskLink
 from heron_scheduler_spark.travelling_spec import resolved_spec
 from heron_scheduler_spark.worker_report import check_core
@@ -73,8 +75,10 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
     run_dir = Path(str(spec["run_dir"]))
     predecessor = Predecessor(run_dir, order.container_id)
     try:
-        make_private_dir(run_dir)
+        own_run_dir(run_dir)
         predecessor.end()
+        if order.spec is not None:
+            sweep(run_dir)
         spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
         with _environment():
             command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")

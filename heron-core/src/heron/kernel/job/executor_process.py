@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.spawn import spawn
 
 __all__ = ["ExecutorProcess"]
@@ -20,10 +21,16 @@ class ExecutorProcess:
     """Used from the main thread: the parent-death signal is tied to the thread that started the process."""
 
     def __init__(self, command: Sequence[str], spec_file: Path, spec: Mapping[str, object]) -> None:
-        """Starts it: `command` with the path of the spec, which is read already. Raises OSError or ValueError."""
+        """Starts it: `command` with the path of the spec, which is read already.
+
+        Raises:
+            SchedulerError: when the run directory is not this user's alone.
+            OSError: when a folder, or the process, cannot be made.
+            ValueError: when the command cannot be one.
+        """
         container_id = spec["container_id"]
         run_dir, log_dir = Path(str(spec["run_dir"])), Path(str(spec["log_dir"]))
-        run_dir.mkdir(mode=0o700, exist_ok=True)  # the last executor that leaves removes it
+        own_run_dir(run_dir)  # the last executor that leaves removes it
         log_dir.mkdir(mode=0o700, exist_ok=True, parents=True)
         self._reason_file = run_dir / f"c{container_id}.error"
         self._reason_file.unlink(missing_ok=True)

@@ -66,7 +66,7 @@ class Executors(ABC):
 
     @abstractmethod
     def start(self, container_id: int, attempt: int) -> None:
-        """Has a container run that does not. Raises OSError or ValueError when that is known to be impossible."""
+        """Has a container run that does not. Raises SchedulerError, OSError or ValueError when that cannot be."""
 
     @abstractmethod
     def terminate(self, container_id: int) -> None:

@@ -150,7 +150,7 @@ class Supervisor:
     def _start(self, container_id: int, attempt: int) -> str:
         try:
             self._executors.start(container_id, attempt)
-        except (OSError, ValueError) as error:
+        except (HeronError, OSError, ValueError) as error:
             message = f"container {container_id} cannot be started: {error}"
             _log.error("%s", message)
             self._supervision.exited(container_id, monotonic_s(), message)
