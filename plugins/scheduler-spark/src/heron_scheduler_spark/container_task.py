@@ -63,7 +63,6 @@ def _run(order: Order) -> str:
         if link.greet(order.ticket) != "go":
             return "it came too late"
         reason = _stay(order, spec, link)
-        link.say("ended", error=reason)
     except HeronError as error:
         return str(error)
     finally:
@@ -86,6 +85,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
     except (HeronError, OSError, ValueError) as error:
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
         link.say("refused", error=reason)
+        link.say("ended", error=reason)
         return reason
     predecessor.note(executor.identity)
     link.say("up", pid=executor.identity.pid, begun=executor.identity.start)
@@ -95,6 +95,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
         shutil.rmtree(str(spec["log_dir"]), ignore_errors=True)
         spec_file.unlink(missing_ok=True)
     predecessor.forget()
+    link.say("ended", error=reason, own=executor.at_fault)
     return reason
 
 

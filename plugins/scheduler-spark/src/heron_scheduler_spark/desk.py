@@ -179,7 +179,7 @@ class Desk:
             case {"say": "log", "file": str(name), "text": str(text)}:
                 self._mirror.take(name, text)
             case {"say": "ended", "error": str(error)}:
-                self._over(start, error)
+                self._over(start, error, own=said.get("own") is True)
 
     def _greet(self, peer: bytes, said: Message) -> None:
         start = self._starts.get(str(said["ticket"]))
@@ -199,10 +199,10 @@ class Desk:
 
     # -- ends
 
-    def _over(self, start: _Start, reason: str) -> None:
+    def _over(self, start: _Start, reason: str, *, own: bool = False) -> None:
         del self._starts[start.ticket]
         _log.info("container %d, attempt %d, ended: %s", start.container_id, start.attempt, reason or "done")
-        self._tell(start, "ended", error=start.ending if start.ending and not reason else reason)
+        self._tell(start, "ended", error=start.ending if start.ending and not reason else reason, own=own)
 
     def _move(self, start: _Start) -> None:
         """Spark waits for tasks that never end before it gives an executor up: so this one is ended, and comes anew."""

@@ -41,6 +41,7 @@ class _Container:
     waits: str = "waits for the Spark driver"
     identity: ProcessIdentity | None = None
     error: str | None = None
+    own: bool = False
     leave_at_s: float = 0.0
 
 
@@ -195,6 +196,7 @@ class SparkExecutors(Executors):
                 each.waits = text
             case {"is": "ended", "error": str(error)} if each.error is None:
                 self._leave(each, error)
+                each.own = message.get("own") is True
 
     def _ask(self, what: str, container_id: int) -> None:
         if self._driver is not None:
@@ -227,7 +229,7 @@ class SparkExecutors(Executors):
                     _kill_group(each.identity)
                 continue
             del self._containers[container_id]
-            exits.append(Exit(container_id, each.error))
+            exits.append(Exit(container_id, each.error, each.own))
         return exits
 
 

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from heron.kernel.job.process_identity import ProcessIdentity
 from heron.kernel.job.run_dir import own_run_dir
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.spawn import spawn
 
 __all__ = ["ExecutorProcess"]
 
 _REASON_CHARACTERS = 500
+_BY_SIGNAL = 128  # and its number: how a process ends that was told to
+_FROM_OUTSIDE = (EXIT_AWAY, *(_BY_SIGNAL + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
 _TAIL_BYTES = 4096
 
 
@@ -39,6 +42,8 @@ class ExecutorProcess:
             argv = [*command, str(spec_file)]
             self._process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
         self.identity = ProcessIdentity.of(self._process.pid)
+        self.at_fault = False
+        """Whether it has ended by its own failing: not killed, not told to, and not for want of its surroundings."""
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -60,6 +65,7 @@ class ExecutorProcess:
             return None
         _kill_group(pid)
         code = self._process.wait()
+        self.at_fault = code > 0 and code not in _FROM_OUTSIDE
         return self._reason(code) if code else ""
 
     def _reason(self, code: int) -> str:

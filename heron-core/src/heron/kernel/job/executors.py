@@ -15,10 +15,11 @@ __all__ = ["Executors", "Exit", "JobFacts", "Placement"]
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An executor that ended; `error` is empty for exit code 0."""
+    """An executor that ended; `error` is empty for exit code 0. With `own` it was its own failing, no one else's."""
 
     container_id: int
     error: str
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class JobRecord:
     backoff_max_s: float
     stable_s: float
     grace_s: float
+    restart_limit: int = 0
     options: dict[str, object] = field(default_factory=dict)
 
 

@@ -72,6 +72,7 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
         backoff_max_s=options.restart_backoff_max_s,
         stable_s=options.stable_s,
         grace_s=options.stop_grace_s,
+        restart_limit=options.restart_limit,
         options=msgspec.to_builtins(options),
     )
 
