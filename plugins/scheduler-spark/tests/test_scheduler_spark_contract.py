@@ -1,17 +1,28 @@
-"""The scheduler contract on a Spark of this machine; every case has an application of its own."""
+"""The scheduler contract on Spark, of this machine and of a cluster; every case has an application of its own."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from heron.ipc.keys import encode_keys, new_keys
+from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler
+from heron.spi.statemgr import NodeKind
 from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.spark import SparkCluster
 from heron_scheduler_spark.scheduler import SparkScheduler
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 pytestmark = pytest.mark.servers
+
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+_GONE_S = 10.0
 
 
 class TestSparkScheduler(SchedulerContract):
@@ -30,6 +41,29 @@ class TestSparkScheduler(SchedulerContract):
         _driver(self.root / "t").kill()
         assert [bench.wait("t", each, attempt=2).attempt for each in (0, 2)] == [2, 2]
         assert [each.container_id for each in scheduler.status("t").containers if each.running] == [0, 2]
+
+
+@pytest.mark.soak
+class TestSparkSchedulerOnStandalone(TestSparkScheduler):
+    """All of it on a master and two workers, which see nothing of the job folder, and look for keys in the state."""
+
+    @pytest.fixture
+    def options(self, tmp_path: Path, spark: SparkCluster) -> Iterator[dict[str, object]]:
+        self.root = tmp_path / "jobs"
+        spark.start()
+        options = {"root": str(self.root), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60}
+        yield {**options, "master": spark.url}
+        wait_until(lambda: not spark.applications(), _GONE_S, "no application is left in the cluster")
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        state = {"root": str(tmp_path / "state")}
+        statemgr = LocalFsStateManager.open(state)
+        for topology in ("t", "t-2"):
+            statemgr.set(NodeKind.KEYS, topology, encode_keys(new_keys()))
+        statemgr.close()
+        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+            yield Bench(tmp_path, Path(run_root), DriverRef("statemgr", "localfs", _LOCALFS, state))
 
 
 def _driver(folder: Path) -> psutil.Process:
