@@ -66,9 +66,6 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
     assert "Spark application local-" in said
     for container in range(3):
         assert f"container {container}: executor driver on " in said
-    elsewhere = sandbox.say("status", "word_count", *_HERE, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
-    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler knows no such job
-    assert "Spark UI: http" in elsewhere
     wait_until(lambda: " words: the " in sandbox.say("logs", "word_count", *_HERE), _BACK_S, "what a task prints")
     wait_until(lambda: _is_over(sandbox), _BACK_S, "the end")
     words = Counter(word for text in topics.topics.values() for word in text.lower().split())
@@ -77,11 +74,14 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 
 @pytest.mark.usefixtures("java")
-def test_a_topology_that_was_killed_leaves_nothing(sandbox: Sandbox) -> None:
+def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(sandbox: Sandbox) -> None:
     """Neither processes nor files; of a JVM that is killed too."""
     run = sandbox.run("steady.py", command="submit spark")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
+    elsewhere = sandbox.say("status", "steady", *_HERE, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
+    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler knows no such job
+    assert "Spark UI: http" in elsewhere
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
     jvm.kill()
