@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 import socket
 import subprocess
 import urllib.request
@@ -151,7 +152,10 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
 
 @pytest.mark.parametrize("instant", ["driver", "application", "task", "container"])
 def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, cluster: SparkCluster, instant: str) -> None:
-    """Also where the command that submitted it was killed first, and nobody else knows how far it had come."""
+    """Also where the command that submitted it was killed first, and nobody else knows how far it had come.
+
+    Ctrl-C has the command do it itself.
+    """
     run = sandbox.start("steady.py", command="submit cluster")
     reached: dict[str, Callable[[], object]] = {
         "driver": lambda: run.processes("spark driver"),
@@ -160,9 +164,14 @@ def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, clust
         "container": lambda: run.processes("executor"),
     }
     run.until(reached[instant], instant)
-    run.process.kill()
-    run.wait()
-    sandbox.say("kill", "steady", *HERE)
+    if instant == "application":
+        run.process.send_signal(signal.SIGINT)
+        assert run.wait(_GONE_S) == 130, run.spoken
+        assert not run.processes("supervisor")
+    else:
+        run.process.kill()
+        run.wait()
+        sandbox.say("kill", "steady", *HERE)
     wait_until(lambda: not cluster.applications(), _GONE_S, "the application is gone")
 
 
@@ -171,7 +180,7 @@ def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, 
     for worker in cluster.workers:
         psutil.Process(worker.process.pid).suspend()
     try:
-        run = sandbox.start("steady.py", "--set", "scheduler.start_s=25", command="submit cluster")
+        run = sandbox.start("steady.py", "--set", "scheduler.start_s=15", command="submit cluster")
         assert run.wait() == 0, run.spoken
         assert "waits for Spark to give it an executor" in sandbox.say("status", "steady", *HERE, code=1)
         sandbox.say("kill", "steady", *HERE)

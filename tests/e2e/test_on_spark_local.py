@@ -75,7 +75,7 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 @pytest.mark.usefixtures("java")
 def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(sandbox: Sandbox) -> None:
-    """Neither processes nor files; of a JVM that is killed too."""
+    """Neither processes nor files; of a JVM that is killed too, and with a state that is damaged."""
     run = sandbox.run("steady.py", command="submit spark")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
@@ -87,8 +87,10 @@ def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
     jvm.kill()
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
+    (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
     sandbox.say("kill", "steady", *_HERE)
     assert not run.processes("executor")
+    assert not sandbox.leftovers(), "its package is still known by the copy of that node"
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_dead_topology_is_named_with_the_command_that_removes_it(patient: Envi
     """The doctor itself changes nothing."""
     lost(patient)
     assert look(patient, "topologies") == [
-        Finding("topologies", "warning", "Words: dead, it did not tidy up", "heron kill Words")
+        Finding("topologies", "warning", "Words: dead, it did not tidy up", "heron kill Words --profile here")
     ]
     assert patient.statemgr.get(NodeKind.EXECUTION_STATE, "Words")
 

@@ -105,14 +105,17 @@ def test_one_whose_processes_vanished_has_failed(environment: Environment, sched
     assert found.entries[0].errors == ("its supervisor was killed",)
 
 
-@pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"profile": "other"}])
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [({"host": "elsewhere"}, "give the command there"), ({"profile": "x"}, "give the command with `--profile x`")],
+)
 def test_one_of_another_host_or_profile_is_left_alone(
-    environment: Environment, run: ExecutionState, change: dict[str, str]
+    environment: Environment, run: ExecutionState, change: dict[str, str], remedy: str
 ) -> None:
     """That nothing is known of it here does not mean that it is dead."""
     write(environment, replace(run, **change))  # type: ignore[arg-type]
     assert only(environment).state == "elsewhere"
-    with pytest.raises(UsageError, match=r"give the command there, or remove it with `heron kill Words --force`"):
+    with pytest.raises(UsageError, match=rf"{remedy}, or remove it with `heron kill Words --force`"):
         kill_topology(environment, "Words", 0.0, QuietProgress())
     assert nodes(environment) == ["EXECUTION_STATE"]
     assert not kill_topology(environment, "Words", 0.0, QuietProgress(), force=True).left

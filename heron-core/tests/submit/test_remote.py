@@ -113,7 +113,10 @@ def test_one_whose_processes_are_gone_is_not_waited_for(world: World) -> None:
     """Whoever was to tidy up was killed; the next step is named."""
     world.submit()
     world.scheduler.state = SchedulerState.FAILED
-    assert "its processes are gone and did not tidy up; `heron kill words` removes what they left" in world.ask()
+    assert (
+        "its processes are gone and did not tidy up; `heron kill words --profile here` removes what they left"
+        in world.ask()
+    )
     world.report("finished")
     assert world.ask() == "UsageError: topology 'words' is not running; its last run, words-1, finished"
 

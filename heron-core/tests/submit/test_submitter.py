@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.errors import HeronError, PackageError, SchedulerError, StateError, UsageError
+from heron.ipc.status import TopologyStatus
 from heron.kernel.core_version import core_version
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_packing_plan, decode_topology
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
 from heron.submit.environment import Environment
 from heron.submit.execution_state import ExecutionState, decode_execution_state
+from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.leftovers import end_run
 from heron.submit.loaded import LoadingTopology
+from heron.submit.progress import QuietProgress
 from heron.submit.submitter import STEPS, Submission, submit
+from heron.submit.survey import read_report
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler, WordsFile
@@ -63,6 +67,10 @@ class Notes:
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
         """Shows nothing."""
+        return nullcontext()
+
+    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
+        """Follows nothing."""
         return nullcontext()
 
 
@@ -131,6 +139,29 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
         submit(environment, submission, NoNotes())
     in_the_way.rmdir()
     assert left_behind(environment, tmp_path) == []
+
+
+def test_a_refused_submission_leaves_the_last_runs_report(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """Nothing is changed, and so it stays listed."""
+    former = LastReport(TopologyStatus("Words", "Words-0", "finished", 1.0))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(former))
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        submit(environment, submission, NoNotes())
+    assert read_report(environment.statemgr, "Words") == former
+
+
+def test_ctrl_c_in_the_last_step_undoes_it_too(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """A scheduler that takes long and does not look up meanwhile: the job is there when the wish is seen."""
+    with pytest.raises(KeyboardInterrupt):
+        submit(environment, submission, QuietProgress(lambda: bool(scheduler.jobs)))
+    assert scheduler.killed == ["Words"]
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.log_dir.exists()
 
 
 @pytest.mark.parametrize("step", range(1, STEPS + 1))

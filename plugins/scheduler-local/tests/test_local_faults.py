@@ -81,6 +81,24 @@ def test_what_a_command_left_that_was_killed_while_scheduling_goes_with_kill(
     assert scheduler.status("t").state is SchedulerState.ABSENT
 
 
+def test_who_wants_no_job_any_longer_while_it_is_scheduled_gets_none(
+    open_scheduler: OpenScheduler, root: Path, bench: Bench
+) -> None:
+    """Its supervisor is at work already when the command is interrupted, and ends with all that it has started."""
+    scheduler = open_scheduler()
+
+    def look() -> None:
+        raise KeyboardInterrupt
+
+    scheduler.follow(look)
+    job = bench.job("t", "serve")
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.schedule(job)
+    assert not (root / "t").exists()
+    assert not Path(job.containers[0].run_dir).exists()
+    open_scheduler().schedule(bench.job("t", "serve"))
+
+
 def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from heron.planner.packing_plan import NO_RESOURCE, Resource
@@ -184,3 +184,17 @@ class Scheduler(Driver):
     @abstractmethod
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """Where a person can see the job; none where there is no job. At most 10 s, without secrets in any URL."""
+
+    def follow(self, look: Callable[[], None]) -> None:
+        """From now on `look` is called while `schedule` waits, if the driver can: several times a second.
+
+        What it raises ends `schedule` as a failure does, with nothing left running.
+        """
+        self._look = look
+
+    _look: Callable[[], None] | None = None
+
+    def _waits(self) -> None:
+        """For drivers: call it while `schedule` waits."""
+        if self._look is not None:
+            self._look()

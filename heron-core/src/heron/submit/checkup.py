@@ -26,7 +26,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.environment import Environment
 from heron.submit.folders import RUN_DIR_PREFIX, run_parent
-from heron.submit.survey import RunState, classify, read_run, survey, topologies
+from heron.submit.survey import Facts, RunState, classify, read_run, survey, topologies
 
 __all__ = ["Finding", "check_machine", "check_profile"]
 
@@ -182,12 +182,16 @@ def _leftovers(environment: Environment) -> Iterator[Finding]:
             continue
         state = classify(facts)
         if state is RunState.GARBLED or facts.error:
-            yield Finding("topologies", "error", f"{name}: {facts.error}", f"heron kill {name}")
+            yield Finding("topologies", "error", f"{name}: {facts.error}", _kill(name, facts))
         elif state is RunState.LOST:
-            yield Finding("topologies", "warning", f"{name}: dead, it did not tidy up", f"heron kill {name}")
+            yield Finding("topologies", "warning", f"{name}: dead, it did not tidy up", _kill(name, facts))
         elif state is RunState.ELSEWHERE and facts.run:
             text = f"{name}: submitted on host {facts.run.host} with profile {facts.run.profile}, and not led"
-            yield Finding("topologies", "warning", text, f"look there, or heron kill {name} --force")
+            yield Finding("topologies", "warning", text, f"look there, or {facts.run.kill_command} --force")
+
+
+def _kill(name: str, facts: Facts) -> str:
+    return facts.known.kill_command if facts.known else f"heron kill {name}"
 
 
 def _run_dirs_of_nobody(profile: Profile, statemgr: StateManager) -> Iterator[Finding]:

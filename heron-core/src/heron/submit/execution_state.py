@@ -14,6 +14,8 @@ from heron.errors import StateError
 
 __all__ = ["ExecutionState", "decode_execution_state", "encode_execution_state"]
 
+_DEFAULT_PROFILE = "local"  # what the commands take without --profile
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutionState:
@@ -37,6 +39,12 @@ class ExecutionState:
     env: str = ""
     version: str = ""
     deactivated: bool = False
+
+    @property
+    def kill_command(self) -> str:
+        """What ends it and removes what it left, as typed on its host."""
+        chosen = "" if self.profile == _DEFAULT_PROFILE else f" --profile {self.profile}"
+        return f"heron kill {self.topology}{chosen}"
 
 
 def encode_execution_state(state: ExecutionState) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from datetime import UTC, datetime
 
@@ -163,9 +164,13 @@ def logs_in_use(statemgr: StateManager) -> frozenset[str]:
 
 def elsewhere(run: ExecutionState) -> str:
     """Why this command cannot know about a run, and what to do."""
+    if run.host == socket.gethostname():
+        where, remedy = f"profile {run.profile!r}", f"give the command with `--profile {run.profile}`"
+    else:
+        where, remedy = f"profile {run.profile!r} on host {run.host!r}", "give the command there"
     return (
-        f"topology {run.topology!r} was submitted with profile {run.profile!r} on host {run.host!r}, where alone can "
-        f"be told whether it runs; give the command there, or remove it with `heron kill {run.topology} --force`"
+        f"topology {run.topology!r} was submitted with {where}, where alone can be told whether it runs; {remedy}, or "
+        f"remove it with `heron kill {run.topology} --force`"
     )
 
 
@@ -196,6 +201,7 @@ def _running(topology: str, facts: Facts) -> str:
     if run := facts.known:
         since = datetime.fromtimestamp(run.submitted_at_s, UTC).isoformat(sep=" ", timespec="seconds")
         who = f" (id {run.topology_id}, since {since}, by {run.user} on {run.host})"
-    remedy = f"stop it, or give this one another name (`heron kill {topology}` stops it)"
+    command = facts.known.kill_command if facts.known else f"heron kill {topology}"
+    remedy = f"stop it, or give this one another name (`{command}` stops it)"
     damage = f"; its state is damaged: {facts.error}" if facts.error else ""
     return f"topology {topology!r} is already running{who}; {remedy}{damage}"

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from heron.errors import PackageError
 from heron.kernel.loading import load_object
 from heron.kernel.secrets import spoken
+from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 
 __all__ = ["WATCHED_BYTES", "Moved", "Progress", "QuietProgress", "interruptible", "progress"]
@@ -46,6 +47,14 @@ class Progress(Protocol):
         """
         ...
 
+    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
+        """In this block `scheduler` takes a job over.
+
+        Raises:
+            KeyboardInterrupt: when the user does not want it any longer, at its end at the latest.
+        """
+        ...
+
 
 class QuietProgress:
     """Says the notes only, and shows large uploads, on stderr; between two steps it looks whether it is cancelled."""
@@ -54,8 +63,7 @@ class QuietProgress:
         self._cancelled = cancelled
 
     def step(self, text: str) -> None:
-        if self._cancelled():
-            raise KeyboardInterrupt
+        self._look()
 
     def note(self, text: str) -> None:
         print(f"heron: note: {spoken(text)}", file=sys.stderr)
@@ -68,6 +76,16 @@ class QuietProgress:
             bar = upload_bar(size_bytes)
         with bar as tell, interruptible(uploader, self._cancelled, tell):
             yield
+
+    @contextmanager
+    def scheduling(self, scheduler: Scheduler) -> Iterator[None]:
+        scheduler.follow(self._look)
+        yield
+        self._look()
+
+    def _look(self) -> None:
+        if self._cancelled():
+            raise KeyboardInterrupt
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from heron.kernel.secrets import spoken
+from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron.submit.progress import QuietProgress
 
@@ -43,6 +44,11 @@ class ProgressBar:
                 yield
         finally:
             self._progress.start()
+
+    @contextmanager
+    def scheduling(self, scheduler: Scheduler) -> Iterator[None]:
+        with QuietProgress(self._cancelled).scheduling(scheduler):
+            yield
 
     def close(self) -> None:
         self._progress.stop()

@@ -147,7 +147,7 @@ class RemoteTopology:
     def _strange(self, why: str) -> str:
         return (
             f"topology {self.name!r}: {why}; the node {NodeKind.KEYS.value!r} of the state manager was changed since "
-            f"{self.run.topology_id!r} began; put it back, or `heron kill {self.name}` and submit it again"
+            f"{self.run.topology_id!r} began; put it back, or `{self.run.kill_command}` and submit it again"
         )
 
     def _connected(self, location: TManagerLocation, speaker: Speaker) -> TManagerClient:
@@ -160,7 +160,7 @@ class RemoteTopology:
     def _keys(self, speaker: Speaker) -> ClientKeys:
         node = self._statemgr.get(NodeKind.KEYS, self.name)
         if node is None:
-            remedy = f"`heron kill {self.name}` and submit it again"
+            remedy = f"`{self.run.kill_command}` and submit it again"
             msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
             raise StateError(msg)
         return decode_keys(node.value, self.name).connecting_as(speaker)
@@ -186,7 +186,7 @@ class RemoteTopology:
             return traces.spoken()
         msg = (
             f"topology {self.name!r} is not running any more: its processes are gone and did not tidy up; "
-            f"`heron kill {self.name}` removes what they left"
+            f"`{self.run.kill_command}` removes what they left"
         )
         raise UsageError(msg)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.clock import wall_s
+from heron.errors import StateError, StateUnavailableError
 from heron.ipc.keys import encode_keys, new_keys
 from heron.ipc.network import check_listening
 from heron.kernel.core_version import core_version
@@ -20,14 +21,16 @@ from heron.planner.codec import encode
 from heron.planner.packing_plan import NO_RESOURCE, PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
-from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind
+from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.submit.environment import Environment, without_secrets
 from heron.submit.execution_state import ExecutionState, encode_execution_state
 from heron.submit.folders import make_log_dir, make_run_dir
+from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.leftovers import lock_soon, make_room
 from heron.submit.loaded import LoadedTopology
 from heron.submit.progress import Progress
 from heron.submit.removal import package_file, remove_run
+from heron.submit.survey import read_report
 from heron.submit.target import DEFAULT_ENV, user_name
 
 __all__ = ["STEPS", "Submission", "manifest_of", "new_topology_id", "submit"]
@@ -85,13 +88,14 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
     Raises:
         UsageError: when a topology of that name is running or another command is at work on it.
         HeronError: when a step fails; everything before it is undone.
-        KeyboardInterrupt: when `progress` says so between two steps; everything is undone.
+        KeyboardInterrupt: when `progress` says so between two steps or in a long one; everything is undone.
     """
     name = submission.loaded.definition.name
     if "shared" not in environment.scheduler.capabilities:  # it runs here, so a wrong address shows here
         check_listening(submission.settings.network_host)
     lock = lock_soon(environment.statemgr, name, _LOCK_WAIT_S)
     try:
+        former = _former_report(environment.statemgr, name)
         if left := make_room(environment, name):
             progress.note(left)
         run = _execution_state(environment, submission)
@@ -106,6 +110,8 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
             _start(environment, submission, run, progress)
         except BaseException:
             _undo(environment, run)
+            if former:
+                environment.statemgr.set(NodeKind.REPORT, name, encode_last_report(former))
             raise
     finally:
         lock.release()
@@ -114,6 +120,16 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
 
 STEPS = 4
 """How many steps `submit` tells its progress of."""
+
+
+def _former_report(statemgr: StateManager, name: str) -> LastReport | None:
+    """How the last run of that name ended, which a submission that comes to nothing leaves as it was."""
+    try:
+        return read_report(statemgr, name)
+    except StateUnavailableError:
+        raise
+    except StateError:
+        return None  # damaged: it goes with what else is left of that run
 
 
 def _note(environment: Environment, run: ExecutionState, expected: int | None = None) -> None:
@@ -142,7 +158,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
     ):
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(submission.plan.containers) + 1} containers")
-    with without_secrets(environment.profile):
+    with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
         environment.scheduler.schedule(_job(environment, submission, run.package_uri))
 
 

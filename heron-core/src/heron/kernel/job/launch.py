@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron.kernel.job.control import request
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
@@ -25,17 +27,18 @@ from heron.spi.scheduler import Job
 __all__ = ["launch"]
 
 _STOP_S = 10.0
+_LOOK_S = 0.1
 
 # -P: a file of the user's folder must not stand in for a module of ours.
 _PYTHON = (sys.executable, "-P", "-m")
 
 
 def launch(
-    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str
+    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, how: tuple[str, Callable[[], None]]
 ) -> subprocess.Popen[bytes]:
     """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
 
-    `supervisor` is the module that does it.
+    `how` is the module that does it, and what is called while it is waited for: what that raises ends the wait.
 
     Raises:
         SchedulerError: when a directory, a file or a process cannot be made; nothing is left then.
@@ -49,7 +52,7 @@ def launch(
             make_private_dir(Path(log_dir))
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
-        return _start_supervisor(folder, lock, record, (supervisor, options.take_over_s))
+        return _start_supervisor(folder, lock, record, (*how, options.take_over_s))
     except BaseException as error:
         for run_dir in made:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -78,9 +81,9 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
 
 
 def _start_supervisor(
-    folder: JobFolder, lock: int, record: JobRecord, how: tuple[str, float]
+    folder: JobFolder, lock: int, record: JobRecord, how: tuple[str, Callable[[], None], float]
 ) -> subprocess.Popen[bytes]:
-    module, take_over_s = how
+    module, look, take_over_s = how
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
@@ -93,15 +96,17 @@ def _start_supervisor(
             )
         os.close(ready)
         ready = -1
-        error = _wait_for_word(reader, take_over_s)
-        if not record.attached:
-            supervisor.wait(_STOP_S)
-        if error:
+        try:
+            if error := _wait_for_word(reader, take_over_s, look):
+                message = f"topology {record.topology!r} cannot be scheduled: {error}"
+                raise SchedulerError(message)
+        except BaseException:
             with contextlib.suppress(OSError, SchedulerError):  # one that is slow and detached is no child of ours
                 request(folder, {"op": "kill"}, _STOP_S)
             _end(supervisor)
-            message = f"topology {record.topology!r} cannot be scheduled: {error}"
-            raise SchedulerError(message)
+            raise
+        if not record.attached:
+            supervisor.wait(_STOP_S)
         return supervisor
     finally:
         os.close(reader)
@@ -109,12 +114,15 @@ def _start_supervisor(
             os.close(ready)
 
 
-def _wait_for_word(reader: int, limit_s: float) -> str:
+def _wait_for_word(reader: int, limit_s: float, look: Callable[[], None]) -> str:
     """The supervisor's complaint; empty when it took over."""
-    readable, _, _ = select.select([reader], [], [], limit_s)
-    word = os.read(reader, 4096) if readable else b""
-    if not readable:
-        return f"its supervisor did not start within {limit_s:g} s; is the machine overloaded?"
+    deadline_s = monotonic_s() + limit_s
+    look()
+    while not select.select([reader], [], [], _LOOK_S)[0]:
+        look()
+        if monotonic_s() > deadline_s:
+            return f"its supervisor did not start within {limit_s:g} s; is the machine overloaded?"
+    word = os.read(reader, 4096)
     return word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
 
 

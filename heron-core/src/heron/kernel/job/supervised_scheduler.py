@@ -67,7 +67,7 @@ class SupervisedScheduler(Scheduler):
         lock = self._take(folder)
         try:
             clear(folder)  # what an earlier supervisor left that was killed
-            supervisor = launch(folder, lock, job, self._options, self.supervisor)
+            supervisor = launch(folder, lock, job, self._options, (self.supervisor, self._waits))
         finally:
             os.close(lock)
         if job.attached:
