@@ -20,6 +20,7 @@ from heron.clock import monotonic_s
 from heron.kernel.drivers import Drivers
 from heron.kernel.profiles import load_profile
 from heron.kernel.settings import EngineSettings
+from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron.submit.ending import kill_topology
 from heron.submit.environment import Environment, open_environment
@@ -126,6 +127,10 @@ class Silence:
         """Forgets."""
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        """Shows nothing."""
+        return nullcontext()
+
+    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
         """Shows nothing."""
         return nullcontext()
 
