@@ -71,7 +71,7 @@ class TestSparkSchedulerOnStandalone(TestSparkScheduler):
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = {"root": str(tmp_path / "state")}
+        state: dict[str, object] = {"root": str(tmp_path / "state")}
         statemgr = LocalFsStateManager.open(state)
         for topology in ("t", "t-2"):
             statemgr.set(NodeKind.KEYS, topology, encode_keys(new_keys()))
