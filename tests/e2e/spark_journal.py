@@ -98,6 +98,11 @@ class SparkJournal:
         """The container's executor."""
         return self.run.the("executor", f"/c{container_id}.json")
 
+    def container(self, container_id: int) -> list[psutil.Process]:
+        """All processes of the container: its executor, and all that it started."""
+        executor = self.executor(container_id)
+        return [executor, *executor.children(recursive=True)]
+
     def python_worker(self, container_id: int) -> psutil.Process:
         """The process in which Spark runs the container's task."""
         worker = self.executor(container_id).parent()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(400)
 
 _GONE_S = 10.0
+_CONTAINER_GONE_S = 5.0
 
 
 @pytest.fixture
@@ -104,6 +105,10 @@ def restart_one(journal: SparkJournal) -> set[int]:
     return {1}
 
 
+_AT_ONCE = (kill_python_worker, kill_python_daemon, kill_executor_jvm, kill_topology_manager, kill_two)
+"""A process over the container, or its executor, is killed: no other machine has to find out first."""
+
+
 @pytest.mark.parametrize(
     "harms",
     [
@@ -118,10 +123,11 @@ def test_no_line_is_lost_whatever_dies(sandbox: Sandbox, cluster: SparkCluster, 
     for harm in harms:
         after = harm.__name__
         before = journal.attempts()
-        executors = {each: journal.executor(each) for each in before}
+        containers = {each: journal.container(each) for each in before}
         harmed = harm(journal)
-        for each in harmed:
-            executors[each].wait(BACK_S)
+        limit_s = _CONTAINER_GONE_S if harm in _AT_ONCE else BACK_S
+        _, left = psutil.wait_procs([each for one in harmed for each in containers[one]], limit_s)
+        assert not left, f"{after}: {left} are left after {limit_s:g} s"
         journal.is_back(before, harmed, after)
         journal.flows(after)
     journal.let_go()
@@ -141,6 +147,8 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
     shown = [*_pages(journal), *_processes(sandbox), *_logs(sandbox, cluster)]
     assert len(shown) > 40
     assert not [text for text in shown for key in keys if key in text]
+    assert any(b"heron journal container 1 " in text for text in shown), "logs are on Spark's pages too"
+    assert "stmgr-1" in sandbox.say("logs", "journal", *HERE)
     before = journal.attempts()
     executors = other.processes("executor", "steady")
     sandbox.say("kill", "steady", *HERE)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections import Counter
 from pathlib import Path
 from pydoc_data import topics
@@ -74,9 +75,13 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 
 @pytest.mark.usefixtures("java")
-def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(sandbox: Sandbox) -> None:
-    """Neither processes nor files; of a JVM that is killed too, and with a state that is damaged."""
-    run = sandbox.run("steady.py", command="submit spark")
+@pytest.mark.parametrize("harm", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
+def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
+    sandbox: Sandbox, harm: signal.Signals
+) -> None:
+    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up, and of a damaged state."""
+    words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=6")
+    run = sandbox.run("steady.py", *words, command="submit spark")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     elsewhere = sandbox.say("status", "steady", *_HERE, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
@@ -84,7 +89,7 @@ def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
     assert "Spark UI: http" in elsewhere
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
-    jvm.kill()
+    jvm.send_signal(harm)
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
     (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
@@ -126,7 +131,7 @@ def test_a_worker_without_a_way_to_the_state_manager_says_so(
     spec = ContainerSpec(
         "t", "t-1", 1, 1, "/run", "/log", "file:x", DriverRef("statemgr", name, entry, dict(written)), unused
     )
-    order = Order(1, 1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
+    order = Order(1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
     began_s = monotonic_s()
     (reason,) = run_container([msgspec.json.encode(order).decode()])
     assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason

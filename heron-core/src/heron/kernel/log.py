@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heron.kernel.secrets import hidden, spoken
 
-__all__ = ["JsonLines", "RotatingLog", "configure", "hide_in_warnings"]
+__all__ = ["MAX_BYTES", "OLDER_FILES", "JsonLines", "RotatingLog", "configure", "hide_in_warnings", "rename_older"]
 
 MAX_BYTES = 10 * 1024 * 1024  # of one file; with the two older ones a process keeps 30 MiB at most
 OLDER_FILES = 2
@@ -70,13 +70,17 @@ class RotatingLog(logging.FileHandler):
         if self.stream is not None:
             self.stream.close()
             self.stream = None  # the next record opens it again
-        newest = Path(self.baseFilename)
-        names = [newest, *(newest.with_name(f"{newest.name}.{n + 1}") for n in range(self._older_files))]
-        for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
-            if newer.exists():
-                newer.replace(older)
-        if not self._older_files:
-            newest.unlink(missing_ok=True)
+        rename_older(Path(self.baseFilename), self._older_files)
+
+
+def rename_older(newest: Path, older_files: int = OLDER_FILES) -> None:
+    """Renames a log that is full to ``.1``, and the older ones to the next number; the oldest goes. Raises OSError."""
+    names = [newest, *(newest.with_name(f"{newest.name}.{n + 1}") for n in range(older_files))]
+    for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
+        if newer.exists():
+            newer.replace(older)
+    if not older_files:
+        newest.unlink(missing_ok=True)
 
 
 def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] = (), **bound: str | int) -> None:

@@ -12,7 +12,6 @@ import queue
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,21 +29,14 @@ from heron_scheduler_spark.cluster_size import WorkerSize
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.spark_jobs import JobOver
 from heron_scheduler_spark.worker_report import report
 
-__all__ = ["Application", "JobOver"]
+__all__ = ["Application"]
 
 _MESSAGES = "org.apache.spark.deploy.DeployMessages"
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class JobOver:
-    """The Spark job of a start has ended; `reason` is what its task gave, or why it failed."""
-
-    ticket: str
-    reason: str
 
 
 class Application:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,14 +24,14 @@ from heron.kernel.job.job_folder import write_private
 from heron.kernel.job.process_identity import ProcessIdentity
 from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.large_values import open_statemgr
-from heron.kernel.private_dir import make_private_dir
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
-from heron_scheduler_spark.log_shipping import LogShipper
+from heron_scheduler_spark.container_logs import ContainerLogs
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor
 from heron_scheduler_spark.stale_run_dirs import sweep
 from heron_scheduler_spark.task_link import TaskLink
+from heron_scheduler_spark.task_words import Ended, Refused, Up, Word
 from heron_scheduler_spark.travelling_spec import resolved_spec
 from heron_scheduler_spark.worker_report import check_core
 
@@ -41,7 +40,6 @@ __all__ = ["run_container"]
 Spec = dict[str, object]
 
 _LOOK_S = 0.1
-_SHIP_S = 0.5
 _SPARKS = ("SPARK_", "_SPARK_", "PYSPARK_", "_PYSPARK_", "PYTHON_WORKER_", "PYTHON_DAEMON_", "PYTHON_UDF_")
 _SPARKS_OWN = frozenset({"PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONPATH"})
 
@@ -60,7 +58,7 @@ def _run(order: Order) -> str:
     except (HeronError, OSError, ValueError) as error:
         return f"on {os.uname().nodename}: {error}"
     try:
-        if link.greet(order.ticket) != "go":
+        if link.greet(order.ticket) is not Word.GO:
             return "it came too late"
         reason = _stay(order, spec, link)
     except HeronError as error:
@@ -83,52 +81,55 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
             command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
             executor = ExecutorProcess(command, spec_file, spec)
     except (HeronError, OSError, ValueError) as error:
+        if order.spec is not None:
+            with suppress(OSError):  # nobody has read it
+                _spec_file(run_dir, order).unlink(missing_ok=True)
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
-        link.say("refused", error=reason)
-        link.say("ended", error=reason)
+        link.say(Refused(reason))
+        link.say(Ended(reason))
         return reason
     predecessor.note(executor.identity)
-    link.say("up", pid=executor.identity.pid, begun=executor.identity.start)
+    link.say(Up(executor.identity.pid, executor.identity.start))
     reason = _watch(order, link, executor, logs)
     if logs is not None:
-        logs.ship(final=True)
-        shutil.rmtree(str(spec["log_dir"]), ignore_errors=True)
+        logs.close()
         spec_file.unlink(missing_ok=True)
     predecessor.forget()
-    link.say("ended", error=reason, own=executor.at_fault)
+    link.say(Ended(reason, executor.at_fault))
     return reason
 
 
-def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, LogShipper]:
+def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLogs]:
     """Writes the spec where the executor reads it, with a log folder of the container's own."""
     run_dir, there = Path(str(spec["run_dir"])), str(spec["log_dir"])
-    logs = run_dir / f"c{order.container_id}.logs"
-    shutil.rmtree(logs, ignore_errors=True)
-    make_private_dir(logs)
-    spec["log_dir"] = str(logs)
-    spec["sinks"] = json.loads(json.dumps(spec["sinks"]).replace(json.dumps(there)[1:-1], json.dumps(str(logs))[1:-1]))
-    spec_file = run_dir / f"c{order.container_id}.json"
+    folder = run_dir / f"c{order.container_id}.logs"
+    logs = ContainerLogs(folder, f"heron {spec['topology']} container {order.container_id}", link)
+    here = json.dumps(str(folder))[1:-1]
+    spec["log_dir"] = str(folder)
+    spec["sinks"] = json.loads(json.dumps(spec["sinks"]).replace(json.dumps(there)[1:-1], here))
+    spec_file = _spec_file(run_dir, order)
     write_private(spec_file, json.dumps(spec).encode())
-    title = f"{spec['topology']} container {order.container_id}"
-    return spec_file, LogShipper(logs, title, lambda name, text: link.say("log", file=name, text=text))
+    return spec_file, logs
 
 
-def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: LogShipper | None) -> str:
+def _spec_file(run_dir: Path, order: Order) -> Path:
+    return run_dir / f"c{order.container_id}.json"
+
+
+def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: ContainerLogs | None) -> str:
     above = _above()
     why, kill_at_s = "", float("inf")
-    ship_at_s = 0.0
     while (error := executor.ended()) is None:
-        if logs is not None and monotonic_s() >= ship_at_s:
-            ship_at_s = monotonic_s() + _SHIP_S
-            logs.ship()
+        if logs is not None:
+            logs.look()
         heard = link.heard(_LOOK_S)
         gone = link.lost and f"the Spark driver is gone: {link.lost}"
         gone = gone or ("" if _alive(above) else "the JVM of its Spark executor has ended")
-        if (gone or "terminate" in heard) and kill_at_s == float("inf"):
+        if (gone or Word.TERMINATE in heard) and kill_at_s == float("inf"):
             why = gone
             executor.terminate()
             kill_at_s = monotonic_s() + order.grace_s
-        if "kill" in heard or monotonic_s() > kill_at_s:
+        if Word.KILL in heard or monotonic_s() > kill_at_s:
             executor.kill()
     return why or error
 

@@ -1,22 +1,27 @@
-"""The Spark driver as a child of the supervisor: started, spoken to, and seen when it ends."""
+"""The Spark driver as a child of the supervisor: started, spoken to, and seen when it ends or hangs."""
 
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from heron.kernel.job.process_identity import ProcessIdentity
+from heron.clock import monotonic_s
+from heron.kernel.job.control import Message
+from heron.kernel.job.process_identity import kill_group
 from heron.kernel.spawn import spawn
-from heron_scheduler_spark.message_stream import Message, MessageStream
+from heron_scheduler_spark.driver_pulse import DriverPulse
+from heron_scheduler_spark.message_stream import MessageStream
 
-__all__ = ["DriverProcess"]
+__all__ = ["DRIVER", "DriverProcess"]
 
 # -P: a file of the user's folder must not stand in for a module of ours.
-_COMMAND = (sys.executable, "-P", "-m", "heron_scheduler_spark.spark_driver")
+DRIVER = (sys.executable, "-P", "-m", "heron_scheduler_spark.spark_driver")
 _STOP_S = 5.0  # Spark takes about a second to stop
 _TAIL_BYTES = 8192
 
@@ -24,49 +29,92 @@ _TAIL_BYTES = 8192
 class DriverProcess:
     """One life of a driver. Made in the main thread, to which its parent-death signal is tied."""
 
-    def __init__(self, job_file: Path, log_dir: Path) -> None:
-        """Starts it. Raises OSError when it cannot be."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        job_file: Path,
+        log_dir: Path,
+        pulse: DriverPulse,
+        selector: selectors.BaseSelector,
+    ) -> None:
+        """Starts it; `selector` wakes whoever waits on it when there is something to `hear`. Raises OSError."""
         self._log = log_dir / "spark-driver.err"
+        self._pulse = pulse
         ours, its = socket.socketpair()
         with its, self._log.open("ab") as log:
             self._log_from = log.tell()
             self._process: subprocess.Popen[bytes] = spawn(
-                [*_COMMAND, str(job_file), str(its.fileno())],
+                [*command, str(job_file), str(its.fileno())],
                 stdout=log,
                 death_signal=signal.SIGTERM,
                 pass_fds=(its.fileno(),),
             )
-        self.stream = MessageStream(ours)
-        self.identity = ProcessIdentity.of(self._process.pid)
+        self._stream = MessageStream(ours)
+        self._selector: selectors.BaseSelector | None = selector
+        selector.register(self._stream, selectors.EVENT_READ, lambda: None)
 
     def send(self, message: Message) -> None:
-        self.stream.send(message)
+        self._stream.send(message)
+
+    def hear(self) -> list[Message]:
+        """What it has said since the last call."""
+        messages = self._stream.receive()
+        if messages:
+            self._pulse.heard(monotonic_s())
+        if self._stream.closed:
+            self._forget()  # it is readable for ever
+        for message in messages:
+            match message:
+                case {"is": "ready"}:
+                    self._pulse.ready()
+                case {"is": "alive", "jvm_silent_s": float(jvm_silent_s)}:
+                    self._pulse.alive(jvm_silent_s)
+        return messages
 
     def ended(self) -> str | None:
         """Why it ended; None while it runs."""
-        code = self._process.poll()
-        if code is None:
+        # As for any executor: the group is cleared before its leader is reaped.
+        if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
-        self._kill_group()
+        kill_group(self._process.pid)
+        code = self._process.wait()
         how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
         return f"{how}{self._last_words()}"
 
-    def stop(self, *, serves: bool) -> None:
-        """Has it stop Spark, and returns when it and its JVM are gone; one that does not serve yet cannot listen."""
-        self.stream.close()
-        try:
-            self._process.wait(_STOP_S if serves else 0.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._kill_group()
+    def hangs(self) -> str:
+        """Why it is to be killed; "" while it works."""
+        return self._pulse.hangs(monotonic_s())
 
-    def _kill_group(self) -> None:
-        """Spark's JVM is in the driver's process group; it ends by itself when the driver does, a little later."""
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
+    @property
+    def silent_s(self) -> float:
+        """For how long it has said nothing, though it serves."""
+        return self._pulse.silent_s(monotonic_s())
+
+    def stop(self, *, listens: bool) -> None:
+        """Has it stop Spark, and returns when it and its JVM are gone; one that does not listen is killed at once."""
+        self._forget()
+        self._stream.close()
+        if self._process.returncode is not None:
             return
+        if listens:
+            self._wait(_STOP_S)
+        kill_group(self._process.pid)  # Spark's JVM is in it, and would end by itself a little later
+        self._process.wait()
+
+    def _wait(self, limit_s: float) -> None:
+        """Waits for its end, without reaping it."""
+        end = os.pidfd_open(self._process.pid)
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(end, selectors.EVENT_READ)
+                selector.select(limit_s)
+        finally:
+            os.close(end)
+
+    def _forget(self) -> None:
+        if self._selector is not None:
+            self._selector.unregister(self._stream)
+            self._selector = None
 
     def _last_words(self) -> str:
         try:

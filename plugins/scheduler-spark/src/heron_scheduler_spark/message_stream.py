@@ -6,15 +6,15 @@ import contextlib
 import json
 import socket
 
-__all__ = ["Message", "MessageStream"]
+from heron.kernel.job.control import Message
 
-Message = dict[str, object]
+__all__ = ["MessageStream"]
 
 _SEND_TIMEOUT_S = 5.0  # the other side reads at once, or hangs
 
 
 class MessageStream:
-    """One end; used from one thread."""
+    """One end; used from one thread. `closed` is whether nothing more goes either way."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -11,6 +11,10 @@ from heron.kernel.job.options import SupervisedOptions
 __all__ = ["SparkOptions"]
 
 
+_MARGIN_S = 3.0  # beats are a second apart on either side, and a busy machine is late
+_SHORTEST_S = 2.0  # two beats
+
+
 class SparkOptions(SupervisedOptions, frozen=True):
     """Which Spark, and how containers are asked of it; durations in seconds.
 
@@ -32,6 +36,24 @@ class SparkOptions(SupervisedOptions, frozen=True):
     conf: dict[str, str] = {}  # noqa: RUF012  # msgspec copies it for each value
     start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 25.0
     silence_s: Annotated[float, msgspec.Meta(gt=0.0)] = 15.0
+
+    def __post_init__(self) -> None:
+        shortest_s = self.stop_grace_s + _MARGIN_S + _SHORTEST_S
+        if self.silence_s < shortest_s:
+            msg = (
+                f"silence_s of {self.silence_s:g} s is too short where stop_grace_s is {self.stop_grace_s:g} s: a "
+                "container that is cut off has to be gone before another one is started in its place; set it to "
+                f"{shortest_s:g} s or more"
+            )
+            raise ValueError(msg)
+
+    @property
+    def task_silence_s(self) -> float:
+        """How long a task hears nothing of the driver before it ends its container.
+
+        Grace time included that is over when the driver gives the task up.
+        """
+        return self.silence_s - self.stop_grace_s - _MARGIN_S
 
     @property
     def take_over_s(self) -> float:

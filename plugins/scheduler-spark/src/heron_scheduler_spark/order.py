@@ -14,11 +14,10 @@ class Order(msgspec.Struct, frozen=True):
     the worker has to have. `endpoint` is the driver's, whose keys the task reads in `key_file`, or where there is none
     in the state manager of the spec. The spec stands in `spec_file` where the task sees the driver's files, else in
     `spec`, with references in place of secrets. `command` runs the executor; it is empty for the one of the worker's
-    interpreter.
+    interpreter. A task that hears nothing of the driver for `silence_s` ends its container.
     """
 
     container_id: int
-    attempt: int
     ticket: str
     endpoint: str
     core: str

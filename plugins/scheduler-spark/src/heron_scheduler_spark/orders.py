@@ -39,16 +39,15 @@ class Orders:
         self._key_file = folder.path / "spark.keys"
         self.keys = self._new_keys() if master.here else self._topology_keys()
 
-    def order(self, container_id: int, attempt: int, ticket: str, endpoint: str) -> str:
+    def order(self, container_id: int, ticket: str, endpoint: str) -> str:
         """The order for one start, as JSON. Raises OSError, ValueError or SchedulerError when it cannot be made."""
         path = self._folder.spec_file(container_id)
         order = Order(
             container_id,
-            attempt,
             ticket,
             endpoint,
             core_version(),
-            silence_s=self._options.silence_s,
+            silence_s=self._options.task_silence_s,
             grace_s=self._record.grace_s,
             command=self._record.executor,
             key_file=str(self._key_file) if self._here else "",

@@ -11,12 +11,13 @@ import os
 import shutil
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from heron.errors import HeronError
-from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import Speaker
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -27,7 +28,8 @@ from heron.kernel.process import bind_to_parent
 from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_size import check_network, check_size
 from heron_scheduler_spark.desk import Desk, DeskSettings
-from heron_scheduler_spark.master import Cluster
+from heron_scheduler_spark.jvm_thread import JvmThread
+from heron_scheduler_spark.master import Cluster, Master
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
@@ -38,8 +40,12 @@ from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
 
+BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
 
-def main() -> int:
+_FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; what is larger comes from somebody who has no key
+
+
+def main(begin: BeginApplication = Application) -> int:
     """Runs until the supervisor hangs up. Gives the exit code."""
     bind_to_parent()
     job_file, descriptor = sys.argv[1:]
@@ -53,54 +59,70 @@ def main() -> int:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
-        return _serve(folder, record, supervisor)
+        return _serve(folder, record, supervisor, begin)
     except (HeronError, OSError, ValueError) as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
         return 1
 
 
-def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream) -> int:
+def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication) -> int:
     options = msgspec.convert(record.options, SparkOptions)
     enter_hadoop(options)
     master = find_master(options)
     orders = Orders(folder, record, options, master)
     host = options.driver_host or address_towards(master)
-    reactor, woken = Reactor(), Wakeup()
-    sockets = SocketContext(link_timeout_s=options.silence_s)
+    sockets = SocketContext(max_frame_bytes=_FRAME_BYTES, link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, host, orders.keys.listening_to(Speaker.MEMBER))
-    reactor.guard(hub)
-    settings = spark_settings(options, master, record.topology, host, orders.requests())
-    url, scratch = master_url(master, len(orders.requests())), folder.path / "scratch"
+    woken = Wakeup()
+    requests = orders.requests()
+    url, settings = master_url(master, len(requests)), spark_settings(options, master, record.topology, host, requests)
+    application = begin(url, options.python or sys.executable, settings, _scratch(folder), woken.wake)
+    _check_cluster(application, master, orders)
+    desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
+    desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
+    handle = f"Spark application {application.id}"
+    links = {"Spark UI": application.page} if application.page else {}
+    publish(orders.first_spec(), handle, links)  # may take long; from ready on it says it is alive
+    supervisor.send({"is": "ready", "handle": handle, "links": links})
+    _run(desk, supervisor, hub, woken)
+    application.stop()
+    sockets.close()
+    return 0
+
+
+def _scratch(folder: JobFolder) -> Path:
+    scratch = folder.path / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
     scratch.mkdir(mode=0o700)
-    application = Application(url, options.python or sys.executable, settings, scratch, woken.wake)
+    return scratch
+
+
+def _check_cluster(application: Application, master: Master, orders: Orders) -> None:
+    """Raises SchedulerError where a standalone master tells that the containers have no room, or no network."""
     for host_and_port in master.addresses[:1] if master.cluster is Cluster.STANDALONE else ():
         if (workers := application.workers(*host_and_port)) is not None:
             check_network(str(orders.first_spec().settings.get("heron.network.host", "")), workers)
             check_size(orders.requests(), workers)
-    desk = Desk(supervisor, application, hub, orders, DeskSettings(Path(record.log_dir), options.silence_s, master))
+
+
+def _run(desk: Desk, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) -> None:
+    """Has the desk look whenever there is something, until it is to end. No call of the loop asks Spark's JVM."""
+    reactor = Reactor()
 
     def look() -> None:
         woken.drain()
+        woken.asleep = True  # before it looks: what comes meanwhile is looked at in the next round
         if not desk.look():
             reactor.stop()
-        woken.asleep = True
 
+    reactor.guard(hub)
     reactor.on_readable(supervisor.fileno(), look)
     reactor.on_readable(hub, look)
     reactor.on_readable(woken.fd, look)
     reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
-    woken.asleep = True
-    handle = f"Spark application {application.id}"
-    links = {"Spark UI": application.page} if application.page else {}
-    supervisor.send({"is": "ready", "handle": handle, "links": links})
-    publish(orders.first_spec(), handle, links)
     look()
     reactor.run()
-    application.stop()
-    sockets.close()
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The executors of a job as tasks of a Spark application, which a driver process has: the supervisor's side.
 
-The driver may die, and with it the application and every container. Then each container has ended, and what is started
-again waits for the next driver, which comes after a back-off of its own. A container counts as ended only when its
-executor, if it is a process of this machine, is gone: a new one would run the same tasks beside it.
+The driver may die or hang, and with it the application and every container. Then each container has ended, and what is
+started again waits for the next driver, which comes after a back-off of its own. A container counts as ended only when
+its executor is gone: a new one would run the same tasks beside it. Where nobody has seen that, the executor is looked
+at if it is a process of this machine, and else given the time that it may take.
 """
 
 from __future__ import annotations
@@ -11,17 +12,22 @@ import json
 import logging
 import selectors
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron.kernel.job.backoff import BackoffLimits, next_wait_s
+from heron.kernel.job.control import Message
 from heron.kernel.job.executors import Executors, Exit, JobFacts, Placement
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.job.process_identity import ProcessIdentity
-from heron_scheduler_spark.driver_process import DriverProcess
-from heron_scheduler_spark.message_stream import Message
+from heron_scheduler_spark.driver_process import DRIVER, DriverProcess
+from heron_scheduler_spark.driver_pulse import DriverPulse
+from heron_scheduler_spark.options import SparkOptions
 
 __all__ = ["SparkExecutors"]
 
@@ -33,10 +39,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Container:
-    """One that was started; `identity` is its executor, once it is up and where it is on this machine."""
+    """One that was started; `identity` is its executor, once there is one, and `here` whether it is of this machine.
+
+    `placed` is whether a task has been told to start it.
+    """
 
     attempt: int
+    placed: bool = False
     up: bool = False
+    here: bool = False
     where: str = ""
     waits: str = "waits for the Spark driver"
     identity: ProcessIdentity | None = None
@@ -50,10 +61,19 @@ class SparkExecutors(Executors):
 
     tick_s = 0.25
 
-    def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self,
+        folder: JobFolder,
+        record: JobRecord,
+        selector: selectors.BaseSelector,
+        driver: Sequence[str] = DRIVER,
+    ) -> None:
+        """`driver` is the command that is given the job's file and a descriptor."""
         super().__init__(folder, record, selector)
+        self._command = driver
         self._limits = BackoffLimits(record.backoff_s, record.backoff_max_s, record.stable_s)
-        self._start_s = float(str(record.options["start_s"]))
+        self._options = msgspec.convert(record.options, SparkOptions)
+        self._start_s = self._options.start_s
         self._containers: dict[int, _Container] = {}
         self._driver: DriverProcess | None = None
         self._began_s = monotonic_s()
@@ -73,7 +93,7 @@ class SparkExecutors(Executors):
         if self._ready_at_s is None:
             if monotonic_s() - self._began_s > self._start_s:
                 msg = (
-                    f"Spark at {self.record.options['master']} gave no application within {self._start_s:g} s; is the "
+                    f"Spark at {self._options.master} gave no application within {self._start_s:g} s; is the "
                     f"master up, and of the same major version? see {Path(self.record.log_dir, 'spark-driver.err')}"
                 )
                 raise SchedulerError(msg)
@@ -100,6 +120,9 @@ class SparkExecutors(Executors):
         each = self._containers.get(container_id)
         if each is None:
             return Placement(up=False)
+        silent_s = self._driver.silent_s if self._driver is not None else 0.0
+        if each.up and silent_s > self._options.task_silence_s:  # its task has given the driver up
+            return Placement(False, each.where, f"ends: the Spark driver has said nothing for {silent_s:.0f} s")
         return Placement(each.up, each.where, "" if each.up else each.waits)
 
     def identity(self, container_id: int) -> ProcessIdentity | None:
@@ -114,41 +137,42 @@ class SparkExecutors(Executors):
             if monotonic_s() >= self._next_at_s:
                 self._relaunch()
         else:
-            for message in self._driver.stream.receive():
+            for message in self._driver.hear():
                 self._take(message)
             if (end := self._driver.ended()) is not None:
-                self._driver_ended(end)
+                self._driver_ended(f"the Spark driver ended: {end}")
+            elif hang := self._driver.hangs():
+                self._driver_ended(f"the Spark driver hung, and was killed: {hang}", listens=False)
         return tuple(self._gone())
 
     def close(self) -> None:
         if self._driver is not None:
-            self.selector.unregister(self._driver.stream)
-            self._driver.stop(serves=self._ready_at_s is not None)
+            self._driver.stop(listens=self._ready_at_s is not None)
             self._driver = None
         for each in self._containers.values():
             if each.identity is not None:
-                _kill_group(each.identity)
+                each.identity.signal_group(signal.SIGKILL)
 
     # -- the driver
 
     def _launch(self) -> None:
         self._began_s = monotonic_s()
-        self._driver = DriverProcess(self.folder.job_file, Path(self.record.log_dir))
-        self.selector.register(self._driver.stream, selectors.EVENT_READ, lambda: None)
+        pulse = DriverPulse(self._options.silence_s, self._start_s, self._began_s)
+        log_dir = Path(self.record.log_dir)
+        self._driver = DriverProcess(self._command, self.folder.job_file, log_dir, pulse, self.selector)
 
     def _relaunch(self) -> None:
         try:
             self._launch()
         except OSError as error:
-            self._driver_ended(str(error))
+            self._driver_ended(f"the Spark driver cannot be started: {error}")
 
-    def _driver_ended(self, end: str) -> None:
+    def _driver_ended(self, end: str, *, listens: bool = True) -> None:
         if self._driver is not None:
-            self.selector.unregister(self._driver.stream)
-            self._driver.stop(serves=self._ready_at_s is not None)
+            self._driver.stop(listens=listens)
             self._driver = None
         ran_s = monotonic_s() - self._began_s
-        why = self._failure or f"the Spark driver ended: {end}"
+        why = self._failure or end
         _log.warning("%s", why)
         if not self._told:
             self._failure = why
@@ -170,6 +194,8 @@ class SparkExecutors(Executors):
                 self._ready(handle, {str(title): str(url) for title, url in links.items()})
             case {"is": "failed", "error": str(error)}:
                 self._failure = error
+            case {"is": "alive"}:
+                return
             case {"is": "refused", "container_id": int(), "error": str(error)} if not self._told:
                 self._failure = error
             case {"container_id": int(container_id), "attempt": int(attempt)}:
@@ -189,14 +215,18 @@ class SparkExecutors(Executors):
 
     def _of_container(self, each: _Container, message: Message) -> None:
         match message:
-            case {"is": "up", "where": str(where), "pid": int(pid), "begun": str(begun)}:
-                each.up, each.where = True, where
-                each.identity = ProcessIdentity(pid, begun)
             case {"is": "waits", "text": str(text)}:
                 each.waits = text
-            case {"is": "ended", "error": str(error)} if each.error is None:
-                self._leave(each, error)
+            case {"is": "placed", "text": str(text)}:
+                each.placed, each.waits = True, text
+            case {"is": "begun", "pid": int(pid), "begun": str(begun)}:
+                each.identity = ProcessIdentity(pid, begun)
+                each.here = each.identity.alive()
+            case {"is": "up", "where": str(where)}:
+                each.up, each.where = True, where
+            case {"is": "ended", "error": str(error), "seen": bool(seen)} if each.error is None:
                 each.own = message.get("own") is True
+                self._leave(each, error, seen=seen)
 
     def _ask(self, what: str, container_id: int) -> None:
         if self._driver is not None:
@@ -214,24 +244,24 @@ class SparkExecutors(Executors):
         else:
             self._ask(how, container_id)
 
-    def _leave(self, each: _Container, error: str) -> None:
+    def _leave(self, each: _Container, error: str, *, seen: bool = False) -> None:
+        """`seen`: somebody has seen that nothing of it is left."""
         each.error = error
         each.up = False
-        each.leave_at_s = monotonic_s() + _LEAVE_S
+        each.leave_at_s = monotonic_s() + (_LEAVE_S if each.placed and not seen else 0.0)
 
     def _gone(self) -> list[Exit]:
         exits = []
         for container_id, each in list(self._containers.items()):
             if each.error is None:
                 continue
+            late = monotonic_s() >= each.leave_at_s
             if each.identity is not None and each.identity.alive():
-                if monotonic_s() > each.leave_at_s:
-                    _kill_group(each.identity)
+                if late:
+                    each.identity.signal_group(signal.SIGKILL)
+                continue
+            if not each.here and not late:
                 continue
             del self._containers[container_id]
             exits.append(Exit(container_id, each.error, each.own))
         return exits
-
-
-def _kill_group(leader: ProcessIdentity) -> None:
-    leader.signal_group(signal.SIGKILL)

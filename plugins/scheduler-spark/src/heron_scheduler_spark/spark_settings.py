@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.find_spark_home import _find_spark_home
 
 from heron.errors import SchedulerError
+from heron.kernel.log import MAX_BYTES, OLDER_FILES
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.master import Cluster, Master
 from heron_scheduler_spark.options import SparkOptions
@@ -67,7 +68,14 @@ def spark_settings(
 def _of_cluster(dynamic: bool, requests: Sequence[ContainerRequest]) -> dict[str, str]:
     cores = max(each.cores for each in requests)
     memory_mb = max(each.memory_mb for each in requests)
-    common = {"spark.executor.extraJavaOptions": _JVM, "spark.decommission.enabled": "true"}
+    common = {
+        "spark.executor.extraJavaOptions": _JVM,
+        "spark.decommission.enabled": "true",
+        # Of a standalone worker: there the stderr of an executor, which shows the logs of its container, has no end.
+        "spark.executor.logs.rolling.strategy": "size",
+        "spark.executor.logs.rolling.maxSize": str(MAX_BYTES),
+        "spark.executor.logs.rolling.maxRetainedFiles": str(OLDER_FILES),
+    }
     if not dynamic:
         return common | {
             "spark.executor.cores": str(cores),

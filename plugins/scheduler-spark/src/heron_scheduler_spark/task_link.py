@@ -1,24 +1,21 @@
-"""The task's end of the link to the driver: JSON messages over an encrypted socket, with heartbeats both ways.
-
-Task to driver: ``hello`` (once), ``up``, ``refused``, ``beat``, ``ended``. Driver to task: ``go`` or ``leave`` (once),
-``beat``, ``terminate``, ``kill``.
-"""
+"""The task's end of the link to the driver: typed messages over an encrypted socket, with heartbeats both ways."""
 
 from __future__ import annotations
 
-import json
-import os
 import socket
+
+import msgspec
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError, SchedulerError
 from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import open_watched_channel
+from heron_scheduler_spark.task_words import Beat, Hello, Said, Word
 
-__all__ = ["BEAT_S", "TaskLink"]
+__all__ = ["TaskLink"]
 
-BEAT_S = 1.0
+_BEAT_S = 1.0
 _LINGER_S = 1.0
 _HELLO_S = 10.0
 
@@ -39,18 +36,18 @@ class TaskLink:
             raise SchedulerError(msg) from error
         self._heard_s = self._beat_s = monotonic_s()
 
-    def greet(self, ticket: str) -> str:
-        """Shows the ticket; the driver's answer, ``go`` or ``leave``.
+    def greet(self, ticket: str) -> Word:
+        """Shows the ticket; the driver's answer, ``GO`` or ``LEAVE``.
 
         Raises:
             SchedulerError: when there is none.
         """
-        self.say("hello", ticket=ticket, host=socket.gethostname(), pid=os.getpid())
+        self.say(Hello(ticket, socket.gethostname()))
         deadline_s = monotonic_s() + _HELLO_S
         while monotonic_s() < deadline_s and not self.lost:
-            for what in self.heard(0.2):
-                if what in {"go", "leave"}:
-                    return what
+            for word in self.heard(0.2):
+                if word in {Word.GO, Word.LEAVE}:
+                    return word
         why = self.lost or f"no answer within {_HELLO_S:g} s"
         msg = (
             f"the Spark driver at {self._endpoint} cannot be reached from {socket.gethostname()} ({why}); open that "
@@ -66,19 +63,19 @@ class TaskLink:
         silent_s = monotonic_s() - self._heard_s
         return f"it has said nothing for {silent_s:.0f} s" if silent_s > self._silence_s else ""
 
-    def say(self, what: str, **facts: object) -> None:
-        self._channel.send(json.dumps({"say": what, **facts}).encode())
+    def say(self, what: Said) -> None:
+        self._channel.send(msgspec.json.encode(what))
 
-    def heard(self, wait_s: float) -> list[str]:
+    def heard(self, wait_s: float) -> list[Word]:
         """What the driver has said, waiting `wait_s` for something; beats meanwhile."""
-        if monotonic_s() - self._beat_s >= BEAT_S:
+        if monotonic_s() - self._beat_s >= _BEAT_S:
             self._beat_s = monotonic_s()
-            self.say("beat")
+            self.say(Beat())
         self._channel.wait(wait_s)
         found = []
         while (frame := self._channel.receive()) is not None:
             self._heard_s = monotonic_s()
-            found.append(str(json.loads(frame)["do"]))
+            found.append(msgspec.json.decode(frame, type=Word))
         return found
 
     def close(self) -> None:

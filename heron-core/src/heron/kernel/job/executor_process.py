@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.job.process_identity import ProcessIdentity, kill_group
 from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.process import EXIT_AWAY
 from heron.kernel.spawn import spawn
@@ -50,7 +50,7 @@ class ExecutorProcess:
 
     def kill(self) -> None:
         """Ends the executor and its process group at once."""
-        _kill_group(self._process.pid)
+        kill_group(self._process.pid)
 
     def kill_now(self) -> None:
         """As `kill`, and reaps it: returns when it is gone."""
@@ -63,7 +63,7 @@ class ExecutorProcess:
         # The group is cleared before its leader is reaped: until then its number cannot belong to others.
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
-        _kill_group(pid)
+        kill_group(pid)
         code = self._process.wait()
         self.at_fault = code > 0 and code not in _FROM_OUTSIDE
         return self._reason(code) if code else ""
@@ -73,13 +73,6 @@ class ExecutorProcess:
         end = f"exit code {code}" if code > 0 else f"killed by {_signal_name(-code)}"
         said = _last_line(self._reason_file) or (_last_line(self._stderr_file) if code > 0 else "")
         return f"{end}: {said}" if said else end
-
-
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return  # nobody is left in it (PermissionError: only the zombie, on macOS)
 
 
 def _signal_name(number: int) -> str:

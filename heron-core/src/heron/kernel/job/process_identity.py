@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ProcessIdentity"]
+__all__ = ["ProcessIdentity", "kill_group"]
 
 # Fields 3, 6 and 22 of proc(5)'s stat, counted behind the command's closing parenthesis.
 _STATE, _SESSION, _START_TIME = 0, 3, 19
@@ -60,6 +61,14 @@ class ProcessIdentity:
             if stat and stat[_SESSION] == str(self.pid) and stat[_STATE] not in _ENDED:
                 found.append(ProcessIdentity(int(entry.name), _start(stat)))
         return tuple(found)
+
+
+def kill_group(leader: int) -> None:
+    """Ends at once what is left in the process group of a child that is not reaped yet: its number is nobody else's."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return  # nobody is left in it (PermissionError: only the zombie, on macOS)
 
 
 def _start(stat: tuple[str, ...]) -> str:

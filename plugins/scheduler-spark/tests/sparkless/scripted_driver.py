@@ -1,0 +1,24 @@
+"""A driver whose containers run on another machine: it says of each that it is up, and soon that it ended.
+
+Arguments: whether the container's task has seen its executor end, the job's file, and the descriptor.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+
+from heron_scheduler_spark.message_stream import MessageStream
+
+if __name__ == "__main__":
+    stream = MessageStream(socket.socket(fileno=int(sys.argv[3])))
+    stream.send({"is": "ready", "handle": "scripted", "links": {}})
+    while not stream.closed:
+        select.select([stream], [], [])
+        for asked in stream.receive():
+            of = {"container_id": asked["container_id"], "attempt": asked["attempt"]}
+            stream.send({"is": "placed", "text": "is being started", **of})
+            stream.send({"is": "begun", "pid": 1, "begun": "123@another machine", **of})
+            stream.send({"is": "up", "where": "elsewhere", **of})
+            stream.send({"is": "ended", "error": "lost", "seen": sys.argv[1] == "seen", **of})

@@ -1,0 +1,78 @@
+"""The Spark driver with processes of this machine for tasks: what stands in for Spark where Spark does not matter.
+
+The application's JVM hangs while the file ``jvm-hangs`` is in the folder that HERON_TEST_FOLDER names.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from heron_scheduler_spark.application import Application
+from heron_scheduler_spark.container_request import ContainerRequest
+from heron_scheduler_spark.spark_driver import main
+from heron_scheduler_spark.spark_jobs import JobOver
+
+_TASK = """\
+import sys
+from heron.kernel.process import bind_to_parent
+from heron_scheduler_spark.container_task import run_container
+bind_to_parent()
+print("task:", *run_container([sys.argv[1]]))
+"""
+_HANGS = Path(os.environ["HERON_TEST_FOLDER"], "jvm-hangs")
+
+
+class ProcessJobs:
+    """An application whose jobs are processes; one that a driver leaves behind goes on, as on a machine cut off."""
+
+    def __init__(
+        self, _master: str, _python: str, _settings: Mapping[str, str], _scratch: Path, wake: Callable[[], None]
+    ) -> None:
+        self._wake = wake
+        self._tasks: dict[str, subprocess.Popen[str]] = {}
+        self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
+        self.id = f"without-spark-{os.getpid()}"
+        self.page = ""
+
+    def run(self, ticket: str, order: str, _title: str, _request: ContainerRequest | None) -> None:
+        command = [sys.executable, "-P", "-c", _TASK, order]
+        task = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        self._tasks[ticket] = task
+        threading.Thread(target=self._wait, args=(ticket, task), daemon=True).start()
+
+    def cancel(self, ticket: str) -> None:
+        if task := self._tasks.get(ticket):
+            task.kill()
+
+    def executor_of(self, ticket: str) -> str:
+        return str(self._tasks[ticket].pid)
+
+    def is_leaving(self, _executor: str) -> bool:
+        return False
+
+    def is_stopped(self) -> bool:
+        pause = threading.Event()
+        while _HANGS.exists():
+            pause.wait(0.05)
+        return False
+
+    def stop(self) -> None:
+        for task in self._tasks.values():
+            task.kill()
+
+    def _wait(self, ticket: str, task: subprocess.Popen[str]) -> None:
+        said, _ = task.communicate()
+        lines = [line.removeprefix("task:").strip() for line in said.splitlines() if line.startswith("task:")]
+        self.ended.put(JobOver(ticket, lines[-1] if lines else "its task was killed"))
+        self._wake()
+
+
+if __name__ == "__main__":
+    sys.exit(main(cast("Callable[..., Application]", ProcessJobs)))

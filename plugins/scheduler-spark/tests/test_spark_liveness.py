@@ -1,0 +1,180 @@
+"""How long somebody who says nothing is waited for, and what counts as gone."""
+
+from __future__ import annotations
+
+import json
+import queue
+import selectors
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from heron.clock import monotonic_s
+from heron.errors import ConfigError
+from heron.kernel.job.executors import Exit
+from heron.kernel.job.job_folder import JobFolder, JobRecord
+from heron.spi.options import decode_options
+from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_spark.driver_process import DriverProcess
+from heron_scheduler_spark.driver_pulse import DriverPulse
+from heron_scheduler_spark.jvm_thread import JvmThread
+from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.spark_executors import SparkExecutors
+from heron_scheduler_spark.task_words import Beat, Hello, said_in
+
+_SOON_S = 20.0
+
+
+def test_a_driver_hangs_when_it_or_its_jvm_says_nothing_for_too_long() -> None:
+    """And only then: 15 s of silence, 30 s of its JVM; before it serves it has four times its time to start."""
+    pulse = DriverPulse(15.0, 25.0, 100.0)
+    assert pulse.hangs(200.0) == ""
+    assert pulse.hangs(200.1) == "it did not serve within 100 s"
+    pulse.ready()
+    pulse.heard(200.0)
+    assert (pulse.hangs(215.0), pulse.silent_s(215.0)) == ("", 15.0)
+    assert pulse.hangs(215.1) == "it has said nothing for 15 s"
+    pulse.heard(230.0)
+    pulse.alive(30.0)
+    assert pulse.hangs(230.0) == ""
+    pulse.alive(30.1)
+    assert pulse.hangs(230.0) == "its JVM has not answered for 30 s"
+    pulse.alive(0.0)
+    assert pulse.hangs(230.0) == ""
+
+
+def test_a_task_gives_up_before_it_is_given_up() -> None:
+    """So that the container is gone, its grace time included, when the next one may start."""
+    assert SparkOptions().task_silence_s == 8.0
+    assert SparkOptions(silence_s=60.0, stop_grace_s=20.0).task_silence_s == 37.0
+
+
+@pytest.mark.parametrize("silence_s", [8.9, 1.0])
+def test_a_silence_that_is_too_short_for_the_grace_time_is_refused(silence_s: float) -> None:
+    """Two copies of a container would run for some seconds; the message has the number."""
+    with pytest.raises(ConfigError, match=r"stop_grace_s is 4 s: .*; set it to 9 s or more"):
+        decode_options({"silence_s": silence_s}, SparkOptions, "scheduler")
+    decode_options({"silence_s": 9.0}, SparkOptions, "scheduler")
+
+
+def test_the_jvm_is_asked_beside_the_work() -> None:
+    """Whoever asks goes on, knows for how long there was no answer, and gets the answers in order."""
+    woken: queue.SimpleQueue[None] = queue.SimpleQueue()
+    answers: list[int] = []
+    goes_on = threading.Event()
+    jvm = JvmThread(lambda: woken.put(None))
+    assert jvm.silent_s == 0.0
+
+    def pauses() -> int:
+        assert goes_on.wait(_SOON_S)
+        return 1
+
+    jvm.ask(pauses, answers.append)
+    jvm.ask(lambda: 2, answers.append)
+    wait_until(lambda: jvm.silent_s > 0.1, _SOON_S, "silence")
+    jvm.deliver()
+    assert not answers
+    goes_on.set()
+    for _ in range(2):
+        woken.get(timeout=_SOON_S)
+    jvm.deliver()
+    assert (answers, jvm.silent_s) == ([1, 2], 0.0)
+
+
+def test_a_call_that_fails_is_the_askers_error() -> None:
+    """Else it would wait for ever; the thread goes on."""
+    woken: queue.SimpleQueue[None] = queue.SimpleQueue()
+    answers: list[int] = []
+    jvm = JvmThread(lambda: woken.put(None))
+    jvm.ask(lambda: 1 // 0, answers.append)
+    jvm.ask(lambda: 2, answers.append)
+    for _ in range(2):
+        woken.get(timeout=_SOON_S)
+    with pytest.raises(ZeroDivisionError):
+        jvm.deliver()
+    jvm.deliver()
+    assert answers == [2]
+
+
+@pytest.mark.parametrize(
+    "frame", [b"", b"\xff", b"null", b"[]", b"{}", b'{"say":"go"}', b'{"say":"log","file":"x"}', b"[" * 100_000]
+)
+def test_what_no_task_says_is_nothing(frame: bytes) -> None:
+    """Whatever somebody with a key sends; none of it ends the driver."""
+    assert said_in(frame) is None
+
+
+def test_what_tasks_say_is_understood_as_it_was_sent() -> None:
+    """Keys of a later version are passed over."""
+    assert said_in(b'{"say":"hello","ticket":"t","host":"h","pid":7}') == Hello("t", "h")
+    assert said_in(b'{"say":"beat"}') == Beat()
+
+
+def test_a_stream_that_ends_in_the_middle_of_a_message_gives_the_whole_ones() -> None:
+    """The other side was killed while it wrote."""
+    ours, its = socket.socketpair()
+    stream = MessageStream(ours)
+    its.sendall(b'{"a": 1}\n{"b": ')
+    its.close()
+    assert (stream.receive(), stream.closed) == ([{"a": 1}], True)
+    stream.close()
+
+
+_HANGS_UP = "import os, signal, sys; os.close(int(sys.argv[2])); signal.pause()"
+
+
+def test_a_driver_that_hangs_up_and_stays_is_given_up(tmp_path: Path) -> None:
+    """Its end of the stream can be read for ever, which must not keep the supervisor busy."""
+    with selectors.DefaultSelector() as selector:
+        pulse = DriverPulse(1.0, 0.1, monotonic_s())
+        driver = DriverProcess((sys.executable, "-c", _HANGS_UP), Path("/dev/null"), tmp_path, pulse, selector)
+        try:
+            assert selector.select(_SOON_S)
+            assert driver.hear() == []
+            assert not selector.get_map()
+            assert driver.ended() is None
+            wait_until(driver.hangs, _SOON_S, "it is given up")
+        finally:
+            driver.stop(listens=False)
+
+
+@pytest.mark.parametrize(("end", "least_s", "most_s"), [("seen", 0.0, 4.0), ("unseen", 4.4, _SOON_S)])
+def test_an_executor_elsewhere_has_its_time_to_leave_where_nobody_saw_it_go(
+    tmp_path: Path, end: str, least_s: float, most_s: float
+) -> None:
+    """Its process cannot be looked at from here; a new one elsewhere would run the same tasks beside it."""
+    run = _ScriptedRun(tmp_path, end)
+    try:
+        wait_until(run.is_ready, _SOON_S, "the driver serves")
+        began_s = monotonic_s()
+        run.executors.start(0, 1)
+        exits = wait_until(run.executors.reap, _SOON_S, "the container has ended")
+        assert exits == (Exit(0, "lost"),)
+        assert least_s < monotonic_s() - began_s < most_s
+    finally:
+        run.close()
+
+
+class _ScriptedRun:
+    """The executors of a job whose driver is a script."""
+
+    def __init__(self, folder: Path, end: str) -> None:
+        (folder / "c0.json").write_text(json.dumps({"container_id": 0}))
+        record = JobRecord("t", "t-1", False, (), str(folder), (), (0,), 0.1, 1.0, 30.0, 4.0, {"start_s": 20.0})
+        self._selector = selectors.DefaultSelector()
+        script = str(Path(__file__).parent / "sparkless" / "scripted_driver.py")
+        driver = (sys.executable, "-P", script, end)
+        self.executors = SparkExecutors(JobFolder(folder), record, self._selector, driver)
+        self.executors.begin()
+
+    def is_ready(self) -> bool:
+        self.executors.reap()
+        return self.executors.facts().handle == "scripted"
+
+    def close(self) -> None:
+        self.executors.close()
+        self._selector.close()

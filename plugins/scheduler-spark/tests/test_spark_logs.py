@@ -1,0 +1,169 @@
+"""Logs of containers on workers: brought whole whatever happens to the files, bounded, and never in anybody's way."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.executor.output_file import empty_when_full
+from heron.kernel.log import rename_older
+from heron_scheduler_spark.log_echo import LogEcho
+from heron_scheduler_spark.log_mirror import LogMirror
+from heron_scheduler_spark.log_shipper import LogShipper
+
+_SOON_S = 20.0
+
+
+class Shipped:
+    """A shipper, and what it has sent of the log ``x.log``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "x.log"
+        self.shipper = LogShipper(folder, self._take)
+        self.text = ""
+
+    def look(self, *, final: bool = False) -> str:
+        """All that has come so far."""
+        self.shipper.ship(final=final)
+        return self.text
+
+    def write(self, text: str) -> None:
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def _take(self, name: str, text: str) -> None:
+        assert name == "x.log"
+        self.text += text
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Shipped:
+    return Shipped(tmp_path)
+
+
+def test_whole_lines_are_sent_and_in_the_end_the_rest(shipped: Shipped) -> None:
+    """Half a line is no line yet."""
+    shipped.write("one\ntw")
+    assert shipped.look() == "one\n"
+    shipped.write("o\nthr")
+    assert shipped.look() == "one\ntwo\n"
+    assert shipped.look(final=True) == "one\ntwo\nthr"
+
+
+@pytest.mark.parametrize("turn", ["emptied", "renamed"])
+@pytest.mark.parametrize("more", [0, 50])
+def test_a_log_that_is_begun_anew_is_read_on_and_the_old_one_to_its_end(shipped: Shipped, turn: str, more: int) -> None:
+    """The engine empties what children print to, and renames logs; also where the new one has outgrown the old."""
+    shipped.write("one\n")
+    shipped.look()
+    for number in range(3):
+        shipped.write(f"last {number}\n")
+        if turn == "emptied":
+            assert empty_when_full(shipped.log, 1)
+        else:
+            rename_older(shipped.log)
+        shipped.write(f"first {number}\n" + "more\n" * more)
+        for _ in range(2):
+            shipped.look()
+    expected = "".join(f"last {number}\nfirst {number}\n" + "more\n" * more for number in range(3))
+    assert shipped.look(final=True) == f"one\n{expected}"
+
+
+def test_the_end_of_a_log_that_was_renamed_last_is_not_lost(shipped: Shipped) -> None:
+    """Nothing was written to the new one, so that there is none."""
+    shipped.write("one\n")
+    shipped.look()
+    shipped.write("two\n")
+    rename_older(shipped.log)
+    assert shipped.look(final=True) == "one\ntwo\n"
+
+
+def test_a_log_that_was_emptied_without_a_copy_is_read_on(shipped: Shipped) -> None:
+    """There was no room for one."""
+    shipped.write("one\n" * 10)
+    shipped.look()
+    os.truncate(shipped.log, 0)
+    shipped.write("two\n")
+    assert shipped.look() == "one\n" * 10 + "two\n"
+
+
+def test_what_comes_faster_than_it_is_read_is_left_out_and_counted(shipped: Shipped) -> None:
+    """Of an older log, and at the end: a task may print more than anybody can bring."""
+    shipped.write("x" * 99 + "\n")
+    shipped.look()
+    shipped.write(("y" * 99 + "\n") * 30_000)
+    rename_older(shipped.log)
+    text = shipped.look(final=True)
+    left_out = 3_000_000 - (1 << 20)
+    assert f"\nheron: {left_out} bytes are left out" in text
+    assert text.count("y") == pytest.approx(0.99 * (1 << 20), rel=0.001)
+
+
+def test_the_logs_of_a_long_run_are_bounded_where_they_are_brought_to(tmp_path: Path) -> None:
+    """As all logs are: the newest and two older ones."""
+    mirror = LogMirror(tmp_path, max_bytes=100)
+    for number in range(52):
+        mirror.take("x.log", f"line {number} of a log\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.log", "x.log.1", "x.log.2"]
+    assert all(path.stat().st_size < 130 for path in tmp_path.iterdir())
+    newest = "".join((tmp_path / f"x.log{end}").read_text() for end in (".2", ".1", ""))
+    assert newest.endswith("line 50 of a log\nline 51 of a log\n")
+
+
+@pytest.mark.parametrize("name", ["../x.log", "/x.log", "x", "x.log\n", "", "a/b.err", "x" * 201 + ".log"])
+def test_a_name_that_is_no_logs_is_left_out(tmp_path: Path, name: str) -> None:
+    """The names come from who has a key."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    LogMirror(folder).take(name, "text\n")
+    assert [path.name for path in tmp_path.rglob("*")] == ["logs"]
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reader, writer = os.pipe()
+    yield reader, writer
+    os.close(reader)
+
+
+def test_a_pipe_that_nobody_reads_holds_nobody_up(pipe: tuple[int, int]) -> None:
+    """As that of a JVM that pauses; what found no room is counted when it is read again."""
+    reader, writer = pipe
+    echo = LogEcho(writer, "heron t container 1")
+    line = "x" * 1000
+    for _ in range(1000):
+        echo.take("task", f"{line}\n")  # a megabyte; would not return where it waits for the pipe
+
+    def close() -> None:
+        echo.close()
+        os.close(writer)
+
+    closing = threading.Thread(target=close)
+    read = bytearray(os.read(reader, 1 << 16))  # the writer goes on, and there is room again
+    while b"nobody took them" not in read:
+        echo.take("task", "again\n")
+        read += os.read(reader, 1 << 16)
+    closing.start()
+    while piece := os.read(reader, 1 << 16):
+        read += piece
+    closing.join(_SOON_S)
+    assert read.startswith(f"heron t container 1 task | {line}\n".encode())
+    assert read.endswith(b"heron t container 1 task | again\n")
+    left_out = sum(int(each.split()[4]) for each in read.splitlines() if b"are left out" in each)
+    shown = read.count(b"x\n") + read.count(b"| again\n")
+    assert left_out + shown >= 1000
+
+
+def test_a_pipe_that_was_closed_harms_nothing(pipe: tuple[int, int]) -> None:
+    """The JVM is gone; the task has other means to see it."""
+    reader, writer = pipe
+    echo = LogEcho(os.dup(writer), "heron")
+    os.close(writer)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), reader)  # nobody reads the pipe any more
+    for _ in range(100):
+        echo.take("task", "line\n")
+    echo.close()
