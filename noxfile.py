@@ -123,7 +123,7 @@ def soak(session: nox.Session) -> None:
             session.error("--minutes needs a number of minutes, such as --minutes 1")
         session.env["HERON_SOAK_MINUTES"] = arguments[at + 1]
         del arguments[at : at + 2]
-    _python_pytest(session, sys.executable, "tests", "-m", "soak or chaos", "-s", *arguments)
+    _python_pytest(session, sys.executable, "tests", "plugins", "-m", "soak or chaos", "-s", *arguments)
 
 
 @nox.session

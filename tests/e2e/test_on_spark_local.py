@@ -84,8 +84,10 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("harm", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
-def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: Sandbox, harm: signal.Signals) -> None:
-    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up.
+def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
+    sandbox: Sandbox, harm: signal.Signals
+) -> None:
+    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up, and of a damaged state.
 
     While it runs other machines reach nothing of it, and other users see no secret of `scheduler.conf`. It needs code
     that only `scheduler.py_files` bring.
@@ -98,6 +100,9 @@ def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: S
     run = sandbox.run("steady.py", *words, args=needed, command="submit guarded")
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
+    elsewhere = sandbox.say("status", "steady", *_GUARDED, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
+    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler knows no such job
+    assert "Spark UI: http" in elsewhere
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
     assert {each.laddr.ip for each in jvm.net_connections("tcp") if each.status == psutil.CONN_LISTEN} <= _LOOPBACK
@@ -107,8 +112,10 @@ def test_a_topology_that_was_killed_leaves_nothing_and_showed_nothing(sandbox: S
     jvm.send_signal(harm)
     # One that is started before the driver sees that its application has ended is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
+    (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
     sandbox.say("kill", "steady", *_GUARDED)
     assert not run.processes("executor")
+    assert not sandbox.leftovers(), "its package is still known by the copy of that node"
 
 
 @pytest.mark.parametrize(

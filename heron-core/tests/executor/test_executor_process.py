@@ -52,6 +52,14 @@ def main(signals):
 run_role("executor", main, SIGNALS)
 """
 
+TASK = """
+import signal, sys
+from heron.kernel.spawn import spawn
+
+spawn([sys.executable, *sys.argv[1:]], stdout=None, death_signal=signal.SIGTERM)
+signal.pause()
+"""
+
 STAND_IN = """
 import json, os, signal, sys
 from pathlib import Path
@@ -94,15 +102,15 @@ class Container:
     state: StateManager
     executor: subprocess.Popen[bytes] | None = field(default=None)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Starts the executor."""
+    def start(self, *above: str) -> subprocess.Popen[bytes]:
+        """Starts the executor, or with `above` a program that does."""
         spec_file = self.folder / "container.json"
         write_spec(spec_file, self.spec)
         launcher = self.folder / "launcher.py"
         launcher.write_text(LAUNCHER)
         stand_in = self.folder / "stand_in.py"
         stand_in.write_text(STAND_IN)
-        self.executor = subprocess.Popen([sys.executable, str(launcher), str(spec_file), str(stand_in)])
+        self.executor = subprocess.Popen([sys.executable, *above, str(launcher), str(spec_file), str(stand_in)])
         return self.executor
 
     def behave(self, name: str, how: str) -> None:
@@ -247,6 +255,34 @@ def test_sigterm_stops_the_children_in_order_and_removes_the_run_directory(
     assert stops[2:] == ["stmgr", "metricsmgr"]
     assert not Path(container.spec.run_dir).exists()
     assert not any(map(alive, pids(container)))
+
+
+def test_an_executor_whose_parent_was_killed_removes_what_that_one_has_put_there(
+    container: Container, eventually: Eventually
+) -> None:
+    """On a worker of Spark: logs that nobody reads any more, and the note of who runs."""
+    run_dir = Path(container.spec.run_dir)
+    task = container.start("-c", TASK)
+    eventually(lambda: all_started(container))
+    (run_dir / "c1.logs").mkdir()
+    for name in ("c1.logs/executor-1.log", "c1.executor", "c1.json"):
+        (run_dir / name).touch()
+    task.kill()
+    task.wait()
+    eventually(lambda: not run_dir.exists(), 8.0, "the run directory is gone")
+    assert not any(map(alive, pids(container)))
+
+
+@pytest.mark.parametrize(("folder", "stays"), [("run", False), ("job", True)])
+def test_a_spec_in_the_run_directory_goes_when_it_was_read(container: Container, folder: str, stays: bool) -> None:
+    """It was written for this one start, and has secrets in it; one of a job folder is there for the next start."""
+    spec_file = container.folder / folder / "c1.json"
+    spec_file.parent.mkdir(exist_ok=True)
+    write_spec(spec_file, container.spec)
+    container.state.delete(NodeKind.PACKING_PLAN, "wc")
+    subprocess.run([sys.executable, "-m", "heron.executor.main", str(spec_file)], check=False, capture_output=True)
+    assert "has no packing plan" in (container.folder / "run" / "c1.error").read_text()
+    assert spec_file.exists() == stays
 
 
 def test_no_child_outlives_a_killed_executor(container: Container, eventually: Eventually) -> None:

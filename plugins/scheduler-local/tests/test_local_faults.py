@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import ConfigError, SchedulerError
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
 from heron.testing.pytest_plugin import wait_until
 from heron_scheduler_local.scheduler import LocalScheduler
@@ -196,6 +196,29 @@ def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenSc
         scheduler.update("t", [bench.spec("t", 2), bad], [1])
     assert [each.container_id for each in scheduler.status("t").containers] == [0, 1]
     assert [bench.wait("t", number).pid for number in range(2)] == before
+
+
+def test_a_container_that_only_fails_is_left_down_and_comes_back_on_demand(
+    open_scheduler: OpenScheduler, root: Path, bench: Bench
+) -> None:
+    """The status says why and what to do, the rest goes on, and who has mended it restarts it."""
+    scheduler = open_scheduler(restart_limit=2, restart_backoff_max_s=0.1)
+    scheduler.schedule(bench.job("t", "serve", "crash"))
+
+    def left_down() -> ContainerStatus | None:
+        container = scheduler.status("t").containers[1]
+        return container if "left down" in container.last_error else None
+
+    container = wait_until(left_down, 20, "container 1 is given up")
+    assert container is not None
+    assert (container.running, container.attempts) == (False, 3)
+    assert "asked to crash; left down after 3 failures in a row" in container.last_error
+    assert "(scheduler.restart_limit), `heron restart t 1` tries again" in container.last_error
+    spec_file = root / "t" / "c1.json"
+    spec_file.write_text(spec_file.read_text(encoding="utf-8").replace("crash", "serve"), encoding="utf-8")
+    scheduler.restart("t", 1)
+    bench.wait("t", 1, attempt=4)
+    assert [each.running for each in scheduler.status("t").containers] == [True, True]
 
 
 def test_a_negative_duration_is_refused() -> None:

@@ -1,21 +1,87 @@
-"""The scheduler contract on a Spark of this machine; every case has an application of its own."""
+"""The scheduler contract on Spark, of this machine and of a cluster; every case has an application of its own."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
+from heron.ipc.keys import encode_keys, new_keys
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import Scheduler
+from heron.spi.statemgr import NodeKind
+from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
+from heron.testing.pytest_plugin import wait_until
+from heron.testing.servers.spark import SparkCluster
 from heron_scheduler_spark.scheduler import SparkScheduler
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 pytestmark = pytest.mark.servers
+
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+_OPTIONS = {"executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60, "restart_limit": 2}
+_GONE_S = 10.0
+_BACK_S = 60.0
 
 
 class TestSparkScheduler(SchedulerContract):
     name = "spark"
     driver_class = SparkScheduler
+    root: Path
 
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
-        return {"root": str(tmp_path / "jobs"), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60}
+        self.root = tmp_path / "jobs"
+        return {"root": str(self.root), **_OPTIONS}
+
+    def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Until that was too often."""
+        super().test_a_container_that_crashes_is_tried_again_and_says_why(scheduler, bench)
+        wait_until(
+            lambda: "left down after 3 failures in a row" in scheduler.status("t").containers[0].last_error,
+            _BACK_S,
+            "container 0 is given up",
+        )
+
+    def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """A driver that comes later begins with the containers that there are then."""
+        super().test_update_adds_and_removes(scheduler, other, bench)
+        _driver(self.root / "t").kill()
+
+        def back() -> bool:
+            containers = scheduler.status("t").containers
+            return [each.container_id for each in containers if each.running and each.attempts > 1] == [0, 2]
+
+        wait_until(back, _BACK_S, "both containers are back")
+
+
+@pytest.mark.soak
+class TestSparkSchedulerOnStandalone(TestSparkScheduler):
+    """All of it on a master and two workers, which see nothing of the job folder, and look for keys in the state."""
+
+    @pytest.fixture
+    def options(self, tmp_path: Path, spark: SparkCluster) -> Iterator[dict[str, object]]:
+        self.root = tmp_path / "jobs"
+        spark.start()
+        yield {"root": str(self.root), "master": spark.url, **_OPTIONS}
+        wait_until(lambda: not spark.applications(), _GONE_S, "no application is left in the cluster")
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        state: dict[str, object] = {"root": str(tmp_path / "state")}
+        statemgr = LocalFsStateManager.open(state)
+        for topology in ("t", "t-2"):
+            statemgr.set(NodeKind.KEYS, topology, encode_keys(new_keys()))
+        statemgr.close()
+        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+            yield Bench(tmp_path, Path(run_root), DriverRef("statemgr", "localfs", _LOCALFS, state))
+
+
+def _driver(folder: Path) -> psutil.Process:
+    """The process that has the Spark application of a job."""
+    mine = {"heron_scheduler_spark.spark_driver", str(folder / "job.json")}
+    (found,) = (each for each in psutil.process_iter(["cmdline"]) if mine <= set(each.info["cmdline"] or ()))
+    return found

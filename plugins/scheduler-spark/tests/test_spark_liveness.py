@@ -164,7 +164,7 @@ class _ScriptedRun:
 
     def __init__(self, folder: Path, end: str) -> None:
         (folder / "c0.json").write_text(json.dumps({"container_id": 0}))
-        record = JobRecord("t", "t-1", False, (), str(folder), (), (0,), 0.1, 1.0, 30.0, 4.0, {"start_s": 20.0})
+        record = JobRecord("t", "t-1", False, (), str(folder), (), 0.1, 1.0, 30.0, 4.0, options={"start_s": 20.0})
         self._selector = selectors.DefaultSelector()
         script = str(Path(__file__).parent / "sparkless" / "scripted_driver.py")
         driver = (sys.executable, "-P", script, end)

@@ -117,7 +117,10 @@ def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) 
 
 def main(signals: Signals) -> int:
     """Runs the container whose spec file is the only argument."""
-    spec = read_spec(Path(sys.argv[1]), ContainerSpec)
+    spec_file = Path(sys.argv[1])
+    spec = read_spec(spec_file, ContainerSpec)
+    if spec_file.parent == Path(spec.run_dir):
+        spec_file.unlink(missing_ok=True)  # written for this process alone, with secrets in it
     log_dir = Path(spec.log_dir)
     make_private_dir(log_dir)
     configure(

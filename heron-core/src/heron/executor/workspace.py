@@ -2,11 +2,15 @@
 
 RUN/cN/            0700: sockets, spec files of the processes, the unpacked package in pkg/
 RUN/cN.error       one line that says why the last attempt of this container ended before it ran
+RUN/cN.*           what else whoever started the executor has put there for this container; he removes it, unless he is
+                   gone: then the executor does
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from heron.errors import StateError
@@ -27,6 +31,7 @@ class Workspace:
         self.run_dir = run_dir
         self.path = container_dir(run_dir, container_id)
         self.package_dir = self.path / "pkg"
+        self._started_by = os.getppid()
         self._error = run_dir / f"c{container_id}.error"
 
     def make(self) -> None:
@@ -66,6 +71,16 @@ class Workspace:
     def clear(self) -> None:
         """Removes it; the run directory stays for the next attempt."""
         shutil.rmtree(self.path, ignore_errors=True)
+        if os.getppid() != self._started_by:
+            self._clear_beside()
+
+    def _clear_beside(self) -> None:
+        for left in self.run_dir.glob(f"{self.path.name}.*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    left.unlink()
 
     def remove(self) -> None:
         """Removes it, and the run directory with it when no other container has one there."""

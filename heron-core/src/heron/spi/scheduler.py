@@ -126,8 +126,9 @@ class Scheduler(Driver):
     """Runs jobs. Called by commands, from the main thread; two commands may call at the same time for one topology.
 
     An executor that exits with code 0 has ended its container for good; any other end is followed by a new attempt
-    (after a back-off of 0.1 s that doubles to 10 s), unless the job was killed. Source: Heron's ``IScheduler`` and
-    ``ILauncher``.
+    (after a back-off of 0.1 s that doubles to 10 s), unless the job was killed, or it has failed by itself so often
+    in a row that the scheduler leaves it down: its status says so, and `restart` starts it again. Source: Heron's
+    ``IScheduler`` and ``ILauncher``.
     """
 
     def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:

@@ -31,7 +31,8 @@ class NodeKind(enum.Enum):
     A PART belongs to a value that is larger than `StateManager.max_value_bytes` and has a name of its own, which the
     engine makes up, writes once, removes, and never uses again: its versions need not grow across its removal.
 
-    SCHEDULER_LOCATION holds a copy of EXECUTION_STATE, for when that one is damaged.
+    SCHEDULER_LOCATION holds a copy of EXECUTION_STATE, for when that one is damaged. A scheduler that runs a topology
+    where others can see it adds there what it is called (`handle`) and pages that show it (`links`).
 
     The value of KEYS is secret: whoever can read it can do with the topology what its owner can. A driver lets the
     user who wrote a node read it, and nobody else who was not given access to the store.

@@ -1,7 +1,7 @@
 """Who submitted a topology, when, and what has to be removed when it is gone: the node EXECUTION_STATE.
 
 It is the first node that a submission writes and the last that is removed, so whatever a killed command has left can
-be traced from it.
+be traced from it. The node SCHEDULER_LOCATION holds a copy of it.
 """
 
 from __future__ import annotations

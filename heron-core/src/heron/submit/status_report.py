@@ -8,6 +8,7 @@ from heron.errors import HeronError, UsageError
 from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.submit.execution_state import ExecutionState
+from heron.submit.job_place import read_place
 from heron.submit.remote_options import Remote
 
 __all__ = ["StatusReport", "status_report"]
@@ -16,7 +17,8 @@ __all__ = ["StatusReport", "status_report"]
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """`run` is None where all that is left of a topology is its last status; `job` and `containers` are the
-    scheduler's view, `handle` its name for the job ("": it has none of its own).
+    scheduler's view, `handle` its name for the job ("": it has none of its own). Where it knows of none here, `handle`
+    and `links` are what it has noted in the state.
     """
 
     status: TopologyStatus
@@ -46,4 +48,8 @@ def status_report(remote: Remote) -> StatusReport:
         links = remote.scheduler.links(topology.name)
     except HeronError:
         return StatusReport(status, topology.run)  # what the topology manager says is what matters
+    if job.state is SchedulerState.ABSENT:
+        place = read_place(remote.statemgr, topology.name, topology.run.topology_id)
+        pages = tuple(JobLink(title, url) for title, url in place.links.items())
+        return StatusReport(status, topology.run, job.state, links=pages, handle=place.handle)
     return StatusReport(status, topology.run, job.state, job.containers, links, job.handle)

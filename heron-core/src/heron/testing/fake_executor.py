@@ -1,9 +1,10 @@
 """An executor that starts nothing: what schedulers are tested with, in place of the real one.
 
-``python -m heron.testing.fake_executor SPECFILE``. It writes ``c<N>.alive`` into the spec's log directory and removes
-it when it leaves in order. What it does stands in the spec's settings under ``fake``: ``serve`` until a signal (the
-default; SIGTERM or SIGUSR1 end it with code 0), ``done`` (ends with 0 at once), ``crash`` (leaves its reason and ends
-with 3), ``deaf`` (ignores SIGTERM), ``parent`` (serves, with a deaf child of its own).
+``python -m heron.testing.fake_executor SPECFILE``. It writes ``c<N>.alive`` into the folder that the spec's settings
+name under ``notes``, else its log directory, and removes it when it leaves in order. What it does stands there under
+``fake``: ``serve`` until a signal (the default; SIGTERM or SIGUSR1 end it with code 0), ``done`` (ends with 0 at once),
+``crash`` (leaves its reason and ends with 3), ``deaf`` (ignores SIGTERM), ``parent`` (serves, with a deaf child of its
+own).
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Alive:
     child: int
 
 
-def alive(log_dir: Path, container_id: int) -> Alive | None:
+def alive(notes: Path, container_id: int) -> Alive | None:
     """The executor that last started as this container, if it did not leave in order."""
     try:
-        fields = json.loads((log_dir / f"c{container_id}.alive").read_bytes())
+        fields = json.loads((notes / f"c{container_id}.alive").read_bytes())
     except (OSError, ValueError):
         return None
     return Alive(**{**fields, "spec_file": Path(fields["spec_file"])})
@@ -54,7 +55,7 @@ def _main(spec_file: str) -> int:
         return 0
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
     child = _spawn_child() if task == "parent" else 0
-    note = Path(spec["log_dir"], f"{name}.alive")
+    note = Path(spec["settings"].get("notes", spec["log_dir"]), f"{name}.alive")
     _write(note, spec_file, spec, child)
     signal.sigwait({signal.SIGUSR1} if task == "deaf" else {signal.SIGTERM, signal.SIGUSR1})
     note.unlink(missing_ok=True)

@@ -27,3 +27,10 @@ def test_the_last_user_removes_files_and_folders_and_what_links_lead_to_stays(tm
         os.close(lock)
     assert not folder.path.exists()
     assert (outside / "kept").exists()
+
+
+def test_the_containers_of_a_job_are_those_that_have_a_spec(tmp_path: Path) -> None:
+    """An update adds and removes specs; whoever comes later must begin with what there is then."""
+    for name in ("c0.json", "c12.json", "c3.json", "c7.json.tmp", "job.json", "c4.error", "control"):
+        (tmp_path / name).touch()
+    assert JobFolder(tmp_path).container_ids() == (0, 3, 12)

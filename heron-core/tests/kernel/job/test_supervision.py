@@ -103,3 +103,55 @@ def test_an_ended_container_cannot_be_restarted(supervision: Supervision) -> Non
     supervision.exited(1, 1.0, "")
     with pytest.raises(SchedulerError, match="ended"):
         supervision.restart(1, 2.0)
+
+
+def _fails(supervision: Supervision, at_s: float, times: int, *, own: bool = True, ran_s: float = 0.1) -> None:
+    for _ in range(times):
+        assert supervision.due(at_s + 20.0)[-1:] != ()
+        supervision.started(1, at_s + 20.0)
+        supervision.exited(1, at_s + 20.0 + ran_s, "exit code 1", own=own)
+        at_s += 40.0 + ran_s
+
+
+@pytest.fixture
+def strict() -> Supervision:
+    """Two containers, 0 up and 1 to be started, of which one is left down after a third failure in a row."""
+    made = Supervision(BackoffLimits(0.1, 10.0, 30.0), grace_s=4.0, restart_limit=2)
+    made.add(0, first_attempt=1, now_s=0.0)
+    made.due(0.0)
+    made.started(0, 0.0)
+    made.add(1, first_attempt=1, now_s=0.0)
+    return made
+
+
+def test_one_that_fails_too_often_in_a_row_is_left_down_until_a_restart(strict: Supervision) -> None:
+    """The rest goes on; who asks for it to be started again has mended what was wrong, so that it counts anew."""
+    _fails(strict, 0.0, 2)
+    assert strict.container(1).state is ContainerState.WAITING
+    _fails(strict, 100.0, 1)
+    assert (strict.container(1).state, strict.container(1).last_error) == (ContainerState.DOWN, "exit code 1")
+    assert strict.due(1000.0) == ()
+    assert strict.next_due_s() is None
+    assert not strict.over()
+    assert strict.restart(1, 1000.0) == ()
+    assert strict.due(1000.0) == (Start(1, 4),)
+    strict.started(1, 1000.0)
+    strict.exited(1, 1001.0, "exit code 1", own=True)
+    assert strict.container(1).state is ContainerState.WAITING
+
+
+def test_what_others_have_done_to_it_does_not_count(strict: Supervision) -> None:
+    """A cluster that is away for a night must not leave anything down; nor must a failure between long runs."""
+    _fails(strict, 0.0, 50, own=False)
+    _fails(strict, 10_000.0, 50, ran_s=30.0)
+    assert strict.container(1).state is ContainerState.WAITING
+
+
+def test_one_that_is_down_does_not_keep_a_job_that_has_ended(strict: Supervision) -> None:
+    """The topology is finished; while all others are stopped one by one it can still be restarted."""
+    _fails(strict, 0.0, 3)
+    assert not strict.over()
+    strict.exited(0, 500.0, "")
+    assert strict.over()
+    assert strict.stop([0, 1], 501.0) == ()
+    assert strict.container(1).state is ContainerState.STOPPED

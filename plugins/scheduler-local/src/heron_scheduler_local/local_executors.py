@@ -49,7 +49,7 @@ class LocalExecutors(Executors):
             error = running.ended()
             if error is not None:
                 del self._running[container_id]
-                exits.append(Exit(container_id, error))
+                exits.append(Exit(container_id, error, running.at_fault))
         return tuple(exits)
 
     def placement(self, container_id: int) -> Placement:

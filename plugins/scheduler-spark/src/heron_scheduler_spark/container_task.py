@@ -22,14 +22,15 @@ from heron.ipc.keys import ClientKeys, Speaker, decode_keys
 from heron.kernel.job.executor_process import ExecutorProcess
 from heron.kernel.job.job_folder import write_private
 from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.large_values import open_statemgr
-from heron.kernel.private_dir import make_private_dir
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_spark.container_logs import ContainerLogs
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor
 from heron_scheduler_spark.shipped_code import shipped_code
+from heron_scheduler_spark.stale_run_dirs import sweep
 from heron_scheduler_spark.task_link import TaskLink
 from heron_scheduler_spark.task_words import Ended, Refused, Up, Word
 from heron_scheduler_spark.travelling_spec import resolved_spec
@@ -61,7 +62,6 @@ def _run(order: Order) -> str:
         if link.greet(order.ticket) is not Word.GO:
             return "it came too late"
         reason = _stay(order, spec, link)
-        link.say(Ended(reason))
     except HeronError as error:
         return str(error)
     finally:
@@ -73,15 +73,21 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
     run_dir = Path(str(spec["run_dir"]))
     predecessor = Predecessor(run_dir, order.container_id)
     try:
-        make_private_dir(run_dir)
+        own_run_dir(run_dir)
         predecessor.end()
+        if order.spec is not None:
+            sweep(run_dir)
         spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
         with _environment(shipped_code(order.py_files, sys.path)):
             command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
             executor = ExecutorProcess(command, spec_file, spec)
     except (HeronError, OSError, ValueError) as error:
+        if order.spec is not None:
+            with suppress(OSError):  # nobody has read it
+                _spec_file(run_dir, order).unlink(missing_ok=True)
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
         link.say(Refused(reason))
+        link.say(Ended(reason))
         return reason
     predecessor.note(executor.identity)
     link.say(Up(executor.identity.pid, executor.identity.start))
@@ -90,6 +96,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
         logs.close()
         spec_file.unlink(missing_ok=True)
     predecessor.forget()
+    link.say(Ended(reason, executor.at_fault))
     return reason
 
 
@@ -101,9 +108,13 @@ def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLo
     here = json.dumps(str(folder))[1:-1]
     spec["log_dir"] = str(folder)
     spec["sinks"] = json.loads(json.dumps(spec["sinks"]).replace(json.dumps(there)[1:-1], here))
-    spec_file = run_dir / f"c{order.container_id}.json"
+    spec_file = _spec_file(run_dir, order)
     write_private(spec_file, json.dumps(spec).encode())
     return spec_file, logs
+
+
+def _spec_file(run_dir: Path, order: Order) -> Path:
+    return run_dir / f"c{order.container_id}.json"
 
 
 def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: ContainerLogs | None) -> str:

@@ -163,8 +163,8 @@ class Desk:
                 self._tell(start, "refused", error=error)
             case LogText(file, text):
                 self._mirror.take(file, text)
-            case Ended(error):
-                self._over(start, error, seen=True)
+            case Ended(error, own):
+                self._over(start, error, seen=True, own=own)
 
     def _greet(self, peer: bytes, said: Hello) -> None:
         start = self._starts.get(said.ticket)
@@ -220,14 +220,14 @@ class Desk:
 
     # -- ends
 
-    def _over(self, start: ContainerStart, reason: str, *, seen: bool = False) -> None:
+    def _over(self, start: ContainerStart, reason: str, *, seen: bool = False, own: bool = False) -> None:
         """`seen`: nothing of its executor is left, as its task saw. Else a task that still hears is told to end."""
         del self._starts[start.ticket]
         if not seen:
             self._say(start.peer, Word.KILL)
         _log.info("container %d, attempt %d, ended: %s", start.container_id, start.attempt, reason or "done")
         error = start.ending if start.ending and not reason else reason
-        self._tell(start, "ended", error=error, seen=seen)
+        self._tell(start, "ended", error=error, seen=seen, own=own)
 
     def _tell(self, start: ContainerStart, what: str, **facts: object) -> None:
         self._supervisor.send({"is": what, "container_id": start.container_id, "attempt": start.attempt, **facts})

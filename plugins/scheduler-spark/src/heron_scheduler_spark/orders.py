@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 
 import msgspec
 
-from heron.errors import StateError
+from heron.errors import SchedulerError, StateError
 from heron.ipc.keys import TopologyKeys, decode_keys, encode_keys, new_keys
 from heron.kernel.core_version import core_version
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
@@ -58,17 +60,29 @@ class Orders:
 
     def request(self, container_id: int) -> ContainerRequest:
         """What Spark is asked for. Raises as `order` does."""
-        spec = json.loads(self._folder.spec_file(container_id).read_bytes())
-        return container_request(msgspec.convert(spec["required"], Resource), self._options.jvm_heap_mb)
+        return self._request(json.loads(self._folder.spec_file(container_id).read_bytes()))
 
     def requests(self) -> list[ContainerRequest]:
-        """Of all containers that the job began with."""
-        return [self.request(each) for each in self._record.container_ids]
+        """Of all containers that the job has now. Raises as `order` does."""
+        return [self._request(json.loads(each)) for each in self._specs()]
 
     def first_spec(self) -> ContainerSpec:
-        """The spec of one container; all are alike but for the container."""
-        path = self._folder.spec_file(self._record.container_ids[0])
-        return msgspec.json.decode(path.read_bytes(), type=ContainerSpec)
+        """The spec of one container; all are alike but for the container. Raises as `order` does."""
+        return msgspec.json.decode(next(self._specs()), type=ContainerSpec)
+
+    def _specs(self) -> Iterator[bytes]:
+        """At least one. An update may remove containers meanwhile."""
+        some = False
+        for container_id in self._folder.container_ids():
+            with contextlib.suppress(FileNotFoundError):
+                yield self._folder.spec_file(container_id).read_bytes()
+                some = True
+        if not some:
+            msg = f"topology {self._record.topology!r} has no container any more"
+            raise SchedulerError(msg)
+
+    def _request(self, spec: dict[str, object]) -> ContainerRequest:
+        return container_request(msgspec.convert(spec["required"], Resource), self._options.jvm_heap_mb)
 
     def _new_keys(self) -> TopologyKeys:
         keys = new_keys()

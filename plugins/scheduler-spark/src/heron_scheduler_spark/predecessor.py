@@ -17,7 +17,7 @@ from heron.errors import SchedulerError
 from heron.kernel.job.job_folder import write_private
 from heron.kernel.job.process_identity import ProcessIdentity
 
-__all__ = ["Predecessor"]
+__all__ = ["Predecessor", "noted_executor"]
 
 _GONE_S = 5.0
 _POLL_S = 0.02
@@ -36,10 +36,8 @@ class Predecessor:
         Raises:
             SchedulerError: when it does not end.
         """
-        try:
-            found = json.loads(self._file.read_bytes())
-            former = ProcessIdentity(int(found["pid"]), str(found["start"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        former = noted_executor(self._file)
+        if former is None:
             return
         deadline_s = monotonic_s() + _GONE_S
         pause = threading.Event()
@@ -59,3 +57,12 @@ class Predecessor:
         self._file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._file.parent.rmdir()  # fails, as it should, while others are there
+
+
+def noted_executor(file: Path) -> ProcessIdentity | None:
+    """The executor that such a file names; None when there is no file, or only a part of one."""
+    try:
+        found = json.loads(file.read_bytes())
+        return ProcessIdentity(int(found["pid"]), str(found["start"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

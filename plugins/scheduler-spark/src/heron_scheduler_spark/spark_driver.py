@@ -59,7 +59,7 @@ def main(begin: BeginApplication = Application) -> int:
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
         return _serve(folder, record, supervisor, begin)
-    except HeronError as error:
+    except (HeronError, OSError, ValueError) as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
         return 1
@@ -74,15 +74,18 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begi
     sockets = SocketContext(max_frame_bytes=_FRAME_BYTES, link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(Speaker.MEMBER), address.host)
     woken = Wakeup()
-    url = master_url(master, len(record.container_ids))
-    settings = spark_settings(options, master, record.topology, address, orders.requests())
+    requests = orders.requests()
+    url = master_url(master, len(requests))
+    settings = spark_settings(options, master, record.topology, address, requests)
     application = begin(url, options.python or sys.executable, settings, _scratch(folder), woken.wake)
     listening = str(orders.first_spec().settings.get("heron.network.host", ""))
-    check_cluster(application, master, executors_asked_for(options, orders.requests()), listening)
+    check_cluster(application, master, executors_asked_for(options, requests), listening)
     desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
     desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
-    publish(orders.first_spec(), application.id, application.page)  # may take long; from ready on it says it is alive
-    _announce(supervisor, application)
+    handle = f"Spark application {application.id}"
+    links = {"Spark UI": application.page} if application.page else {}
+    publish(orders.first_spec(), handle, links)  # may take long; from ready on it says it is alive
+    supervisor.send({"is": "ready", "handle": handle, "links": links})
     _run(desk, supervisor, hub, woken)
     application.stop()
     sockets.close()
@@ -113,11 +116,6 @@ def _run(desk: Desk, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) 
     reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
     look()
     reactor.run()
-
-
-def _announce(supervisor: MessageStream, application: Application) -> None:
-    links = {"Spark UI": application.page} if application.page else {}
-    supervisor.send({"is": "ready", "handle": f"Spark application {application.id}", "links": links})
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ class _Container:
     waits: str = "waits for the Spark driver"
     identity: ProcessIdentity | None = None
     error: str | None = None
+    own: bool = False
     leave_at_s: float = 0.0
 
 
@@ -224,6 +225,7 @@ class SparkExecutors(Executors):
             case {"is": "up", "where": str(where)}:
                 each.up, each.where = True, where
             case {"is": "ended", "error": str(error), "seen": bool(seen)} if each.error is None:
+                each.own = message.get("own") is True
                 self._leave(each, error, seen=seen)
 
     def _ask(self, what: str, container_id: int) -> None:
@@ -261,5 +263,5 @@ class SparkExecutors(Executors):
             if not each.here and not late:
                 continue
             del self._containers[container_id]
-            exits.append(Exit(container_id, each.error))
+            exits.append(Exit(container_id, each.error, each.own))
         return exits

@@ -51,9 +51,13 @@ class LogText(msgspec.Struct, frozen=True, tag_field="say", tag="log"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag_field="say", tag="ended"):
-    """The last word of a task: the executor and all that it started are gone; `error` is "" where it ended in order."""
+    """The last word of a task: the executor and all that it started are gone; `error` is "" where it ended in order.
+
+    `own` says that it was the executor's own failing.
+    """
 
     error: str
+    own: bool = False
 
 
 Said = Hello | Up | Refused | Beat | LogText | Ended

@@ -10,7 +10,7 @@ import selectors
 import socket
 from collections.abc import Callable
 
-from heron.errors import SchedulerError
+from heron.errors import HeronError, SchedulerError
 from heron.kernel.job.job_folder import JobFolder
 
 __all__ = ["ControlServer", "Message", "Reply", "request"]
@@ -80,7 +80,7 @@ class ControlServer:
                 reply({"error": "a request is a JSON object"})
                 return
             self._handle(message, reply)
-        except SchedulerError as error:
+        except HeronError as error:
             reply({"error": str(error)})
         except (ValueError, KeyError, TypeError, OSError) as error:
             reply({"error": f"the request cannot be carried out: {type(error).__name__}: {error}"})

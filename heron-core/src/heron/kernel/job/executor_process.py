@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heron.kernel.job.process_identity import ProcessIdentity, kill_group
+from heron.kernel.job.run_dir import own_run_dir
+from heron.kernel.process import EXIT_AWAY
 from heron.kernel.spawn import spawn
 
 __all__ = ["ExecutorProcess"]
 
 _REASON_CHARACTERS = 500
+_BY_SIGNAL = 128  # and its number: how a process ends that was told to
+_FROM_OUTSIDE = (EXIT_AWAY, *(_BY_SIGNAL + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
 _TAIL_BYTES = 4096
 
 
@@ -20,10 +24,16 @@ class ExecutorProcess:
     """Used from the main thread: the parent-death signal is tied to the thread that started the process."""
 
     def __init__(self, command: Sequence[str], spec_file: Path, spec: Mapping[str, object]) -> None:
-        """Starts it: `command` with the path of the spec, which is read already. Raises OSError or ValueError."""
+        """Starts it: `command` with the path of the spec, which is read already.
+
+        Raises:
+            SchedulerError: when the run directory is not this user's alone.
+            OSError: when a folder, or the process, cannot be made.
+            ValueError: when the command cannot be one.
+        """
         container_id = spec["container_id"]
         run_dir, log_dir = Path(str(spec["run_dir"])), Path(str(spec["log_dir"]))
-        run_dir.mkdir(mode=0o700, exist_ok=True)  # the last executor that leaves removes it
+        own_run_dir(run_dir)  # the last executor that leaves removes it
         log_dir.mkdir(mode=0o700, exist_ok=True, parents=True)
         self._reason_file = run_dir / f"c{container_id}.error"
         self._reason_file.unlink(missing_ok=True)
@@ -32,6 +42,8 @@ class ExecutorProcess:
             argv = [*command, str(spec_file)]
             self._process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
         self.identity = ProcessIdentity.of(self._process.pid)
+        self.at_fault = False
+        """Whether it has ended by its own failing: not killed, not told to, and not for want of its surroundings."""
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -53,6 +65,7 @@ class ExecutorProcess:
             return None
         kill_group(pid)
         code = self._process.wait()
+        self.at_fault = code > 0 and code not in _FROM_OUTSIDE
         return self._reason(code) if code else ""
 
     def _reason(self, code: int) -> str:

@@ -15,10 +15,11 @@ __all__ = ["Executors", "Exit", "JobFacts", "Placement"]
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An executor that ended; `error` is empty for exit code 0."""
+    """An executor that ended; `error` is empty for exit code 0. With `own` it was its own failing, no one else's."""
 
     container_id: int
     error: str
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Executors(ABC):
 
     @abstractmethod
     def start(self, container_id: int, attempt: int) -> None:
-        """Has a container run that does not. Raises OSError or ValueError when that is known to be impossible."""
+        """Has a container run that does not. Raises SchedulerError, OSError or ValueError when that cannot be."""
 
     @abstractmethod
     def terminate(self, container_id: int) -> None:

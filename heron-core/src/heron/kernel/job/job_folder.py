@@ -2,7 +2,8 @@
 
     ROOT/<topology>/lock             flock: held by the supervisor (taken over from the command) while the job lives
     ROOT/<topology>/job.json         what to supervise, written once
-    ROOT/<topology>/c<N>.json        the spec of a container, rewritten with each attempt; the executor's argument
+    ROOT/<topology>/c<N>.json        the spec of a container, there for as long as the job has the container, rewritten
+                                     with each attempt; the executor's argument
     ROOT/<topology>/control          the supervisor's unix socket
     ROOT/<topology>/processes.json   who runs, so that what a killed supervisor left can be found
 
@@ -15,6 +16,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ from heron.errors import SchedulerError
 
 __all__ = ["JobFolder", "JobRecord", "write_private"]
 
+_SPEC = re.compile(r"c(?P<id>\d+)\.json")
 _SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) bytes
 
 
@@ -38,11 +41,11 @@ class JobRecord:
     executor: tuple[str, ...]
     log_dir: str
     run_dirs: tuple[str, ...]
-    container_ids: tuple[int, ...]
     backoff_s: float
     backoff_max_s: float
     stable_s: float
     grace_s: float
+    restart_limit: int = 0
     options: dict[str, object] = field(default_factory=dict)
 
 
@@ -65,6 +68,11 @@ class JobFolder:
     def spec_file(self, container_id: int) -> Path:
         return self.path / f"c{container_id}.json"
 
+    def container_ids(self) -> tuple[int, ...]:
+        """The containers that the job has now: those that have a spec."""
+        found = map(_SPEC.fullmatch, os.listdir(self.path))
+        return tuple(sorted(int(each["id"]) for each in found if each))
+
     def write_job(self, record: JobRecord) -> None:
         write_private(self.job_file, json.dumps(asdict(record)).encode())
 
@@ -72,7 +80,7 @@ class JobFolder:
         """None when there is none, or only a part of one."""
         try:
             fields = json.loads(self.job_file.read_bytes())
-            lists = {key: tuple(fields[key]) for key in ("executor", "run_dirs", "container_ids")}
+            lists = {key: tuple(fields[key]) for key in ("executor", "run_dirs")}
             return JobRecord(**{**fields, **lists})
         except (OSError, ValueError, TypeError, KeyError):
             return None

@@ -7,10 +7,9 @@ import os
 import select
 import shutil
 import signal
-import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,7 @@ from heron.errors import SchedulerError
 from heron.kernel.job.control import request
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.job.options import SupervisedOptions
+from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.private_dir import make_private_dir
 from heron.kernel.spawn import spawn
 from heron.spi.scheduler import Job
@@ -46,8 +46,8 @@ def launch(
     made: list[Path] = []
     try:
         record = _record(job, options)
-        folder.write_job(record)  # first: who tidies up after a command that was killed reads there what it has made
-        made.extend(_make_run_dirs(record.run_dirs))
+        folder.write_job(record)  # first: it says which run directories there may be, should this command be killed
+        made.extend(path for path in map(Path, record.run_dirs) if own_run_dir(path))
         for log_dir in sorted({spec.log_dir for spec in job.containers}):
             make_private_dir(Path(log_dir))
         for spec in job.containers:
@@ -71,26 +71,13 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
         executor=options.executor,
         log_dir=job.containers[0].log_dir,
         run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
-        container_ids=tuple(spec.container_id for spec in job.containers),
         backoff_s=options.restart_backoff_s,
         backoff_max_s=options.restart_backoff_max_s,
         stable_s=options.stable_s,
         grace_s=options.stop_grace_s,
+        restart_limit=options.restart_limit,
         options=msgspec.to_builtins(options),
     )
-
-
-def _make_run_dirs(run_dirs: Iterable[str]) -> Iterable[Path]:
-    """Yields those that were not there; the others must be this user's alone: sockets without keys lie in them."""
-    for run_dir in map(Path, run_dirs):
-        if not run_dir.exists():
-            make_private_dir(run_dir)
-            yield run_dir
-        found = run_dir.stat()
-        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            mode = stat.S_IMODE(found.st_mode)
-            message = f"run directory {run_dir}: others may enter it, its mode is {mode:04o}; make it 0700"
-            raise SchedulerError(message)
 
 
 def _start_supervisor(

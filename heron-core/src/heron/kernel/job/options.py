@@ -14,13 +14,16 @@ Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
 class SupervisedOptions(msgspec.Struct, frozen=True):
     """Where jobs keep their files, and how containers are restarted and stopped; durations in seconds.
 
-    `executor` is the command that is given the path of a container's spec; empty for the usual one.
+    `executor` is the command that is given the path of a container's spec; empty for the usual one. A container whose
+    executor has failed by itself more than `restart_limit` times in a row is left down (0: never): by default after
+    some three hours.
     """
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"
     executor: tuple[str, ...] = ()
     restart_backoff_s: Seconds = 0.1
     restart_backoff_max_s: Seconds = 10.0
+    restart_limit: Annotated[int, msgspec.Meta(ge=0)] = 1000
     stable_s: Seconds = 30.0
     stop_grace_s: Seconds = 4.0
 

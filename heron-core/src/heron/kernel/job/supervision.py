@@ -1,6 +1,6 @@
 """What to do with the containers of a job, without doing it: events in, instructions out, time as a number.
 
-                  started            failed (start again after the back-off)
+                  started            failed (start again after the back-off; too often: DOWN, until a restart is asked)
     WAITING ───────────────▶ RUNNING ───────────────▶ WAITING
        │                     │  │  │
        │          restart asked │  └── finished (exit code 0) ──▶ ENDED, for good
@@ -30,6 +30,7 @@ class ContainerState(enum.Enum):
     RUNNING = "running"
     RESTARTING = "restarting"
     STOPPING = "stopping"
+    DOWN = "down"
     ENDED = "ended"
     STOPPED = "stopped"
 
@@ -38,6 +39,7 @@ class _Event(enum.Enum):
     STARTED = "started"
     FINISHED = "finished"
     FAILED = "failed"
+    GIVEN_UP = "given up"
     RESTART_ASKED = "restart asked"
     STOP_ASKED = "stop asked"
 
@@ -49,6 +51,9 @@ _TABLE = {
     (ContainerState.WAITING, _Event.STOP_ASKED): ContainerState.STOPPED,
     (ContainerState.RUNNING, _Event.FINISHED): ContainerState.ENDED,
     (ContainerState.RUNNING, _Event.FAILED): ContainerState.WAITING,
+    (ContainerState.RUNNING, _Event.GIVEN_UP): ContainerState.DOWN,
+    (ContainerState.DOWN, _Event.RESTART_ASKED): ContainerState.WAITING,
+    (ContainerState.DOWN, _Event.STOP_ASKED): ContainerState.STOPPED,
     (ContainerState.RUNNING, _Event.RESTART_ASKED): ContainerState.RESTARTING,
     (ContainerState.RUNNING, _Event.STOP_ASKED): ContainerState.STOPPING,
     (ContainerState.RESTARTING, _Event.FINISHED): ContainerState.WAITING,
@@ -92,7 +97,10 @@ Instruction = Start | Terminate | Kill
 
 @dataclass(slots=True)
 class Container:
-    """One container; read by the status, changed by `Supervision` only. Times are monotonic seconds."""
+    """One container; read by the status, changed by `Supervision` only. Times are monotonic seconds.
+
+    `faults` are the ends in a row that were its executor's own failing.
+    """
 
     container_id: int
     attempts: int
@@ -101,6 +109,7 @@ class Container:
     started_at_s: float = 0.0
     kill_at_s: float | None = None
     wait_s: float = 0.0
+    faults: int = 0
     last_error: str = ""
 
     def __post_init__(self) -> None:
@@ -118,8 +127,10 @@ class Container:
 class Supervision:
     """The containers of one job."""
 
-    def __init__(self, limits: BackoffLimits, grace_s: float) -> None:
+    def __init__(self, limits: BackoffLimits, grace_s: float, restart_limit: int = 0) -> None:
+        """After more than `restart_limit` faults in a row a container is left down (0: never)."""
         self._limits = limits
+        self._restart_limit = restart_limit
         self._grace_s = grace_s
         self._containers: dict[int, Container] = {}
 
@@ -128,8 +139,12 @@ class Supervision:
         return tuple(self._containers[each] for each in sorted(self._containers))
 
     def over(self) -> bool:
-        """Whether no container runs or will run again."""
-        return all(each.state in _OVER for each in self._containers.values())
+        """Whether no container runs or will run again.
+
+        One that is down does not keep a job whose others have ended; where all are down one can still be restarted.
+        """
+        states = {each.state for each in self._containers.values()}
+        return states <= _OVER or (ContainerState.ENDED in states and states <= _OVER | {ContainerState.DOWN})
 
     def container(self, container_id: int) -> Container:
         """Raises SchedulerError when there is none of that id."""
@@ -173,12 +188,16 @@ class Supervision:
         each.machine.handle(_Event.STARTED)
         each.started_at_s = now_s
 
-    def exited(self, container_id: int, now_s: float, error: str) -> None:
-        """Its executor ended, or could not be started; `error` is empty for exit code 0."""
+    def exited(self, container_id: int, now_s: float, error: str, *, own: bool = False) -> None:
+        """Its executor ended, or could not be started: `error` is empty for exit code 0, `own` is as in `Exit`."""
         each = self.container(container_id)
         asked = each.state is not ContainerState.RUNNING and each.running
         ran_s = now_s - each.started_at_s if each.running else 0.0
-        each.machine.handle(_Event.FAILED if error else _Event.FINISHED)
+        if ran_s >= self._limits.stable_s:
+            each.faults = 0
+        each.faults += own and not asked
+        given_up = own and not asked and 0 < self._restart_limit < each.faults
+        each.machine.handle(_Event.GIVEN_UP if given_up else _Event.FAILED if error else _Event.FINISHED)
         each.kill_at_s = None
         if error and not asked:
             each.last_error = error
@@ -195,6 +214,7 @@ class Supervision:
             raise SchedulerError(message)
         each.machine.handle(_Event.RESTART_ASKED)
         each.wait_s = 0.0
+        each.faults = 0
         each.start_at_s = now_s
         return self._terminate(each, now_s)
 

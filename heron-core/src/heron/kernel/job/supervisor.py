@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.errors import SchedulerError
+from heron.errors import HeronError, SchedulerError
 from heron.kernel.job.backoff import BackoffLimits
 from heron.kernel.job.control import ControlServer, Message, Reply
 from heron.kernel.job.executors import Executors, Placement
@@ -45,6 +45,8 @@ MakeExecutors = Callable[[JobFolder, JobRecord, selectors.BaseSelector], Executo
 
 _CHANGE_S = 25.0  # a command that asked for a change waits 30 s
 
+_NOT_BACK = frozenset({ContainerState.DOWN, ContainerState.ENDED, ContainerState.STOPPING, ContainerState.STOPPED})
+
 _log = logging.getLogger(__name__)
 
 
@@ -56,7 +58,7 @@ class Supervisor:
         self._signals = signals
         self._run_dirs = set(record.run_dirs)
         limits = BackoffLimits(record.backoff_s, record.backoff_max_s, record.stable_s)
-        self._supervision = Supervision(limits, record.grace_s)
+        self._supervision = Supervision(limits, record.grace_s, record.restart_limit)
         self._me = ProcessIdentity.of(os.getpid())
         self._waiting: list[tuple[Callable[[], Message | None], Reply]] = []
         self._selector = selectors.DefaultSelector()
@@ -64,7 +66,7 @@ class Supervisor:
         self._executors = make(folder, record, self._selector)
         self._control = ControlServer(folder, self._selector, self._handle)
         self._stopping = False
-        for container_id in record.container_ids:
+        for container_id in folder.container_ids():
             self._add(container_id)
 
     def run(self, report: Callable[[str], None]) -> bool:
@@ -119,7 +121,7 @@ class Supervisor:
     def _reap(self) -> None:
         exits = self._executors.reap()
         for each in exits:
-            self._supervision.exited(each.container_id, monotonic_s(), each.error)
+            self._supervision.exited(each.container_id, monotonic_s(), each.error, own=each.own)
             _log.log(
                 logging.WARNING if each.error else logging.INFO,
                 "container %d ended: %s",
@@ -150,7 +152,7 @@ class Supervisor:
     def _start(self, container_id: int, attempt: int) -> str:
         try:
             self._executors.start(container_id, attempt)
-        except (OSError, ValueError) as error:
+        except (HeronError, OSError, ValueError) as error:
             message = f"container {container_id} cannot be started: {error}"
             _log.error("%s", message)
             self._supervision.exited(container_id, monotonic_s(), message)
@@ -201,9 +203,15 @@ class Supervisor:
             "container_id": each.container_id,
             "running": placement.up,
             "attempts": each.attempts,
-            "last_error": waits if placement.waits else each.last_error,
+            "last_error": waits if placement.waits else self._last_error(each),
             "where": placement.where,
         }
+
+    def _last_error(self, each: Container) -> str:
+        if each.state is not ContainerState.DOWN:
+            return each.last_error
+        remedy = f"`heron restart {self._folder.path.name} {each.container_id}` tries again"
+        return f"{each.last_error}; left down after {each.faults} failures in a row (scheduler.restart_limit), {remedy}"
 
     def _restart(self, container_id: int, reply: Reply) -> None:
         each = self._supervision.container(container_id)
@@ -216,7 +224,7 @@ class Supervisor:
             placement = self._executors.placement(container_id)
             if each.attempts > before and (placement.up or each.state is ContainerState.ENDED):
                 return {}
-            if each.state in {ContainerState.ENDED, ContainerState.STOPPING, ContainerState.STOPPED}:
+            if each.state in _NOT_BACK:
                 return {"error": f"container {container_id} did not come back: {each.last_error or 'it was stopped'}"}
             if each.attempts > before + 1 or monotonic_s() > deadline_s:
                 why = placement.waits or each.last_error or "it is still being started"
@@ -261,7 +269,11 @@ class Supervisor:
     def _answer_waiting(self) -> None:
         still: list[tuple[Callable[[], Message | None], Reply]] = []
         for answer, reply in self._waiting:
-            message = answer()
+            try:
+                message = answer()
+            except (HeronError, OSError, ValueError, LookupError) as error:  # of one command; the job goes on
+                _log.error("a command cannot be carried out: %s: %s", type(error).__name__, error)
+                message = {"error": f"the request cannot be carried out: {error}"}
             if message is None:
                 still.append((answer, reply))
             else:

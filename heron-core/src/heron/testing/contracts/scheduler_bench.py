@@ -23,18 +23,21 @@ START_S = 20.0
 GONE_S = 20.0
 """What was ended is gone by then."""
 
+_UNUSED = DriverRef("none", "none", "none:None")
+
 
 class Bench:
     """Makes jobs whose fake executors report into one folder, and knows what became of them."""
 
-    def __init__(self, folder: Path, run_root: Path) -> None:
+    def __init__(self, folder: Path, run_root: Path, statemgr: DriverRef = _UNUSED) -> None:
+        """`statemgr` is for a driver that looks there for the keys of topologies; fake executors do not."""
         self._folder = folder
         self._run_root = run_root
+        self._statemgr = statemgr
         self.jobs: list[str] = []
 
     def spec(self, topology: str, container_id: int, task: str = "serve") -> ContainerSpec:
         """The spec of one container; `task` is what the fake executor does."""
-        unused = DriverRef("none", "none", "none:None")
         return ContainerSpec(
             topology=topology,
             topology_id=f"{topology}-1",
@@ -43,9 +46,9 @@ class Bench:
             run_dir=str(self.run_dir(topology)),
             log_dir=str(self.log_dir(topology)),
             package_uri="",
-            statemgr=unused,
-            uploader=unused,
-            settings={"fake": task},
+            statemgr=self._statemgr,
+            uploader=_UNUSED,
+            settings={"fake": task, "notes": str(self.log_dir(topology))},
         )
 
     def job(self, topology: str, *tasks: str, attached: bool = False) -> Job:
