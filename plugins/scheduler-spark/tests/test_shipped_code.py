@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heron_scheduler_spark.shipped_code import code_names, shipped_code
+import pytest
+
+from heron.errors import SchedulerError
+from heron_scheduler_spark.shipped_code import check_code, code_names, shipped_code
 
 
 def test_archives_and_the_folders_of_modules_are_found_wherever_spark_puts_them(tmp_path: Path) -> None:
@@ -18,3 +21,12 @@ def test_archives_and_the_folders_of_modules_are_found_wherever_spark_puts_them(
     assert names == ("alone.py", "packed.zip")
     assert shipped_code(names, [str(other), str(folder), packed, ""]) == [str(folder), packed]
     assert shipped_code((), [str(other), str(folder), packed]) == []
+
+
+def test_a_file_that_is_not_here_is_named_before_anything_starts(tmp_path: Path) -> None:
+    """Spark would say the path and nothing else, when its JVM is up; what is elsewhere only Spark can tell."""
+    there = tmp_path / "env.tar.gz"
+    there.touch()
+    check_code("archives", [f"{there}#env", f"file://{there}", "hdfs://n/env.tar.gz", "s3a://b/env.zip#env"])
+    with pytest.raises(SchedulerError, match=r"scheduler\.archives: there is no file .*absent\.zip"):
+        check_code("archives", [f"{tmp_path}/absent.zip#env"])

@@ -9,6 +9,7 @@ import pytest
 
 from heron.errors import ConfigError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
+from heron.spi.options import decode_options
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
@@ -54,7 +55,9 @@ def test_masters_are_told_apart(written: str, cluster: Cluster) -> None:
     assert parse_master(written).cluster is cluster
 
 
-@pytest.mark.parametrize("written", ["spark://host", "spark://host:x", "mesos://h:5050", "lokal", "http://h:8080"])
+@pytest.mark.parametrize(
+    "written", ["spark://host", "spark://host:x", "local[x]", "local[0]", "mesos://h:5050", "lokal", "http://h:8080"]
+)
 def test_a_wrong_master_is_refused_with_the_known_forms(written: str) -> None:
     """Spark would say it in a stack trace, after some seconds."""
     with pytest.raises(SchedulerError, match=r"scheduler\.master.*spark://HOST:PORT"):
@@ -127,6 +130,16 @@ def test_settings_that_would_break_a_topology_are_refused(name: str, value: str)
     """Two tasks of one container would be two of each instance."""
     with pytest.raises(SchedulerError, match=rf"scheduler\.conf: {name}"):
         spark_settings(SparkOptions(conf={name: value}), parse_master("local"), "t", HERE, [SMALL])
+
+
+def test_settings_are_written_as_yaml_has_them_and_read_as_spark_does() -> None:
+    """Numbers and truths without quotes."""
+    options = decode_options(
+        {"conf": {"spark.cores.max": 4, "spark.eventLog.enabled": False}}, SparkOptions, "scheduler"
+    )
+    settings = spark_settings(options, parse_master("local"), "t", HERE, [SMALL])
+    assert settings["spark.cores.max"] == "4"
+    assert settings["spark.eventLog.enabled"] == "false"
 
 
 def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
@@ -202,6 +215,11 @@ LOST = (
             f'{LOST}java.io.IOException: Cannot run program "/no/python": error=2, No such file or directory\n\tat x',
             "the workers cannot run /no/python: error=2, No such file or directory; set scheduler.python to an "
             "interpreter that they have, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
+        ),
+        (
+            f"{LOST}org.apache.spark.SparkException: \nError from python worker:\n  ls: unknown option '-m'\n\tat x",
+            "org.apache.spark.SparkException: Error from python worker: ls: unknown option '-m' "
+            "(on 10.0.0.5 executor 0)",
         ),
         ("Could not parse Master URL: 'x'", "Could not parse Master URL: 'x'"),
     ],

@@ -166,5 +166,7 @@ class Application:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
-    return spoken_failure(text)
+    text = str(error)
+    if isinstance(error, Py4JJavaError):
+        text = str(error.java_exception.getMessage() or error.java_exception.toString())
+    return spoken_failure(text) or f"{type(error).__name__}, without a word; see spark-driver.err in its logs"

@@ -10,7 +10,7 @@ from heron.errors import SchedulerError
 
 __all__ = ["Cluster", "Master", "parse_master"]
 
-_LOCAL = re.compile(r"local(\[[^\]]*\])?")
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?")  # how many slots it has is not for the user to say
 _STANDALONE = re.compile(r"spark://(?P<hosts>[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*)")
 _KUBERNETES = re.compile(r"k8s://(?P<scheme>https?://)?(?P<host>\[[^\]]+\]|[^/:\s]+)(:(?P<port>\d+))?(/\S*)?")
 _FORMS = "known: local, spark://HOST:PORT, yarn, k8s://URL"

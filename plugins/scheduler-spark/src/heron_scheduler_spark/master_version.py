@@ -29,7 +29,7 @@ def check_version(options: SparkOptions, master: Master, timeout_s: float) -> No
     """
     if master.cluster is not Cluster.STANDALONE:
         return
-    port = options.conf.get(_PORT, _USUAL_PORT)
+    port = options.spark_conf.get(_PORT, _USUAL_PORT)
     for host, _ in master.addresses:
         found = _VERSION.search(_page(f"http://{host}:{port}/", timeout_s / len(master.addresses)))
         if found and found["major"] != __version__.partition(".")[0]:

@@ -34,7 +34,7 @@ class SparkOptions(SupervisedOptions, frozen=True):
     driver_bind: str = ""
     jvm_heap_mb: Annotated[int, msgspec.Meta(ge=256)] = 512
     hadoop_conf_dir: str = ""
-    conf: dict[str, str] = {}  # noqa: RUF012  # msgspec copies it for each value
+    conf: dict[str, str | bool | int | float] = {}  # noqa: RUF012  # msgspec copies it for each value
     start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 25.0
     silence_s: Annotated[float, msgspec.Meta(gt=0.0)] = 15.0
 
@@ -47,6 +47,11 @@ class SparkOptions(SupervisedOptions, frozen=True):
                 f"{shortest_s:g} s or more"
             )
             raise ValueError(msg)
+
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """`conf` as Spark takes it: texts, ``true`` and ``false`` in small letters."""
+        return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in self.conf.items()}
 
     @property
     def task_silence_s(self) -> float:

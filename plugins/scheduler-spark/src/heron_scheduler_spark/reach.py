@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.master import Master
+from heron_scheduler_spark.master import Cluster, Master
 
 __all__ = ["address_towards", "check_master", "listens"]
 
@@ -25,7 +25,8 @@ def check_master(master: Master, timeout_s: float) -> None:
         else:
             return
     if refusals:
-        msg = f"no Spark master answers at {master.url} ({'; '.join(refusals)}); start it, or set scheduler.master"
+        who = "resource manager of YARN" if master.cluster is Cluster.YARN else "Spark master"
+        msg = f"no {who} answers at {master.url} ({'; '.join(refusals)}); start it, or set scheduler.master"
         raise SchedulerError(msg)
 
 

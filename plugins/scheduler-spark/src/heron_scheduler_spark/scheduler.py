@@ -21,6 +21,7 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.resource_manager import find_master
+from heron_scheduler_spark.shipped_code import check_code
 from heron_scheduler_spark.spark_settings import is_guarded
 from heron_scheduler_spark.travelling_spec import travelling_spec
 
@@ -75,6 +76,8 @@ class SparkScheduler(SupervisedScheduler):
 
     def _check(self, timeout_s: float) -> str:
         master = find_master(self._spark)
+        check_code("archives", self._spark.archives)
+        check_code("py_files", self._spark.py_files)
         java = check_java()
         check_master(master, timeout_s)
         check_version(self._spark, master, _PAGE_S)

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
-__all__ = ["code_names", "shipped_code"]
+from heron.errors import SchedulerError
+
+__all__ = ["check_code", "code_names", "shipped_code"]
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://?", re.IGNORECASE)
+
+
+def check_code(key: str, paths: Sequence[str]) -> None:
+    """Whether those that are files of this machine are there; of others only Spark can tell.
+
+    Raises:
+        SchedulerError: when one is not; `key` is where the profile names it.
+    """
+    for each in paths:
+        path = each.partition("#")[0].removeprefix("file://")
+        if not _SCHEME.match(path) and not os.path.isfile(path):
+            msg = f"scheduler.{key}: there is no file {path!r} on this machine; make it, or correct the path"
+            raise SchedulerError(msg)
 
 
 def code_names(py_files: Sequence[str]) -> tuple[str, ...]:

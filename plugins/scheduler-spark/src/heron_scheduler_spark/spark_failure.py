@@ -28,8 +28,17 @@ def spoken_failure(text: str) -> str:
         place, recent = lost["place"], recent[lost.end() :]
     if "Traceback" in recent and (errors := _PYTHON.findall(recent.partition("Driver stacktrace:")[0])):
         recent = errors[-1]
-    line = _remedied(" ".join(recent.partition("\n")[0].split())[:_LONGEST])
+    line = _remedied(_first_line(recent)[:_LONGEST])
     return f"{line} (on {place})" if place else line
+
+
+def _first_line(text: str) -> str:
+    """With the next one, where it announces that."""
+    lines = [" ".join(each.split()) for each in text.splitlines() if each.strip()]
+    said = lines[:1]
+    while said and said[-1].endswith(":") and len(said) < len(lines):
+        said.append(lines[len(said)])
+    return " ".join(said)
 
 
 def _remedied(line: str) -> str:

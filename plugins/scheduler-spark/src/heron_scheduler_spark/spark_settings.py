@@ -27,6 +27,8 @@ _OURS = {
     "spark.task.maxFailures": "the scheduler itself starts containers again",
     "spark.python.worker.reuse": "a worker belongs to one container",
     "spark.master": "set scheduler.master",
+    "spark.driver.host": "set scheduler.driver_host",
+    "spark.driver.bindAddress": "set scheduler.driver_bind",
 }
 
 
@@ -46,7 +48,8 @@ def spark_settings(
     Raises:
         SchedulerError: when `conf` sets one that must be as it is; says why.
     """
-    _check(options.conf)
+    conf = options.spark_conf
+    _check(conf)
     settings = {
         "spark.app.name": f"heron {topology}",
         "spark.driver.host": address.host,
@@ -67,25 +70,30 @@ def spark_settings(
     if master.cluster is Cluster.YARN and not (options.python or options.archives):
         # Nodes that have this interpreter have its Spark too; else half a gigabyte would be brought there each time.
         settings["spark.yarn.jars"] = f"local:{_find_spark_home()}/jars/*"
-    if master.cluster is not Cluster.STANDALONE and flag(options.conf, _AUTHENTICATE, otherwise=True):
+    if master.cluster is not Cluster.STANDALONE and flag(conf, _AUTHENTICATE, otherwise=True):
         # Spark makes the secret itself, and brings it to the processes that it starts. Where there are others, the
         # masters and workers of a standalone cluster, these must have it first.
         settings |= {_AUTHENTICATE: "true", "spark.network.crypto.enabled": "true"}
     if master.here:
-        return {**settings, **options.conf}
-    dynamic = flag(options.conf, DYNAMIC, otherwise=True)
-    return {**settings, **_of_cluster(master, requests, dynamic=dynamic), **options.conf, DYNAMIC: str(dynamic).lower()}
+        return {**settings, **conf}
+    dynamic = flag(conf, DYNAMIC, otherwise=True)
+    return {
+        **settings,
+        **_of_cluster(master, requests, dynamic=dynamic),
+        **conf,
+        DYNAMIC: str(dynamic).lower(),
+    }
 
 
 def executors_asked_for(options: SparkOptions, requests: Sequence[ContainerRequest]) -> list[ContainerRequest]:
     """What each container's executor has: its own size, or that of the largest where all are alike."""
-    dynamic = flag(options.conf, DYNAMIC, otherwise=True)
+    dynamic = flag(options.spark_conf, DYNAMIC, otherwise=True)
     return list(requests) if dynamic else [largest(requests)] * len(requests)
 
 
 def is_guarded(options: SparkOptions, master: Master) -> bool:
     """Whether Spark's own processes listen to those only who have the application's secret."""
-    return flag(options.conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
+    return flag(options.spark_conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
 
 
 def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
