@@ -115,7 +115,7 @@ def test_one_of_another_host_or_profile_is_left_alone(
     """That nothing is known of it here does not mean that it is dead."""
     write(environment, replace(run, **change))  # type: ignore[arg-type]
     assert only(environment).state == "elsewhere"
-    with pytest.raises(UsageError, match=rf"{remedy}, or remove it with `heron kill Words --force`"):
+    with pytest.raises(UsageError, match=rf"{remedy}, or remove it with `heron kill Words --profile here --force`"):
         kill_topology(environment, "Words", 0.0, QuietProgress())
     assert nodes(environment) == ["EXECUTION_STATE"]
     assert not kill_topology(environment, "Words", 0.0, QuietProgress(), force=True).left

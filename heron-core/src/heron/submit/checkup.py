@@ -25,6 +25,7 @@ from heron.kernel.server_check import ask_server
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.submit.environment import Environment
+from heron.submit.execution_state import kill_command
 from heron.submit.folders import RUN_DIR_PREFIX, run_parent
 from heron.submit.survey import Facts, RunState, classify, read_run, survey, topologies
 
@@ -187,7 +188,8 @@ def _leftovers(environment: Environment) -> Iterator[Finding]:
             yield Finding("topologies", "warning", f"{name}: dead, it did not tidy up", _kill(name, facts))
         elif state is RunState.ELSEWHERE and facts.run:
             text = f"{name}: submitted on host {facts.run.host} with profile {facts.run.profile}, and not led"
-            yield Finding("topologies", "warning", text, f"look there, or {facts.run.kill_command} --force")
+            command = kill_command(name, environment.profile.name)
+            yield Finding("topologies", "warning", text, f"look there, or {command} --force")
 
 
 def _kill(name: str, facts: Facts) -> str:

@@ -112,7 +112,7 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
             msg = f"no topology {name!r} in profile {where!r}{nearest(name, names)}; there are: {known(names)}"
         raise UsageError(msg)
     if facts.known and not facts.ours and not force:
-        raise UsageError(elsewhere(facts.known))
+        raise UsageError(elsewhere(facts.known, environment.profile.name))
 
 
 def _stop(environment: Environment, facts: Facts, patience_s: float) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from heron.errors import StateError
 
-__all__ = ["ExecutionState", "decode_execution_state", "encode_execution_state"]
+__all__ = ["ExecutionState", "decode_execution_state", "encode_execution_state", "kill_command"]
 
 _DEFAULT_PROFILE = "local"  # what the commands take without --profile
 
@@ -43,8 +43,13 @@ class ExecutionState:
     @property
     def kill_command(self) -> str:
         """What ends it and removes what it left, as typed on its host."""
-        chosen = "" if self.profile == _DEFAULT_PROFILE else f" --profile {self.profile}"
-        return f"heron kill {self.topology}{chosen}"
+        return kill_command(self.topology, self.profile)
+
+
+def kill_command(topology: str, profile: str) -> str:
+    """What removes a topology, as typed by who uses that profile."""
+    chosen = "" if profile == _DEFAULT_PROFILE else f" --profile {profile}"
+    return f"heron kill {topology}{chosen}"
 
 
 def encode_execution_state(state: ExecutionState) -> bytes:

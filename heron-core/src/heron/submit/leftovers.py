@@ -14,7 +14,7 @@ from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import JobStatus, SchedulerState
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.submit.environment import Environment
-from heron.submit.execution_state import ExecutionState
+from heron.submit.execution_state import ExecutionState, kill_command
 from heron.submit.last_report import LastReport, encode_last_report
 from heron.submit.removal import remove_run
 from heron.submit.survey import ENDED, Facts, RunState, classify, is_over, read_report, read_run, survey, topologies
@@ -45,7 +45,7 @@ def make_room(environment: Environment, topology: str) -> str:
         remedy = "give one of the two another name, or this profile a scheduler.root of its own"
         raise UsageError(another_job(environment, topology, facts.other, remedy))
     if state is RunState.ELSEWHERE and facts.run:
-        raise UsageError(elsewhere(facts.run))
+        raise UsageError(elsewhere(facts.run, environment.profile.name))
     if facts.run is None and not facts.error:
         environment.statemgr.delete(NodeKind.REPORT, topology)
         return ""
@@ -162,15 +162,15 @@ def logs_in_use(statemgr: StateManager) -> frozenset[str]:
     return frozenset(found)
 
 
-def elsewhere(run: ExecutionState) -> str:
-    """Why this command cannot know about a run, and what to do."""
+def elsewhere(run: ExecutionState, profile: str) -> str:
+    """Why a command that was given with `profile` cannot know about a run, and what to do."""
     if run.host == socket.gethostname():
         where, remedy = f"profile {run.profile!r}", f"give the command with `--profile {run.profile}`"
     else:
         where, remedy = f"profile {run.profile!r} on host {run.host!r}", "give the command there"
     return (
         f"topology {run.topology!r} was submitted with {where}, where alone can be told whether it runs; {remedy}, or "
-        f"remove it with `heron kill {run.topology} --force`"
+        f"remove it with `{kill_command(run.topology, profile)} --force`"
     )
 
 

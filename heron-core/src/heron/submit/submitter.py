@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.clock import wall_s
-from heron.errors import StateError, StateUnavailableError
+from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError
 from heron.ipc.keys import encode_keys, new_keys
 from heron.ipc.network import check_listening
 from heron.kernel.core_version import core_version
@@ -94,6 +94,7 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
     if "shared" not in environment.scheduler.capabilities:  # it runs here, so a wrong address shows here
         check_listening(submission.settings.network_host)
     lock = lock_soon(environment.statemgr, name, _LOCK_WAIT_S)
+    former: LastReport | None = None
     try:
         former = _former_report(environment.statemgr, name)
         if left := make_room(environment, name):
@@ -110,9 +111,11 @@ def submit(environment: Environment, submission: Submission, progress: Progress)
             _start(environment, submission, run, progress)
         except BaseException:
             _undo(environment, run)
-            if former:
-                environment.statemgr.set(NodeKind.REPORT, name, encode_last_report(former))
             raise
+    except BaseException:
+        if former:
+            _put_back(environment.statemgr, name, former)
+        raise
     finally:
         lock.release()
     return run
@@ -130,6 +133,16 @@ def _former_report(statemgr: StateManager, name: str) -> LastReport | None:
         raise
     except StateError:
         return None  # damaged: it goes with what else is left of that run
+
+
+def _put_back(statemgr: StateManager, name: str, report: LastReport) -> None:
+    """That this fails must not hide why it is done."""
+    try:
+        statemgr.set(NodeKind.REPORT, name, encode_last_report(report), expected=MUST_NOT_EXIST)
+    except StateConflictError:
+        return  # it is there yet, or a newer one
+    except HeronError as error:
+        _log.warning("topology %s: its last report is lost: %s", name, error)
 
 
 def _note(environment: Environment, run: ExecutionState, expected: int | None = None) -> None:

@@ -140,6 +140,15 @@ def test_one_that_fails_too_often_in_a_row_is_left_down_until_a_restart(strict: 
     assert strict.container(1).state is ContainerState.WAITING
 
 
+def test_what_it_waited_for_its_place_is_no_run(strict: Supervision) -> None:
+    """On a busy cluster a container that crashes at once would seem to have run well each time."""
+    for start_s in (0.0, 100.0, 200.0):
+        strict.due(start_s + 20.0)
+        strict.started(1, start_s + 20.0)
+        strict.exited(1, start_s + 80.0, "exit code 1", own=True, ran_s=0.1)
+    assert strict.container(1).state is ContainerState.DOWN
+
+
 def test_what_others_have_done_to_it_does_not_count(strict: Supervision) -> None:
     """A cluster that is away for a night must not leave anything down; nor must a failure between long runs."""
     _fails(strict, 0.0, 50, own=False)

@@ -72,7 +72,10 @@ class Application:
     def run(self, ticket: str, order: str, title: str, request: ContainerRequest | None) -> None:
         """Submits the job of one start, whose group is the ticket; with a `request` for an executor of its size."""
         arguments = (ticket, order, title, request)
-        InheritableThread(target=self._run, args=arguments, name=f"spark-job-{title}", daemon=True).start()
+        try:
+            InheritableThread(target=self._run, args=arguments, name=f"spark-job-{title}", daemon=True).start()
+        except Exception as error:  # it asks the JVM, which may be gone
+            self.ended.put(JobOver(ticket, _reason(error)))
 
     def ask_worker(self, question: str, request: ContainerRequest) -> str:
         """What a worker says of itself, to one task. Raises SchedulerError when the task fails."""
@@ -86,7 +89,7 @@ class Application:
         """Ends the job of that start, if it has begun; its end comes as any other."""
         try:
             self._context.cancelJobGroup(ticket)
-        except Py4JError as error:
+        except (Py4JError, OSError) as error:
             _log.warning("cannot cancel: %s", error)
 
     def workers(self, host: str, port: int) -> list[WorkerSize] | None:
@@ -108,7 +111,7 @@ class Application:
                     tasks = store.taskList(stage, 0, 1)
                     if tasks.size():
                         return str(tasks.apply(0).executorId())
-        except (Py4JError, AttributeError) as error:
+        except (Py4JError, AttributeError, OSError) as error:
             _log.debug("where a task is cannot be told: %s", error)
         return ""
 
@@ -117,7 +120,7 @@ class Application:
         try:
             scheduler = self._context._jsc.sc().taskScheduler()
             return bool(scheduler.getExecutorDecommissionState(executor).isDefined())
-        except (Py4JError, AttributeError) as error:
+        except (Py4JError, AttributeError, OSError) as error:
             _log.debug("whether an executor leaves cannot be told: %s", error)
             return False
 

@@ -72,6 +72,7 @@ def _run(order: Order) -> str:
 def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
     run_dir = Path(str(spec["run_dir"]))
     predecessor = Predecessor(run_dir, order.container_id)
+    logs: ContainerLogs | None = None
     try:
         own_run_dir(run_dir)
         predecessor.end()
@@ -83,8 +84,11 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
             executor = ExecutorProcess(command, spec_file, spec)
     except (HeronError, OSError, ValueError) as error:
         if order.spec is not None:
+            if logs is not None:
+                logs.close()
             with suppress(OSError):  # nobody has read it
                 _spec_file(run_dir, order).unlink(missing_ok=True)
+            predecessor.leave()
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
         link.say(Refused(reason))
         link.say(Ended(reason))

@@ -94,6 +94,9 @@ class Desk:
                 self._over(start, f"its task on {start.host} was not heard of for {self._settings.silence_s:g} s")
         if not self._surveying:  # a JVM that pauses is asked once
             self._surveying = True
+            for start in self._starts.values():
+                if start.phase is StartPhase.UP and not start.executor:  # Spark did not know it yet
+                    self._jvm.ask(partial(self._jobs.executor_of, start.ticket), partial(self._up, start))
             due = [each.ticket for each in self._starts.values() if now_s >= each.cancel_at_s]
             executors = {each.executor for each in self._starts.values() if each.executor and not each.ending}
             self._jvm.ask(partial(survey, self._jobs, due, executors), self._surveyed)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.kernel.job.control import Message
+from heron.kernel.job.executor_process import signal_name
 from heron.kernel.job.process_identity import kill_group
 from heron.kernel.spawn import spawn
 from heron_scheduler_spark.driver_pulse import DriverPulse
@@ -78,7 +79,7 @@ class DriverProcess:
             return None
         kill_group(self._process.pid)
         code = self._process.wait()
-        how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+        how = f"exit code {code}" if code >= 0 else f"killed by {signal_name(-code)}"
         return f"{how}{self._last_words()}"
 
     def hangs(self) -> str:

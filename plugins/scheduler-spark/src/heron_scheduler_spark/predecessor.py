@@ -55,6 +55,11 @@ class Predecessor:
     def forget(self) -> None:
         """It has ended; the run directory goes with the last container that had files in it."""
         self._file.unlink(missing_ok=True)
+        self._file.with_suffix(".error").unlink(missing_ok=True)  # its last words, which are read
+        self.leave()
+
+    def leave(self) -> None:
+        """Removes the run directory, if nobody has anything in it."""
         with contextlib.suppress(OSError):
             self._file.parent.rmdir()  # fails, as it should, while others are there
 

@@ -56,7 +56,7 @@ def probe(options: SparkOptions, others: Sequence[DriverRef], timeout_s: float) 
     with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
         write_private(Path(scratch, _FILE), msgspec.json.encode(_Trial(options, travelling)))  # `conf` may have secrets
         command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", scratch]
-        process = spawn(command, stdout=subprocess.PIPE, death_signal=None)
+        process = spawn(command, stdout=subprocess.PIPE, death_signal=signal.SIGTERM)
         try:
             said, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:

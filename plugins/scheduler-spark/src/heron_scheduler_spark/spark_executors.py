@@ -54,6 +54,7 @@ class _Container:
     error: str | None = None
     own: bool = False
     leave_at_s: float = 0.0
+    began_s: float | None = None
 
 
 class SparkExecutors(Executors):
@@ -179,6 +180,7 @@ class SparkExecutors(Executors):
             return
         self._failure = ""
         was_ready, self._ready_at_s = self._ready_at_s is not None, None
+        self._facts = JobFacts()
         self._wait_s = next_wait_s(self._limits, self._wait_s, ran_s)
         self._next_at_s = monotonic_s() + self._wait_s
         for each in self._containers.values():
@@ -221,6 +223,7 @@ class SparkExecutors(Executors):
                 each.placed, each.waits = True, text
             case {"is": "begun", "pid": int(pid), "begun": str(begun)}:
                 each.identity = ProcessIdentity(pid, begun)
+                each.began_s = monotonic_s()
                 each.here = each.identity.alive()
             case {"is": "up", "where": str(where)}:
                 each.up, each.where = True, where
@@ -263,5 +266,6 @@ class SparkExecutors(Executors):
             if not each.here and not late:
                 continue
             del self._containers[container_id]
-            exits.append(Exit(container_id, each.error, each.own))
+            ran_s = 0.0 if each.began_s is None else monotonic_s() - each.began_s
+            exits.append(Exit(container_id, each.error, each.own, ran_s))
         return exits

@@ -51,8 +51,8 @@ class Survey:
 
 def survey(jobs: SparkJobs, cancel: Iterable[str], executors: Iterable[str]) -> Survey:
     """Cancels the jobs of those tickets, and looks after the application and its `executors`."""
-    for ticket in cancel:
-        jobs.cancel(ticket)
     if jobs.is_stopped():
         return Survey(stopped=True, leaving=frozenset())
+    for ticket in cancel:
+        jobs.cancel(ticket)
     return Survey(stopped=False, leaving=frozenset(filter(jobs.is_leaving, executors)))

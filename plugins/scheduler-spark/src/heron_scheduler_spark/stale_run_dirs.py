@@ -37,4 +37,5 @@ def _is_stale(path: Path) -> bool:
         executors = [noted_executor(each) for each in path.glob("c*.executor")]
     except OSError:
         return False
-    return bool(executors) and not any(each is not None and each.alive() for each in executors)
+    noted = [each for each in executors if each is not None]
+    return bool(noted) and all(each.is_from_here() and not each.alive() for each in noted)

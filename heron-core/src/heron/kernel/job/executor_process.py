@@ -12,7 +12,7 @@ from heron.kernel.job.run_dir import own_run_dir
 from heron.kernel.process import EXIT_AWAY
 from heron.kernel.spawn import spawn
 
-__all__ = ["ExecutorProcess"]
+__all__ = ["ExecutorProcess", "signal_name"]
 
 _REASON_CHARACTERS = 500
 _BY_SIGNAL = 128  # and its number: how a process ends that was told to
@@ -70,12 +70,13 @@ class ExecutorProcess:
 
     def _reason(self, code: int) -> str:
         """Its own word in ``c<N>.error``, else the last line it wrote to stderr, with the exit code."""
-        end = f"exit code {code}" if code > 0 else f"killed by {_signal_name(-code)}"
+        end = f"exit code {code}" if code > 0 else f"killed by {signal_name(-code)}"
         said = _last_line(self._reason_file) or (_last_line(self._stderr_file) if code > 0 else "")
         return f"{end}: {said}" if said else end
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """SIGKILL, say; real-time signals have numbers only."""
     try:
         return signal.Signals(number).name
     except ValueError:

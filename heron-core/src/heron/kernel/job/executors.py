@@ -15,11 +15,15 @@ __all__ = ["Executors", "Exit", "JobFacts", "Placement"]
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An executor that ended; `error` is empty for exit code 0. With `own` it was its own failing, no one else's."""
+    """An executor that ended; `error` is empty for exit code 0. With `own` it was its own failing, no one else's.
+
+    `ran_s` is for how long it ran; None: since it was asked for.
+    """
 
     container_id: int
     error: str
     own: bool = False
+    ran_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from heron.errors import SchedulerError
@@ -79,9 +79,10 @@ class JobFolder:
     def read_job(self) -> JobRecord | None:
         """None when there is none, or only a part of one."""
         try:
-            fields = json.loads(self.job_file.read_bytes())
-            lists = {key: tuple(fields[key]) for key in ("executor", "run_dirs")}
-            return JobRecord(**{**fields, **lists})
+            found = json.loads(self.job_file.read_bytes())
+            lists = {key: tuple(found[key]) for key in ("executor", "run_dirs")}
+            known = {each.name for each in fields(JobRecord)}  # another version may have written more
+            return JobRecord(**{key: value for key, value in {**found, **lists}.items() if key in known})
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import shutil
@@ -16,7 +15,6 @@ import msgspec
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
-from heron.kernel.job.control import request
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.job.options import SupervisedOptions
 from heron.kernel.job.run_dir import own_run_dir
@@ -41,18 +39,18 @@ def launch(
     `how` is the module that does it, and what is called while it is waited for: what that raises ends the wait.
 
     Raises:
-        SchedulerError: when a directory, a file or a process cannot be made; nothing is left then.
+        SchedulerError: when a directory, a file or a process cannot be made. A supervisor that was there already may
+            still be at work on its end.
     """
     made: list[Path] = []
+    record = _record(job, options)
     try:
-        record = _record(job, options)
         folder.write_job(record)  # first: it says which run directories there may be, should this command be killed
         made.extend(path for path in map(Path, record.run_dirs) if own_run_dir(path))
         for log_dir in sorted({spec.log_dir for spec in job.containers}):
             make_private_dir(Path(log_dir))
         for spec in job.containers:
             write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
-        return _start_supervisor(folder, lock, record, (*how, options.take_over_s))
     except BaseException as error:
         for run_dir in made:
             shutil.rmtree(run_dir, ignore_errors=True)
@@ -61,6 +59,7 @@ def launch(
             message = f"topology {job.topology!r} cannot be scheduled: {error}; make room, or choose another folder"
             raise SchedulerError(message) from error
         raise
+    return _start_supervisor(folder, lock, record, (*how, options.take_over_s))
 
 
 def _record(job: Job, options: SupervisedOptions) -> JobRecord:
@@ -101,9 +100,7 @@ def _start_supervisor(
                 message = f"topology {record.topology!r} cannot be scheduled: {error}"
                 raise SchedulerError(message)
         except BaseException:
-            with contextlib.suppress(OSError, SchedulerError):  # one that is slow and detached is no child of ours
-                request(folder, {"op": "kill"}, _STOP_S)
-            _end(supervisor)
+            _end(supervisor)  # where it is detached it is no child of ours, and what began it is gone already
             raise
         if not record.attached:
             supervisor.wait(_STOP_S)

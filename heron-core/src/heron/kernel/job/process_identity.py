@@ -46,6 +46,10 @@ class ProcessIdentity:
             except ProcessLookupError:
                 return  # it ended in between
 
+    def is_from_here(self) -> bool:
+        """Whether it is of this machine, and of this boot: of others nothing can be told."""
+        return self.start.endswith(f"@{_boot()}")
+
     def session(self) -> tuple[ProcessIdentity, ...]:
         """What is alive of the session that this process led, which may itself be gone.
 
@@ -53,7 +57,7 @@ class ProcessIdentity:
         the machine has booted since, nothing is left.
         """
         leader = _stat(self.pid)
-        if not self.start.endswith(_boot()) or (leader and self.start != _start(leader)):
+        if not self.is_from_here() or (leader and self.start != _start(leader)):
             return ()
         found = []
         for entry in Path("/proc").iterdir():
@@ -84,9 +88,10 @@ def _stat(pid: int) -> tuple[str, ...]:
 
 
 def _boot() -> str:
+    """Which boot of which machine, and which of its name spaces of process ids: containers have their own."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+            return f"{file.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return "unknown"
 

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -66,10 +66,13 @@ class SupervisedScheduler(Scheduler):
         self.refuse(job)
         lock = self._take(folder)
         try:
-            clear(folder)  # what an earlier supervisor left that was killed
-            supervisor = launch(folder, lock, job, self._options, (self.supervisor, self._waits))
-        finally:
-            os.close(lock)
+            with _closing(lock):
+                clear(folder)  # what an earlier supervisor left that was killed
+                supervisor = launch(folder, lock, job, self._options, (self.supervisor, self._waits))
+        except BaseException:
+            with contextlib.suppress(SchedulerError):  # why it cannot be scheduled says more; `kill` names it again
+                self.kill(job.topology, job.topology_id)
+            raise
         if job.attached:
             self._supervisors.append(supervisor)
 
@@ -196,6 +199,14 @@ class SupervisedScheduler(Scheduler):
 
     def _reap(self) -> None:
         self._supervisors = [each for each in self._supervisors if each.poll() is None]
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _answers(folder: JobFolder) -> bool:

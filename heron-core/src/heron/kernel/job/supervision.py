@@ -188,11 +188,14 @@ class Supervision:
         each.machine.handle(_Event.STARTED)
         each.started_at_s = now_s
 
-    def exited(self, container_id: int, now_s: float, error: str, *, own: bool = False) -> None:
-        """Its executor ended, or could not be started: `error` is empty for exit code 0, `own` is as in `Exit`."""
+    def exited(
+        self, container_id: int, now_s: float, error: str, *, own: bool = False, ran_s: float | None = None
+    ) -> None:
+        """Its executor ended (as in `Exit`), or could not be started; `error` is empty for exit code 0."""
         each = self.container(container_id)
         asked = each.state is not ContainerState.RUNNING and each.running
-        ran_s = now_s - each.started_at_s if each.running else 0.0
+        if ran_s is None:
+            ran_s = now_s - each.started_at_s if each.running else 0.0
         if ran_s >= self._limits.stable_s:
             each.faults = 0
         each.faults += own and not asked

@@ -121,7 +121,7 @@ class Supervisor:
     def _reap(self) -> None:
         exits = self._executors.reap()
         for each in exits:
-            self._supervision.exited(each.container_id, monotonic_s(), each.error, own=each.own)
+            self._supervision.exited(each.container_id, monotonic_s(), each.error, own=each.own, ran_s=each.ran_s)
             _log.log(
                 logging.WARNING if each.error else logging.INFO,
                 "container %d ended: %s",
