@@ -152,9 +152,9 @@ def test_an_executor_elsewhere_has_its_time_to_leave_where_nobody_saw_it_go(
         began_s = monotonic_s()
         run.executors.start(0, 1)
         exits = wait_until(run.executors.reap, _SOON_S, "the container has ended")
-        (end,) = exits
-        assert (end.container_id, end.error, end.own) == (0, "lost", False)
-        assert (end.ran_s or 0.0) < most_s
+        (over,) = exits
+        assert (over.container_id, over.error, over.own) == (0, "lost", False)
+        assert (over.ran_s or 0.0) < most_s
         assert least_s < monotonic_s() - began_s < most_s
     finally:
         run.close()
