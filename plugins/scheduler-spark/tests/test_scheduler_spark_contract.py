@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from heron.ipc.keys import encode_keys, new_keys
+from heron.kernel.large_values import open_statemgr
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import NodeKind
@@ -17,7 +18,6 @@ from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerCon
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.spark import SparkCluster
 from heron_scheduler_spark.scheduler import SparkScheduler
-from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 pytestmark = pytest.mark.servers
 
@@ -71,13 +71,13 @@ class TestSparkSchedulerOnStandalone(TestSparkScheduler):
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state: dict[str, object] = {"root": str(tmp_path / "state")}
-        statemgr = LocalFsStateManager.open(state)
+        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
+        statemgr = open_statemgr(state)
         for topology in ("t", "t-2"):
             statemgr.set(NodeKind.KEYS, topology, encode_keys(new_keys()))
         statemgr.close()
         with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), DriverRef("statemgr", "localfs", _LOCALFS, state))
+            yield Bench(tmp_path, Path(run_root), state)
 
 
 def _driver(folder: Path) -> psutil.Process:
