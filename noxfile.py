@@ -82,8 +82,9 @@ def e2e(session: nox.Session) -> None:
     """Run the tests that cross packages: real processes, discovery, size budget; -- NAME: all tests on that server."""
     named = [path for path in _contract_paths() if _contract_words(path).intersection(session.posargs[:1])]
     if named:
-        # Side by side: both wait for servers most of the time.
-        halves = [[path for path in named if path.startswith("plugins/") is plugin] for plugin in (True, False)]
+        # Side by side, the longest by itself: both wait for servers most of the time.
+        longest = f"tests/e2e/test_on_{session.posargs[0]}.py"
+        halves = [[path for path in named if (path == longest) is alone] for alone in (True, False)]
         pytest = [sys.executable, "-m", "pytest", "-m", _LONG]
         _together(session, [[*pytest, *half, *session.posargs[1:]] for half in halves if half])
     else:
