@@ -157,6 +157,22 @@ def test_a_killed_carbon_gets_what_it_missed(
     eventually(lambda: list(carbon.points(series).values()) == [1.0, 2.0, 3.0])
 
 
+def test_what_nobody_has_read_is_sent_again() -> None:
+    """To a host that ends, connections can be made until the last moment: nobody takes them, and nothing tells it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        sink = GraphiteSink.open({"host": "127.0.0.1", "port": listening.getsockname()[1], "prefix": "p"})
+        for number in (1, 2):
+            sink.process(gauge(float(number), AT_S + number))
+            sink.flush()
+        listening.accept()[0].close()
+        sink.process(gauge(3.0, AT_S + 3))
+        sink.flush()
+        taken = listening.accept()[0]
+    sink.close()
+    with taken, taken.makefile() as lines:
+        assert [float(line.split()[1]) for line in lines] == [1.0, 2.0, 3.0]
+
+
 def flushes(sink: GraphiteSink) -> bool:
     try:
         sink.flush()

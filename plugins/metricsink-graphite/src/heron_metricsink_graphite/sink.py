@@ -1,7 +1,8 @@
 """Sends metrics to carbon, the receiver of Graphite.
 
-Carbon says nothing about what it takes. So the last flush is sent again when its connection turns out to be broken:
-a point that carbon has already is written over by itself.
+Carbon says nothing about what it takes, and a connection that it will never read looks like any other at first. So what
+was sent in the last seconds is sent again when its connection turns out to be broken: a point that carbon has already
+is written over by itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 
+from heron.clock import monotonic_s
 from heron.errors import SinkError
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
@@ -29,6 +31,7 @@ _PORTS = {"plaintext": 2003, "pickle": 2004}
 _RECORDS_A_PART = 50  # what is sent again when sending breaks off
 _POINT_BYTES = 250  # what Python needs for a point beside its name
 _RECENT_BYTES = 1024 * 1024  # a second's points of a container are some ten thousand bytes
+_READ_S = 5.0  # a carbon that has not ended the connection by then has read what was sent
 _LISTEN_S = 0.2  # who does not want us ends the connection by then
 
 _log = logging.getLogger(__name__)
@@ -64,7 +67,7 @@ class GraphiteSink(MetricsSink):
         self._encode = as_pickle if options.protocol == "pickle" else as_plaintext
         self._connection = Connection(options.host, port)
         self._buffer = SinkBuffer[Sequence[Point]](self._place, options.max_buffer_bytes)
-        self._recent: deque[bytes] = deque()  # what was sent, and which carbon may not have read when it ended
+        self._recent: deque[tuple[float, bytes]] = deque()  # sent when; carbon may end without having read it
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -89,9 +92,9 @@ class GraphiteSink(MetricsSink):
             self._buffer.add(found, sum(len(name) + _POINT_BYTES for name, _ in found))
 
     def flush(self) -> None:
-        """Sends what is kept, before it what was sent last if the connection has broken since."""
+        """Sends what is kept, before it what was sent lately if the connection has broken since."""
         if self._connection.alive():
-            self._recent.clear()
+            self._forget(monotonic_s() - _READ_S)
         self._buffer.deliver(self._send, _RECORDS_A_PART)
 
     def close(self) -> None:
@@ -104,8 +107,17 @@ class GraphiteSink(MetricsSink):
 
     def _send(self, records: Sequence[Sequence[Point]]) -> None:
         messages = [self._encode(part) for part in parts(point for record in records for point in record)]
-        again = () if self._connection.alive() else tuple(self._recent)
-        self._connection.send(b"".join((*again, *messages)))  # at once, so that one time limit holds for all of it
-        self._recent.extend(messages)
-        while sum(map(len, self._recent)) > _RECENT_BYTES:
+        again = not self._connection.alive()
+        if again:
+            messages[:0] = [message for _, message in self._recent]
+        self._connection.send(b"".join(messages))  # at once, so that one time limit holds for all of it
+        if again:
+            self._recent.clear()
+        sent_s = monotonic_s()
+        self._recent.extend((sent_s, message) for message in messages)
+        while sum(len(message) for _, message in self._recent) > _RECENT_BYTES:
+            self._recent.popleft()
+
+    def _forget(self, until_s: float) -> None:
+        while self._recent and self._recent[0][0] < until_s:
             self._recent.popleft()
