@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from flowing import write_profile
 from line_journal import Lines
 
 from heron.testing.pytest_plugin import wait_until
@@ -15,7 +16,7 @@ from heron.testing.servers.spark import SparkCluster, SparkWorker
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["BACK_S", "HERE", "SparkJournal", "refusal", "write_profile"]
+__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal"]
 
 HERE = ("--profile", "cluster")
 BACK_S = 90.0
@@ -35,12 +36,18 @@ engine: {{heron.executor.stable.s: 0}}
 """
 
 
-def write_profile(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """The profile ``cluster``, which names it; containers that tests kill are never given up."""
-    folder = sandbox.home / ".heron" / "profiles"
-    folder.mkdir(parents=True)
-    profile = _PROFILE.format(url=cluster.url, page=cluster.page_port, home=sandbox.home, tmp=sandbox.tmp)
-    (folder / "cluster.yaml").write_text(profile, encoding="utf-8")
+def fresh(sandbox: Sandbox, cluster: SparkCluster) -> SparkCluster:
+    """Starts what is not up of it, waits until it is empty, and names it in the profile ``cluster``."""
+    cluster.start()
+    wait_until(lambda: not cluster.applications(), 30.0, "the cluster is empty")
+    name_cluster(sandbox, cluster)
+    return cluster
+
+
+def name_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """Writes the profile ``cluster``; containers that tests kill are never given up."""
+    text = _PROFILE.format(url=cluster.url, page=cluster.page_port, home=sandbox.home, tmp=sandbox.tmp)
+    write_profile(sandbox, "cluster", text)
 
 
 def refusal(sandbox: Sandbox, *settings: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from shown import logs, processes
-from spark_journal import BACK_S, HERE, SparkJournal, refusal, write_profile
+from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.absence import not_here
@@ -33,10 +33,7 @@ _CONTAINER_GONE_S = 5.0
 @pytest.fixture
 def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
     """The cluster whole and empty, and the profile ``cluster`` that names it."""
-    spark.start()
-    wait_until(lambda: not spark.applications(), 30.0, "the cluster is empty")
-    write_profile(sandbox, spark)
-    return spark
+    return fresh(sandbox, spark)
 
 
 Harm = Callable[[SparkJournal], set[int]]

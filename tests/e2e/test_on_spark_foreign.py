@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.version import __version__
 from shown import command_lines
-from spark_journal import BACK_S, HERE, refusal, write_profile
+from spark_journal import BACK_S, HERE, fresh, name_cluster, refusal
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.absence import not_here
@@ -37,10 +37,7 @@ _SECRET = "kept-to-itself-4711"
 @pytest.fixture
 def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
     """The cluster whole and empty, and the profile ``cluster`` that names it."""
-    spark.start()
-    wait_until(lambda: not spark.applications(), 30.0, "the cluster is empty")
-    write_profile(sandbox, spark)
-    return spark
+    return fresh(sandbox, spark)
 
 
 @pytest.mark.soak
@@ -96,7 +93,7 @@ def test_a_master_of_another_major_version_is_named_with_both(sandbox: Sandbox, 
     old = SparkCluster(tmp_path, workers=0, home=home)
     old.start()
     try:
-        write_profile(sandbox, old)
+        name_cluster(sandbox, old)
         line = refusal(sandbox)
         assert f"at 127.0.0.1 is of version {_OLD}, and this command has pyspark {__version__}" in line, line
     finally:
@@ -113,7 +110,7 @@ def test_a_cluster_that_has_a_secret_is_spoken_to_with_it(sandbox: Sandbox, tmp_
     cluster = SparkCluster(tmp_path, settings=guarded)
     cluster.start()
     try:
-        write_profile(sandbox, cluster)
+        name_cluster(sandbox, cluster)
         assert "gave no application" in refusal(sandbox, "start_s=8")
         _add_to_conf(sandbox, **{"spark.authenticate": "true", "spark.authenticate.secret": f"${{file:{secret}}}"})
         said = sandbox.say("profiles", "check", "cluster")
@@ -146,7 +143,7 @@ def test_the_master_that_leads_is_asked_how_large_the_cluster_is(
     try:
         leading.start()
         standby.start()
-        write_profile(sandbox, leading)
+        name_cluster(sandbox, leading)
         both = f"{standby.url},{leading.url.removeprefix('spark://')}"
         line = refusal(sandbox, f"master={both}", "jvm_heap_mb=60000")
         assert "cluster has 127.0.0.1 32 cores and 32768 MiB" in line, line

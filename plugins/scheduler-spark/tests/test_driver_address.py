@@ -8,6 +8,7 @@ from heron.errors import SchedulerError
 from heron_scheduler_spark.driver_address import DriverAddress, driver_address
 from heron_scheduler_spark.master import Cluster, Master, parse_master
 from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.reach import check_network
 
 LOCAL = parse_master("local")
 ABROAD = "192.0.2.99"  # nobody's, see RFC 5737
@@ -52,6 +53,20 @@ def test_the_loopback_is_refused_where_workers_have_another_one(master: Master) 
     """They would look for the driver in their own pod, or on their own machine."""
     with pytest.raises(SchedulerError, match=r"scheduler\.driver_host: workers of .* do not reach .* at 127\.0\.0\.1"):
         driver_address(SparkOptions(driver_host="127.0.0.1"), master)
+
+
+@pytest.mark.parametrize("listening", ["", "lo", "localhost", "127.0.0.1", "::1"])
+def test_containers_that_others_would_not_reach_are_refused(listening: str) -> None:
+    """Before any is started: stream managers would look for each other on their own machines."""
+    check_network(listening, ["127.0.0.1", "localhost"])
+    with pytest.raises(SchedulerError, match=rf"heron\.network\.host: .* at {listening}, .* has '{ABROAD}'; set it"):
+        check_network(listening, ["127.0.0.1", ABROAD])
+
+
+@pytest.mark.parametrize("listening", ["eth0", "0.0.0.0", ABROAD])  # noqa: S104
+def test_containers_that_listen_elsewhere_are_where_the_operator_says(listening: str) -> None:
+    """An interface that only the workers have cannot be looked up here."""
+    check_network(listening, ["127.0.0.1", ABROAD])
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_what_was_killed_with_all_above_it_goes(tmp_path: Path, gone: ProcessIde
 
 
 def test_what_may_be_used_stays(tmp_path: Path, alive: ProcessIdentity, gone: ProcessIdentity) -> None:
-    """One container lives; one is being started; a submission's own; a folder of others, or of another name."""
+    """One container lives; one is being started; a submission's own; others may enter; another name; another boot."""
     outside = run_dir(tmp_path / "outside", gone)
     kept = [
         run_dir(tmp_path / "heron-00000001", gone, alive),
@@ -62,10 +62,24 @@ def test_what_may_be_used_stays(tmp_path: Path, alive: ProcessIdentity, gone: Pr
         run_dir(tmp_path / "heron-00000003"),
         run_dir(tmp_path / "heron-00000004", gone, mode=0o755),
         run_dir(tmp_path / "heron-probe-xyz", gone),
+        run_dir(tmp_path / "heron-00000006", ProcessIdentity(gone.pid, "1@another-boot/1")),
     ]
     (tmp_path / "heron-00000005").symlink_to(outside)
     sweep(run_dir(tmp_path / "heron-00000000"))
     assert all((each / "c0").exists() for each in (*kept, outside))
+
+
+def test_a_container_that_ended_leaves_no_word(tmp_path: Path, gone: ProcessIdentity) -> None:
+    """Its run directory goes with the last one, also after an executor that wrote why it failed."""
+    (tmp_path / "run").mkdir()
+    first, second = Predecessor(tmp_path / "run", 1), Predecessor(tmp_path / "run", 2)
+    first.note(gone)
+    (tmp_path / "run" / "c1.error").write_text("no room")
+    second.note(gone)
+    first.forget()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["c2.executor"]
+    second.forget()
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["OLDER_FILES", "empty_when_full"]
+from heron.kernel.log import OLDER_FILES
 
-OLDER_FILES = 2
-"""As many as of a log: ``.1``, ``.2``."""
+__all__ = ["empty_when_full"]
 
 
 def empty_when_full(output: Path, max_bytes: int) -> bool:

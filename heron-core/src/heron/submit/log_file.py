@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from heron.kernel.log import OLDER_FILES
+
 __all__ = ["LogFile"]
 
 _CHUNK_BYTES = 1 << 16
 _LINE_BYTES = 1 << 20  # a line without an end is passed on in pieces of this size
-_OLDER = 2  # as `heron.kernel.log` keeps them
 
 
 class LogFile:
@@ -29,7 +30,7 @@ class LogFile:
         if self._stream is not None:
             found, self._rest = _tail(self._stream, count)
             lines = found
-        for number in range(1, _OLDER + 1):
+        for number in range(1, OLDER_FILES + 1):
             if len(lines) < count:
                 lines[:0] = _older(self.path.with_name(f"{self.path.name}.{number}"), count - len(lines))
         return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -45,10 +45,8 @@ class ProgressBar:
         finally:
             self._progress.start()
 
-    @contextmanager
-    def scheduling(self, scheduler: Scheduler) -> Iterator[None]:
-        with QuietProgress(self._cancelled).scheduling(scheduler):
-            yield
+    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
+        return QuietProgress(self._cancelled).scheduling(scheduler)
 
     def close(self) -> None:
         self._progress.stop()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.cluster_size import check_largest, check_network, check_size
+from heron_scheduler_spark.cluster_size import check_largest, check_size
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.master import Cluster, Master
-from heron_scheduler_spark.reach import listens
+from heron_scheduler_spark.reach import check_network, listens
 
 __all__ = ["check_cluster"]
 
@@ -28,6 +28,6 @@ def check_cluster(
     for address in master.addresses if master.cluster is Cluster.STANDALONE else ():
         # Of several masters one leads; one that is away would be waited for long.
         if listens(address, _ANSWER_S) and (workers := application.workers(*address)) is not None:
-            check_network(listening, workers)
+            check_network(listening, [each.host for each in workers])
             check_size(requests, workers)
             return

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heron.errors import SchedulerError, known
+from heron.errors import SchedulerError
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.placement import fits
 
-__all__ = ["WorkerSize", "check_largest", "check_network", "check_size"]
+__all__ = ["WorkerSize", "check_largest", "check_size"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,6 @@ def check_largest(requests: Sequence[ContainerRequest], most: WorkerSize) -> Non
                 "raise yarn.scheduler.maximum-allocation-mb and -vcores"
             )
             raise SchedulerError(msg)
-
-
-def check_network(listening: str, workers: Sequence[WorkerSize]) -> None:
-    """Whether containers on these workers could reach each other where they are told to listen.
-
-    Raises:
-        SchedulerError: when that is the loopback address, and one of them is elsewhere.
-    """
-    if _is_loopback(listening) and (others := [each.host for each in workers if not _is_loopback(each.host)]):
-        msg = (
-            f"heron.network.host: containers would listen at {listening}, which other machines do not reach, and the "
-            f"cluster has {known(others)}; set it to the network interface that the workers have in common"
-        )
-        raise SchedulerError(msg)
-
-
-def _is_loopback(host: str) -> bool:
-    return host in {"", "localhost", "lo", "::1"} or host.startswith("127.")
 
 
 def _refusal(requests: Sequence[ContainerRequest], workers: Sequence[WorkerSize]) -> str:

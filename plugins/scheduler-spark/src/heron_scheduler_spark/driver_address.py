@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
-from contextlib import suppress
 from dataclasses import dataclass
 
 from heron.errors import SchedulerError
 from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.reach import address_towards
+from heron_scheduler_spark.reach import address_towards, is_loopback
 
 __all__ = ["DriverAddress", "driver_address"]
 
@@ -36,7 +34,7 @@ def driver_address(options: SparkOptions, master: Master) -> DriverAddress:
         remedy = "name one, or 0.0.0.0" if options.driver_bind else "name one, or set scheduler.driver_bind to one too"
         msg = f"scheduler.{name}: {bind!r} is no address of this machine; {remedy}"
         raise SchedulerError(msg)
-    if _has_workers_elsewhere(master) and _is_loopback(host):
+    if _has_workers_elsewhere(master) and is_loopback(host):
         msg = (
             f"scheduler.driver_host: workers of {master.url} do not reach this machine at {host}; set it to an address "
             "of this machine that they reach"
@@ -49,7 +47,7 @@ def _has_workers_elsewhere(master: Master) -> bool:
     """A pod has a loopback of its own, and so has a machine that is not that of the resource manager."""
     if master.pods:
         return True
-    return any(not _is_loopback(host) for host, _ in master.addresses)
+    return any(not is_loopback(host) for host, _ in master.addresses)
 
 
 def _is_here(host: str) -> bool:
@@ -60,10 +58,3 @@ def _is_here(host: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _is_loopback(host: str) -> bool:
-    with suppress(OSError, ValueError):
-        found = {place[0] for *_, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)}
-        return all(ipaddress.ip_address(each).is_loopback for each in found)
-    return False

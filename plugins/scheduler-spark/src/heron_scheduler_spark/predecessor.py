@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import threading
 from pathlib import Path
 
-from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron.kernel.job.job_folder import write_private
 from heron.kernel.job.process_identity import ProcessIdentity
+from heron.kernel.patience import wait_for
 
 __all__ = ["Predecessor", "noted_executor"]
 
@@ -39,14 +38,10 @@ class Predecessor:
         former = noted_executor(self._file)
         if former is None:
             return
-        deadline_s = monotonic_s() + _GONE_S
-        pause = threading.Event()
-        while former.alive():
-            former.signal_group(signal.SIGKILL)
-            if monotonic_s() > deadline_s:
-                msg = f"process {former.pid}, the former executor of container {self._container_id}, does not end"
-                raise SchedulerError(msg)
-            pause.wait(_POLL_S)
+        former.signal_group(signal.SIGKILL)
+        if not wait_for(lambda: not former.alive(), _GONE_S, _POLL_S):
+            msg = f"process {former.pid}, the former executor of container {self._container_id}, does not end"
+            raise SchedulerError(msg)
 
     def note(self, executor: ProcessIdentity) -> None:
         """This one runs now."""

@@ -5,9 +5,7 @@ It writes one JSON line: ``answer``, or ``error``. A process of its own, since i
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -21,6 +19,7 @@ import msgspec
 from heron.errors import HeronError, SchedulerError
 from heron.kernel.core_version import core_version
 from heron.kernel.job.job_folder import write_private
+from heron.kernel.job.process_identity import kill_group
 from heron.kernel.process import bind_to_parent
 from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
@@ -73,8 +72,7 @@ def probe(options: SparkOptions, others: Sequence[DriverRef], timeout_s: float) 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """With its JVM, which is in its group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.communicate()
 
 

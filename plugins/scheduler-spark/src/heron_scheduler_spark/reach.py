@@ -1,13 +1,16 @@
-"""Whether a master is there at all, asked before a JVM is started for it."""
+"""Who reaches whom: asked before a JVM is started, which would only time out."""
 
 from __future__ import annotations
 
+import ipaddress
 import socket
+from collections.abc import Sequence
+from contextlib import suppress
 
-from heron.errors import SchedulerError
+from heron.errors import SchedulerError, known
 from heron_scheduler_spark.master import Cluster, Master
 
-__all__ = ["address_towards", "check_master", "listens"]
+__all__ = ["address_towards", "check_master", "check_network", "is_loopback", "listens"]
 
 
 def check_master(master: Master, timeout_s: float) -> None:
@@ -28,6 +31,29 @@ def check_master(master: Master, timeout_s: float) -> None:
         who = "resource manager of YARN" if master.cluster is Cluster.YARN else "Spark master"
         msg = f"no {who} answers at {master.url} ({'; '.join(refusals)}); start it, or set scheduler.master"
         raise SchedulerError(msg)
+
+
+def check_network(listening: str, workers: Sequence[str]) -> None:
+    """Whether containers on these hosts could reach each other where they are told to listen.
+
+    Raises:
+        SchedulerError: when that is the loopback address, and one of the hosts is elsewhere.
+    """
+    local = listening in {"", "lo"} or is_loopback(listening)  # an interface or an address
+    if local and (others := [each for each in workers if not is_loopback(each)]):
+        msg = (
+            f"heron.network.host: containers would listen at {listening}, which other machines do not reach, and the "
+            f"cluster has {known(others)}; set it to the network interface that the workers have in common"
+        )
+        raise SchedulerError(msg)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether all that a name or an address stands for here is this machine alone."""
+    with suppress(OSError, ValueError):
+        found = {place[0] for *_, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)}
+        return all(ipaddress.ip_address(each).is_loopback for each in found)
+    return False
 
 
 def listens(address: tuple[str, int], timeout_s: float) -> bool:

@@ -208,7 +208,7 @@ class SparkExecutors(Executors):
                 _log.warning("the driver says what is not understood: %s", message)
 
     def _ready(self, handle: str, links: dict[str, str]) -> None:
-        _log.info("Spark application %s", handle)
+        _log.info("%s", handle)
         self._facts = JobFacts(handle, links)
         self._ready_at_s = monotonic_s()
         for container_id, each in self._containers.items():

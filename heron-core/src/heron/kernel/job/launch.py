@@ -32,11 +32,11 @@ _PYTHON = (sys.executable, "-P", "-m")
 
 
 def launch(
-    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, how: tuple[str, Callable[[], None]]
+    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str, look: Callable[[], None]
 ) -> subprocess.Popen[bytes]:
     """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
 
-    `how` is the module that does it, and what is called while it is waited for: what that raises ends the wait.
+    `supervisor` is the module that does it; `look` is called while that starts, and what it raises ends the wait.
 
     Raises:
         SchedulerError: when a directory, a file or a process cannot be made. A supervisor that was there already may
@@ -59,7 +59,7 @@ def launch(
             message = f"topology {job.topology!r} cannot be scheduled: {error}; make room, or choose another folder"
             raise SchedulerError(message) from error
         raise
-    return _start_supervisor(folder, lock, record, (*how, options.take_over_s))
+    return _start_supervisor(folder, lock, record, supervisor, look, options.take_over_s)
 
 
 def _record(job: Job, options: SupervisedOptions) -> JobRecord:
@@ -80,9 +80,8 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
 
 
 def _start_supervisor(
-    folder: JobFolder, lock: int, record: JobRecord, how: tuple[str, Callable[[], None], float]
+    folder: JobFolder, lock: int, record: JobRecord, module: str, look: Callable[[], None], take_over_s: float
 ) -> subprocess.Popen[bytes]:
-    module, look, take_over_s = how
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:

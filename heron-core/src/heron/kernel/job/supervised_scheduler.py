@@ -68,7 +68,7 @@ class SupervisedScheduler(Scheduler):
         try:
             with _closing(lock):
                 clear(folder)  # what an earlier supervisor left that was killed
-                supervisor = launch(folder, lock, job, self._options, (self.supervisor, self._waits))
+                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
         except BaseException:
             with contextlib.suppress(SchedulerError):  # why it cannot be scheduled says more; `kill` names it again
                 self.kill(job.topology, job.topology_id)
