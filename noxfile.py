@@ -85,7 +85,7 @@ def e2e(session: nox.Session) -> None:
         # Side by side, the longest by itself: both wait for servers most of the time.
         longest = f"tests/e2e/test_on_{session.posargs[0]}.py"
         halves = [[path for path in named if (path == longest) is alone] for alone in (True, False)]
-        pytest = [sys.executable, "-m", "pytest", "-m", _LONG]
+        pytest = [sys.executable, "-m", "pytest", "-m", f"servers and {_LONG}"]
         _together(session, [[*pytest, *half, *session.posargs[1:]] for half in halves if half])
     else:
         _pytest(session, "tests", *session.posargs)

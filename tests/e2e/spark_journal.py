@@ -135,6 +135,12 @@ class SparkJournal:
         assert words[words.index("--executor-id") + 1] == found[1]
         return jvm
 
+    def granted(self, container_id: int) -> tuple[int, int]:
+        """Cores and MiB of heap of the Spark executor that the container stands in."""
+        words = self.spark_executor(container_id).cmdline()
+        (heap,) = (each for each in words if each.startswith("-Xmx"))
+        return int(words[words.index("--cores") + 1]), int(heap.removeprefix("-Xmx").removesuffix("M"))
+
     def worker(self, container_id: int) -> SparkWorker:
         """The worker that the container's Spark executor is of."""
         pid = self.spark_executor(container_id).ppid()

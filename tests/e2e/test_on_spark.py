@@ -28,6 +28,7 @@ pytestmark = pytest.mark.timeout(400)
 
 _GONE_S = 10.0
 _CONTAINER_GONE_S = 5.0
+_PLANNED = (3 + 1, (3 + 2) * 1024 + 512)  # three tasks of a core and a gigabyte, the padding, and the heap of a JVM
 
 
 @pytest.fixture
@@ -132,11 +133,13 @@ def test_no_line_is_lost_whatever_dies(sandbox: Sandbox, cluster: SparkCluster, 
 
 
 def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """Each is an application of its own: ending one is not felt by the other, and leaves nothing.
+    """Each is an application of its own, with executors of the sizes that the packing plan gives its containers.
 
+    Ending one is not felt by the other, and leaves nothing.
     Keys are neither on Spark's pages, nor in the environment or on the command line of any process, nor in any log.
     """
     journal = SparkJournal(sandbox, cluster, lines=10_000, pause_s=0.05)
+    assert [journal.granted(each) for each in range(3)] == [(1, 1024), _PLANNED, _PLANNED]
     other = sandbox.start("steady.py", command="submit cluster")
     assert other.wait() == 0, other.spoken
     wait_until((other.out / "progress").exists, BACK_S, "tuples of the other")
@@ -173,7 +176,7 @@ def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, clust
     if instant == "application":
         run.process.send_signal(signal.SIGINT)
         assert run.wait(_GONE_S) == 130, run.spoken
-        assert not run.processes("supervisor")
+        assert not run.processes("spark supervisor")
     else:
         run.process.kill()
         run.wait()

@@ -257,6 +257,28 @@ def test_sigterm_stops_the_children_in_order_and_removes_the_run_directory(
     assert not any(map(alive, pids(container)))
 
 
+def test_sigterm_ends_one_that_still_waits_for_its_package(container: Container, eventually: Eventually) -> None:
+    """A store may say nothing for long, and in that time the container may have been given up and started elsewhere."""
+    (package,) = (container.folder / "packages").iterdir()
+    package.unlink()
+    os.mkfifo(package)
+    executor = container.start()
+    eventually(lambda: is_read(package))
+    executor.send_signal(signal.SIGTERM)
+    assert executor.wait(5.0) == 143
+    assert not container.starts("stmgr")
+    assert not Path(container.spec.run_dir).exists()
+
+
+def is_read(fifo: Path) -> bool:
+    """Whether somebody waits for what will never be written there; the writer stays, so that he goes on waiting."""
+    try:
+        os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    return True
+
+
 def test_an_executor_whose_parent_was_killed_removes_what_that_one_has_put_there(
     container: Container, eventually: Eventually
 ) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from heron.errors import SchedulerError
+from heron_scheduler_spark.application import Application
+from heron_scheduler_spark.cluster_check import check_cluster
 from heron_scheduler_spark.driver_address import DriverAddress, driver_address
 from heron_scheduler_spark.master import Cluster, Master, parse_master
 from heron_scheduler_spark.options import SparkOptions
@@ -61,6 +65,22 @@ def test_containers_that_others_would_not_reach_are_refused(listening: str) -> N
     check_network(listening, ["127.0.0.1", "localhost"])
     with pytest.raises(SchedulerError, match=rf"heron\.network\.host: .* at {listening}, .* has '{ABROAD}'; set it"):
         check_network(listening, ["127.0.0.1", ABROAD])
+
+
+def test_containers_on_a_yarn_elsewhere_do_not_listen_at_the_loopback() -> None:
+    """It does not tell its nodes; where its managers are on other machines, so are they."""
+    elsewhere = Master("yarn", Cluster.YARN, ((ABROAD, 8032),))
+    with pytest.raises(SchedulerError, match=r"heron\.network\.host"):
+        check_cluster(cast("Application", Silent()), elsewhere, (), "127.0.0.1")
+    check_cluster(cast("Application", Silent()), elsewhere, (), ABROAD)
+    check_cluster(cast("Application", Silent()), Master("yarn", Cluster.YARN, (("127.0.0.1", 8032),)), (), "127.0.0.1")
+
+
+class Silent:
+    """An application whose YARN does not tell how much it gives."""
+
+    def largest_container(self) -> None:
+        return None
 
 
 @pytest.mark.parametrize("listening", ["eth0", "0.0.0.0", ABROAD])  # noqa: S104

@@ -160,6 +160,19 @@ def test_a_driver_that_was_killed_takes_all_along(world: World) -> None:
     assert not runs(world.executor.pid)
 
 
+def test_a_container_that_cannot_be_noted_is_not_started(world: World) -> None:
+    """The next attempt would not find it to end it; the reason names the folder, and nothing of it is left."""
+    run_dir = world.bench.run_dir("t")
+    task = world.task()
+    (run_dir / "c0.executor").unlink()
+    (run_dir / "c0.executor").mkdir()
+    task.kill()
+    wait_until(lambda: "cannot be started" in world.status().last_error, _BACK_S, "the reason")
+    assert f"run.run_dir, {run_dir.parent}, needs room there" in world.status().last_error
+    (run_dir / "c0.executor").rmdir()
+    wait_until(lambda: world.status().running, _BACK_S, "the container is up again")
+
+
 @pytest.fixture
 def channel(world: World) -> Iterator[WatchedChannel]:
     """A connection to the driver, with the keys that tasks have."""

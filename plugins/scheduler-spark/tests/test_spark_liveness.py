@@ -17,6 +17,7 @@ from heron.errors import ConfigError
 from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.spi.options import decode_options
 from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_spark import driver_process
 from heron_scheduler_spark.driver_process import DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.jvm_thread import JvmThread
@@ -123,14 +124,14 @@ def test_a_stream_that_ends_in_the_middle_of_a_message_gives_the_whole_ones() ->
     stream.close()
 
 
-_HANGS_UP = "import os, signal, sys; os.close(int(sys.argv[2])); signal.pause()"
+_HANGS_UP = "import os, signal, sys; os.close(int(sys.argv[-1])); signal.pause()"
 
 
 def test_a_driver_that_hangs_up_and_stays_is_given_up(tmp_path: Path) -> None:
     """Its end of the stream can be read for ever, which must not keep the supervisor busy."""
     with selectors.DefaultSelector() as selector:
         pulse = DriverPulse(1.0, 0.1, monotonic_s())
-        driver = DriverProcess((sys.executable, "-c", _HANGS_UP), Path("/dev/null"), tmp_path, pulse, selector)
+        driver = DriverProcess((sys.executable, "-c", _HANGS_UP), tmp_path, pulse, selector)
         try:
             assert selector.select(_SOON_S)
             assert driver.hear() == []
@@ -141,12 +142,50 @@ def test_a_driver_that_hangs_up_and_stays_is_given_up(tmp_path: Path) -> None:
             driver.stop(listens=False)
 
 
+_SAYS_MUCH = "import signal, sys; print('x' * 2000, flush=True); signal.pause()"
+
+
+def test_what_a_driver_prints_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its JVM may meet the same error for days."""
+    monkeypatch.setattr(driver_process, "MAX_BYTES", 1000)
+    log = tmp_path / "spark-driver.err"
+    with selectors.DefaultSelector() as selector:
+        pulse = DriverPulse(1.0, 0.1, monotonic_s())
+        driver = DriverProcess((sys.executable, "-c", _SAYS_MUCH), tmp_path, pulse, selector)
+        try:
+            wait_until(lambda: log.stat().st_size > 1000, _SOON_S, "it has printed")
+            driver.tidy()
+            assert log.stat().st_size == 0
+            assert log.with_name("spark-driver.err.1").stat().st_size > 1000
+        finally:
+            driver.stop(listens=False)
+
+
+def test_drivers_that_get_no_application_are_started_less_and_less_often(tmp_path: Path) -> None:
+    """However long each of them tries: only one that served has shown that all is well again."""
+    run = _ScriptedRun(tmp_path, "failing_driver.py", str(tmp_path / "lives"), stable_s=0.1)
+    try:
+        wait_until(run.is_ready, _SOON_S, "the driver serves")
+        run.executors.start(0, 1)
+        wait_until(run.is_up, _SOON_S, "the first container is up")
+        (tmp_path / "lives").touch()
+
+        def lives() -> list[float]:
+            run.executors.reap()
+            return [float(line) for line in (tmp_path / "lives").read_text().splitlines(keepends=True) if "\n" in line]
+
+        wait_until(lambda: len(lives()) > 4, _SOON_S, "five drivers have failed")
+        assert lives()[4] - lives()[3] > 0.8
+    finally:
+        run.close()
+
+
 @pytest.mark.parametrize(("end", "least_s", "most_s"), [("seen", 0.0, 4.0), ("unseen", 4.4, _SOON_S)])
 def test_an_executor_elsewhere_has_its_time_to_leave_where_nobody_saw_it_go(
     tmp_path: Path, end: str, least_s: float, most_s: float
 ) -> None:
     """Its process cannot be looked at from here; a new one elsewhere would run the same tasks beside it."""
-    run = _ScriptedRun(tmp_path, end)
+    run = _ScriptedRun(tmp_path, "scripted_driver.py", end)
     try:
         wait_until(run.is_ready, _SOON_S, "the driver serves")
         began_s = monotonic_s()
@@ -163,18 +202,22 @@ def test_an_executor_elsewhere_has_its_time_to_leave_where_nobody_saw_it_go(
 class _ScriptedRun:
     """The executors of a job whose driver is a script."""
 
-    def __init__(self, folder: Path, end: str) -> None:
+    def __init__(self, folder: Path, name: str, argument: str, stable_s: float = 30.0) -> None:
         (folder / "c0.json").write_text(json.dumps({"container_id": 0}))
-        record = JobRecord("t", "t-1", False, (), str(folder), (), 0.1, 1.0, 30.0, 4.0, options={"start_s": 20.0})
+        record = JobRecord("t", "t-1", False, (), str(folder), (), 0.1, 1.0, stable_s, 4.0, options={"start_s": 20.0})
         self._selector = selectors.DefaultSelector()
-        script = str(Path(__file__).parent / "sparkless" / "scripted_driver.py")
-        driver = (sys.executable, "-P", script, end)
+        script = str(Path(__file__).parent / "sparkless" / name)
+        driver = (sys.executable, "-P", script, argument)
         self.executors = SparkExecutors(JobFolder(folder), record, self._selector, driver)
         self.executors.begin()
 
     def is_ready(self) -> bool:
         self.executors.reap()
         return self.executors.facts().handle == "scripted"
+
+    def is_up(self) -> bool:
+        self.executors.reap()
+        return self.executors.taken_over()
 
     def close(self) -> None:
         self.executors.close()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from heron.executor.output_file import empty_when_full
 from heron.kernel.log import rename_older
+from heron.kernel.output_file import empty_when_full
 from heron_scheduler_spark.log_echo import LogEcho
 from heron_scheduler_spark.log_mirror import LogMirror
 from heron_scheduler_spark.log_shipper import LogShipper

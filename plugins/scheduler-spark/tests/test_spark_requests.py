@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from heron.errors import ConfigError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
+from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
+from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
@@ -236,3 +240,19 @@ def test_pythons_that_differ_are_named_with_the_remedy() -> None:
         "cannot run with different minor versions."
     )
     assert "Python 3.12 and this command 3.11; set scheduler.python" in spoken_failure(said)
+
+
+def test_a_container_that_would_never_get_an_executor_is_not_added() -> None:
+    """Where the number of executors is fixed; it would be waited for, and taken back, without a word of why."""
+    options = {"master": "spark://127.0.0.1:7077", "conf": {"spark.dynamicAllocation.enabled": "false"}}
+    store = DriverRef("statemgr", "none", "none", {})
+    added = ContainerSpec("t", "t-1", 3, 1, "/run", "/log", "uri", store, store)
+    with pytest.raises(SchedulerError, match=r"no container can be added .*spark\.dynamicAllocation\.enabled false"):
+        SparkScheduler.open(options).update("t", [added], ())
+
+
+def test_a_driver_that_a_user_starts_says_what_does() -> None:
+    """Its command is on the PATH, where `spark` also brings others."""
+    command = [sys.executable, "-m", "heron_scheduler_spark.spark_driver"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (said.returncode, "it is started by the scheduler `spark`" in said.stderr) == (2, True)

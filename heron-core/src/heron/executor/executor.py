@@ -13,7 +13,6 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
 from heron.executor.location_service import LocationService
-from heron.executor.output_file import empty_when_full
 from heron.executor.shutdown import Shutdown
 from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
 from heron.executor.workspace import Workspace
@@ -25,21 +24,20 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
+from heron.kernel.output_file import empty_when_full
 from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
+from heron.kernel.signals import EXIT_TERMINATED
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import StateManager
 
-__all__ = ["EXIT_ENDED", "EXIT_TERMINATED", "Executor", "ExecutorHost", "RoleCommand"]
+__all__ = ["EXIT_ENDED", "Executor", "ExecutorHost", "RoleCommand"]
 
 EXIT_ENDED = 0
 """The container has ended for good."""
-
-EXIT_TERMINATED = 143
-"""Ended by SIGTERM (128 + 15)."""
 
 RoleCommand = Callable[[str, Path], Sequence[str]]
 """The command line for a role (``stmgr``) and its spec file."""

@@ -50,11 +50,15 @@ def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_c
     workspace = Workspace(Path(spec.run_dir), spec.container_id)
     try:
         workspace.make()
-        statemgr = open_statemgr(spec.statemgr)
+        with signals.abrupt():
+            statemgr = open_statemgr(spec.statemgr)
         try:
             code = _run(spec, signals, command, statemgr, workspace)
         finally:
             statemgr.close()
+    except SystemExit:  # it was told to end before it ran
+        workspace.remove()
+        raise
     except Exception as error:
         workspace.clear()
         workspace.leave_error(str(error) if isinstance(error, HeronError) else f"{type(error).__name__}: {error}")
@@ -67,10 +71,11 @@ def _run(
     spec: ContainerSpec, signals: Signals, command: RoleCommand, statemgr: StateManager, workspace: Workspace
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
-    processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology), settings.standbys)
-    keys = _keys(statemgr, spec.topology)
-    if spec.container_id > 0:
-        workspace.fetch_package(spec.package_uri, spec.uploader)
+    with signals.abrupt():  # a store may answer late, and who is gone must not be waited for
+        processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology), settings.standbys)
+        keys = _keys(statemgr, spec.topology)
+        if spec.container_id > 0:
+            workspace.fetch_package(spec.package_uri, spec.uploader)
     reactor = Reactor()
     sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)

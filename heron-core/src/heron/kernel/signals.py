@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Signals"]
+__all__ = ["EXIT_TERMINATED", "Signals"]
+
+EXIT_TERMINATED = 128 + signal.SIGTERM
+"""How a process exits that was told to by SIGTERM."""
 
 
 class Signals:
@@ -20,6 +24,7 @@ class Signals:
     def __init__(self, caught: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:
         self._reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
         self._stop = False
+        self._abrupt = False
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for each in caught:
             signal.signal(each, self._mark)
@@ -43,9 +48,28 @@ class Signals:
             self._mark(number, None)  # another thread may read before the main thread has run the handler
         return tuple(signal.Signals(number) for number in numbers)
 
+    @contextmanager
+    def abrupt(self) -> Iterator[None]:
+        """In this block SIGTERM and SIGINT raise SystemExit, also in a call that blocks; so does one that came before.
+
+        For the time when nothing has begun that has to be ended in order. In the main thread only.
+        """
+        self._abrupt = True
+        try:
+            self._leave()
+            yield
+        finally:
+            self._abrupt = False
+
     def _mark(self, number: int, _frame: FrameType | None) -> None:
         if number in (signal.SIGTERM, signal.SIGINT):
             self._stop = True
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._stop and self._abrupt:
+            self._abrupt = False  # once: what is cleared on the way out is cleared
+            raise SystemExit(EXIT_TERMINATED)
 
 
 def _pipe() -> tuple[int, int]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heron.kernel.job.job_folder import JobFolder
+import pytest
+
+from heron.kernel.job.job_folder import JobFolder, write_private
+from heron.testing.faults import full_files
 
 
 def test_the_last_user_removes_files_and_folders_and_what_links_lead_to_stays(tmp_path: Path) -> None:
@@ -34,3 +37,13 @@ def test_the_containers_of_a_job_are_those_that_have_a_spec(tmp_path: Path) -> N
     for name in ("c0.json", "c12.json", "c3.json", "c7.json.tmp", "job.json", "c4.error", "control"):
         (tmp_path / name).touch()
     assert JobFolder(tmp_path).container_ids() == (0, 3, 12)
+
+
+def test_what_finds_no_room_leaves_nothing_half(tmp_path: Path) -> None:
+    """It may be a spec with a password in it, in a folder that nobody tidies up any more."""
+    path = tmp_path / "c1.json"
+    write_private(path, b"former")
+    with full_files(100), pytest.raises(OSError, match="File too large"):
+        write_private(path, b"secret" * 100)
+    assert [each.name for each in tmp_path.iterdir()] == ["c1.json"]
+    assert path.read_bytes() == b"former"

@@ -23,8 +23,10 @@ def check_cluster(
     Raises:
         SchedulerError: when it could not; has the numbers.
     """
-    if master.cluster is Cluster.YARN and (most := application.largest_container()) is not None:
-        check_largest(requests, most)
+    if master.cluster is Cluster.YARN:
+        check_network(listening, [host for host, _ in master.addresses])  # nodes are where the managers are, or beyond
+        if (most := application.largest_container()) is not None:
+            check_largest(requests, most)
     for address in master.addresses if master.cluster is Cluster.STANDALONE else ():
         # Of several masters one leads; one that is away would be waited for long.
         if listens(address, _ANSWER_S) and (workers := application.workers(*address)) is not None:

@@ -26,6 +26,10 @@ class ContainerRequest:
     def memory_mb(self) -> int:
         return self.container_mb + self.heap_mb
 
+    def memory(self, *, heap_only: bool) -> tuple[int, int]:
+        """As heap and overhead in MiB; all as heap for a master that counts nothing else."""
+        return (self.memory_mb, 0) if heap_only else (self.heap_mb, self.container_mb)
+
 
 def container_request(required: Resource, heap_mb: int) -> ContainerRequest:
     """Spark knows whole cores only: what is begun counts. Disk is nothing that Spark gives."""

@@ -79,9 +79,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
         if order.spec is not None:
             sweep(run_dir)
         spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
-        with _environment(shipped_code(order.py_files, sys.path)):
-            command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
-            executor = ExecutorProcess(command, spec_file, spec)
+        executor = _execute(order, spec_file, spec, predecessor)
     except (HeronError, OSError, ValueError) as error:
         if order.spec is not None:
             if logs is not None:
@@ -90,10 +88,11 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
                 _spec_file(run_dir, order).unlink(missing_ok=True)
             predecessor.leave()
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
+        if isinstance(error, OSError):
+            reason += f"; run.run_dir, {run_dir.parent}, needs room there, and must be writable"
         link.say(Refused(reason))
         link.say(Ended(reason))
         return reason
-    predecessor.note(executor.identity)
     link.say(Up(executor.identity.pid, executor.identity.start))
     reason = _watch(order, link, executor, logs)
     if logs is not None:
@@ -102,6 +101,19 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
     predecessor.forget()
     link.say(Ended(reason, executor.at_fault))
     return reason
+
+
+def _execute(order: Order, spec_file: Path, spec: Spec, predecessor: Predecessor) -> ExecutorProcess:
+    """Starts the executor and notes it, or neither."""
+    with _environment(shipped_code(order.py_files, sys.path)):
+        command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
+        executor = ExecutorProcess(command, spec_file, spec)
+    try:
+        predecessor.note(executor.identity)
+    except OSError:
+        executor.kill_now()
+        raise
+    return executor
 
 
 def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLogs]:
@@ -113,7 +125,11 @@ def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLo
     spec["log_dir"] = str(folder)
     spec["sinks"] = json.loads(json.dumps(spec["sinks"]).replace(json.dumps(there)[1:-1], here))
     spec_file = _spec_file(run_dir, order)
-    write_private(spec_file, json.dumps(spec).encode())
+    try:
+        write_private(spec_file, json.dumps(spec).encode())
+    except OSError:
+        logs.close()
+        raise
     return spec_file, logs
 
 

@@ -14,15 +14,19 @@ from pathlib import Path
 from heron.clock import monotonic_s
 from heron.kernel.job.control import Message
 from heron.kernel.job.executor_process import signal_name
-from heron.kernel.job.process_identity import kill_group
+from heron.kernel.job.process_identity import kill_group, wait_unreaped
+from heron.kernel.log import MAX_BYTES
+from heron.kernel.output_file import empty_when_full
 from heron.kernel.spawn import spawn
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.message_stream import MessageStream
 
-__all__ = ["DRIVER", "DriverProcess"]
+__all__ = ["DRIVER", "FIRST_LIFE", "LATER_LIFE", "DriverProcess"]
 
 # -P: a file of the user's folder must not stand in for a module of ours.
 DRIVER = (sys.executable, "-P", "-m", "heron_scheduler_spark.spark_driver")
+FIRST_LIFE, LATER_LIFE = "first", "later"
+
 _STOP_S = 5.0  # Spark takes about a second to stop
 _TAIL_BYTES = 8192
 
@@ -33,19 +37,21 @@ class DriverProcess:
     def __init__(
         self,
         command: Sequence[str],
-        job_file: Path,
         log_dir: Path,
         pulse: DriverPulse,
         selector: selectors.BaseSelector,
     ) -> None:
-        """Starts it; `selector` wakes whoever waits on it when there is something to `hear`. Raises OSError."""
+        """Starts it; `selector` wakes whoever waits on it when there is something to `hear`. Raises OSError.
+
+        `command` is given one more argument, the descriptor by which it speaks to this process.
+        """
         self._log = log_dir / "spark-driver.err"
         self._pulse = pulse
         ours, its = socket.socketpair()
         with its, self._log.open("ab") as log:
             self._log_from = log.tell()
             self._process: subprocess.Popen[bytes] = spawn(
-                [*command, str(job_file), str(its.fileno())],
+                [*command, str(its.fileno())],
                 stdout=log,
                 death_signal=signal.SIGTERM,
                 pass_fds=(its.fileno(),),
@@ -71,6 +77,14 @@ class DriverProcess:
                 case {"is": "alive", "jvm_silent_s": float(jvm_silent_s)}:
                     self._pulse.alive(jvm_silent_s)
         return messages
+
+    def tidy(self) -> None:
+        """Keeps what it prints, and its JVM, to the size of a log: they may meet the same error for days."""
+        try:
+            if empty_when_full(self._log, MAX_BYTES):
+                self._log_from = 0
+        except OSError:
+            return  # no room for a copy
 
     def ended(self) -> str | None:
         """Why it ended; None while it runs."""
@@ -98,19 +112,9 @@ class DriverProcess:
         if self._process.returncode is not None:
             return
         if listens:
-            self._wait(_STOP_S)
+            wait_unreaped(self._process.pid, _STOP_S)
         kill_group(self._process.pid)  # Spark's JVM is in it, and would end by itself a little later
         self._process.wait()
-
-    def _wait(self, limit_s: float) -> None:
-        """Waits for its end, without reaping it."""
-        end = os.pidfd_open(self._process.pid)
-        try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(end, selectors.EVENT_READ)
-                selector.select(limit_s)
-        finally:
-            os.close(end)
 
     def _forget(self) -> None:
         if self._selector is not None:

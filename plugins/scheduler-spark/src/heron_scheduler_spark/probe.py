@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import msgspec
 from heron.errors import HeronError, SchedulerError
 from heron.kernel.core_version import core_version
 from heron.kernel.job.job_folder import write_private
-from heron.kernel.job.process_identity import kill_group
+from heron.kernel.job.process_identity import kill_group, wait_unreaped
 from heron.kernel.process import bind_to_parent
 from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
@@ -55,25 +54,23 @@ def probe(options: SparkOptions, others: Sequence[DriverRef], timeout_s: float) 
     with tempfile.TemporaryDirectory(prefix="heron-probe-", ignore_cleanup_errors=True) as scratch:
         write_private(Path(scratch, _FILE), msgspec.json.encode(_Trial(options, travelling)))  # `conf` may have secrets
         command = [sys.executable, "-P", "-m", "heron_scheduler_spark.probe", scratch]
-        process = spawn(command, stdout=subprocess.PIPE, death_signal=signal.SIGTERM)
+        said_file = Path(scratch, "said")
+        with said_file.open("wb") as stdout:
+            process = spawn(command, stdout=stdout, death_signal=signal.SIGTERM)
         try:
-            said, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            msg = f"Spark at {options.master} has run no task within {timeout_s:.0f} s; has it room for an executor?"
-            raise SchedulerError(msg) from None
+            in_time = wait_unreaped(process.pid, timeout_s)
         finally:
-            _end(process)
+            kill_group(process.pid)  # with its JVM
+            process.wait()
+        said = said_file.read_bytes()
+    if not in_time:
+        msg = f"Spark at {options.master} has run no task within {timeout_s:.0f} s; has it room for an executor?"
+        raise SchedulerError(msg)
     lines = [line for line in said.splitlines() if line.startswith(b'{"')]
     answer: dict[str, str] = json.loads(lines[-1]) if lines else {"error": said.decode("utf-8", "replace")[-300:]}
     if "error" in answer:
         raise SchedulerError(" ".join(answer["error"].split()))
     return answer["answer"]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """With its JVM, which is in its group."""
-    kill_group(process.pid)
-    process.communicate()
 
 
 def _ask(trial: _Trial, scratch: Path) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from pyspark.version import __version__
 
 from heron.clock import monotonic_s
+from heron.errors import SchedulerError
 from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
@@ -22,7 +23,7 @@ from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.resource_manager import find_master
 from heron_scheduler_spark.shipped_code import check_code
-from heron_scheduler_spark.spark_settings import is_guarded
+from heron_scheduler_spark.spark_settings import DYNAMIC, is_elastic, is_guarded
 from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["SparkScheduler"]
@@ -58,6 +59,12 @@ class SparkScheduler(SupervisedScheduler):
         self._check_secrets(job.containers)
 
     def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        if add and not is_elastic(self._spark, parse_master(self._spark.master)):
+            msg = (
+                f"no container can be added to topology {topology!r}: with {DYNAMIC} false in scheduler.conf Spark "
+                "gives it no more executors than it had at its start; take that setting out, and submit it anew"
+            )
+            raise SchedulerError(msg)
         self._check_secrets(add)
         super().update(topology, add, remove)
 

@@ -1,7 +1,8 @@
-"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE SUPERVISOR_FD``.
+"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE LIFE SUPERVISOR_FD``.
 
 It is a child of the job's supervisor, which tells it what to start and to end, and whom it tells what became of it.
-When the supervisor is gone it stops Spark and ends, and so do all containers.
+When the supervisor is gone it stops Spark and ends, and so do all containers. `LIFE` is `FIRST_LIFE` while a command
+waits for it, which it may tell that the job will never run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_check import check_cluster
 from heron_scheduler_spark.desk import Desk, DeskSettings
 from heron_scheduler_spark.driver_address import driver_address
+from heron_scheduler_spark.driver_process import FIRST_LIFE
 from heron_scheduler_spark.jvm_thread import JvmThread
 from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
@@ -41,13 +43,17 @@ __all__ = ["main"]
 
 BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
 
+_ARGUMENTS = 4
 _FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; what is larger comes from somebody who has no key
 
 
 def main(begin: BeginApplication = Application) -> int:
     """Runs until the supervisor hangs up. Gives the exit code."""
     bind_to_parent()
-    job_file, descriptor = sys.argv[1:]
+    if len(sys.argv) != _ARGUMENTS:
+        sys.stderr.write("heron spark-driver: error: it is started by the scheduler `spark`: heron submit spark FILE\n")
+        return 2
+    job_file, life, descriptor = sys.argv[1:]
     supervisor = MessageStream(socket.socket(fileno=int(descriptor)))
     os.set_inheritable(int(descriptor), False)
     folder = JobFolder(Path(job_file).parent)
@@ -58,14 +64,16 @@ def main(begin: BeginApplication = Application) -> int:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
-        return _serve(folder, record, supervisor, begin)
+        return _serve(folder, record, supervisor, begin, first=life == FIRST_LIFE)
     except (HeronError, OSError, ValueError) as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
         return 1
 
 
-def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication) -> int:
+def _serve(
+    folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication, *, first: bool
+) -> int:
     options = msgspec.convert(record.options, SparkOptions)
     enter_hadoop(options)
     master = find_master(options)
@@ -78,8 +86,9 @@ def _serve(folder: JobFolder, record: JobRecord, supervisor: MessageStream, begi
     url = master_url(master, len(requests))
     settings = spark_settings(options, master, record.topology, address, requests)
     application = begin(url, options.python or sys.executable, settings, _scratch(folder), woken.wake)
-    listening = str(orders.first_spec().settings.get("heron.network.host", ""))
-    check_cluster(application, master, executors_asked_for(options, requests), listening)
+    if first:  # later a machine may be missing: what finds no place waits, and the rest runs
+        listening = str(orders.first_spec().settings.get("heron.network.host", ""))
+        check_cluster(application, master, executors_asked_for(options, requests), listening)
     desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
     desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
     handle = f"Spark application {application.id}"

@@ -25,7 +25,7 @@ from heron.kernel.job.control import Message
 from heron.kernel.job.executors import Executors, Exit, JobFacts, Placement
 from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
 from heron.kernel.job.process_identity import ProcessIdentity
-from heron_scheduler_spark.driver_process import DRIVER, DriverProcess
+from heron_scheduler_spark.driver_process import DRIVER, FIRST_LIFE, LATER_LIFE, DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.options import SparkOptions
 
@@ -69,7 +69,7 @@ class SparkExecutors(Executors):
         selector: selectors.BaseSelector,
         driver: Sequence[str] = DRIVER,
     ) -> None:
-        """`driver` is the command that is given the job's file and a descriptor."""
+        """`driver` is the command that is given the job's file, which life it is, and a descriptor."""
         super().__init__(folder, record, selector)
         self._command = driver
         self._limits = BackoffLimits(record.backoff_s, record.backoff_max_s, record.stable_s)
@@ -138,6 +138,7 @@ class SparkExecutors(Executors):
             if monotonic_s() >= self._next_at_s:
                 self._relaunch()
         else:
+            self._driver.tidy()
             for message in self._driver.hear():
                 self._take(message)
             if (end := self._driver.ended()) is not None:
@@ -160,7 +161,8 @@ class SparkExecutors(Executors):
         self._began_s = monotonic_s()
         pulse = DriverPulse(self._options.silence_s, self._start_s, self._began_s)
         log_dir = Path(self.record.log_dir)
-        self._driver = DriverProcess(self._command, self.folder.job_file, log_dir, pulse, self.selector)
+        command = (*self._command, str(self.folder.job_file), LATER_LIFE if self._told else FIRST_LIFE)
+        self._driver = DriverProcess(command, log_dir, pulse, self.selector)
 
     def _relaunch(self) -> None:
         try:
@@ -172,7 +174,7 @@ class SparkExecutors(Executors):
         if self._driver is not None:
             self._driver.stop(listens=listens)
             self._driver = None
-        ran_s = monotonic_s() - self._began_s
+        ran_s = 0.0 if self._ready_at_s is None else monotonic_s() - self._ready_at_s
         why = self._failure or end
         _log.warning("%s", why)
         if not self._told:

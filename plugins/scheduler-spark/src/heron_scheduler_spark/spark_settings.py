@@ -14,7 +14,7 @@ from heron_scheduler_spark.flag import flag
 from heron_scheduler_spark.master import Cluster, Master
 from heron_scheduler_spark.options import SparkOptions
 
-__all__ = ["DYNAMIC", "executors_asked_for", "is_guarded", "master_url", "spark_settings"]
+__all__ = ["DYNAMIC", "executors_asked_for", "is_elastic", "is_guarded", "master_url", "spark_settings"]
 
 DYNAMIC = "spark.dynamicAllocation.enabled"
 """Whether executors are asked for one by one, each of the size of its container."""
@@ -91,6 +91,11 @@ def executors_asked_for(options: SparkOptions, requests: Sequence[ContainerReque
     return list(requests) if dynamic else [largest(requests)] * len(requests)
 
 
+def is_elastic(options: SparkOptions, master: Master) -> bool:
+    """Whether a container that is added to a running application can get a place."""
+    return master.here or flag(options.spark_conf, DYNAMIC, otherwise=True)
+
+
 def is_guarded(options: SparkOptions, master: Master) -> bool:
     """Whether Spark's own processes listen to those only who have the application's secret."""
     return flag(options.spark_conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
@@ -107,8 +112,8 @@ def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic
     }
     if not dynamic:
         size = largest(requests)
-        heap_mb = size.memory_mb if master.counts_heap_only else size.heap_mb
-        overhead = {} if master.counts_heap_only else {"spark.executor.memoryOverhead": f"{size.container_mb}m"}
+        heap_mb, overhead_mb = size.memory(heap_only=master.counts_heap_only)
+        overhead = {"spark.executor.memoryOverhead": f"{overhead_mb}m"} if overhead_mb else {}
         return (
             common
             | overhead

@@ -1,6 +1,6 @@
 """A driver whose containers run on another machine: it says of each that it is up, and soon that it ended.
 
-Arguments: whether the container's task has seen its executor end, the job's file, and the descriptor.
+Arguments: whether the container's task has seen its executor end; the last one is the descriptor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from heron_scheduler_spark.message_stream import MessageStream
 
 if __name__ == "__main__":
-    stream = MessageStream(socket.socket(fileno=int(sys.argv[3])))
+    stream = MessageStream(socket.socket(fileno=int(sys.argv[-1])))
     stream.send({"is": "ready", "handle": "scripted", "links": {}})
     while not stream.closed:
         select.select([stream], [], [])

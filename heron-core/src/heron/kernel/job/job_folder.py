@@ -155,6 +155,10 @@ def write_private(path: Path, data: bytes) -> None:
     """Replaces the file, mode 0600, whole or not at all."""
     temporary = path.with_name(f"{path.name}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # the disk is full; what is there of it may be a secret
+        raise

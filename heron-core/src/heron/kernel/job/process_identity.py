@@ -7,11 +7,14 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ProcessIdentity", "kill_group"]
+from heron.kernel.patience import wait_for
+
+__all__ = ["ProcessIdentity", "kill_group", "wait_unreaped"]
 
 # Fields 3, 6 and 22 of proc(5)'s stat, counted behind the command's closing parenthesis.
 _STATE, _SESSION, _START_TIME = 0, 3, 19
 _ENDED = frozenset({"Z", "X"})
+_LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,12 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return  # nobody is left in it (PermissionError: only the zombie, on macOS)
+
+
+def wait_unreaped(child: int, limit_s: float) -> bool:
+    """Waits for the end of a child, without reaping it: `kill_group` may follow. False when it still runs then."""
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return wait_for(lambda: os.waitid(os.P_PID, child, options) is not None, limit_s, _LOOK_S)
 
 
 def _start(stat: tuple[str, ...]) -> str:

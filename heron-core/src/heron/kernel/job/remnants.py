@@ -37,9 +37,11 @@ def clear(folder: JobFolder) -> None:
 
 def _end(processes: ProcessList, topology: str) -> None:
     """The supervisor led a session, and all that it started is in it, unless it went elsewhere by itself."""
-    for executor in processes.executors():
+    executors = tuple(processes.executors())
+    for executor in executors:
         executor.signal(signal.SIGTERM)
-    wait_for(lambda: not any(each.alive() for each in processes.executors()), _LEAVE_S, _POLL_S)
+    elsewhere = not all(each.is_from_here() for each in executors)  # nobody here sees those end
+    wait_for(lambda: not (elsewhere or any(each.alive() for each in executors)), _LEAVE_S, _POLL_S)
     for each in processes.supervisor.session():
         each.signal(signal.SIGKILL)
     if not wait_for(lambda: not processes.supervisor.session(), _KILLED_S, _POLL_S):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heron.executor.output_file import empty_when_full
+from heron.kernel.output_file import empty_when_full
 
 
 def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path) -> None:
