@@ -257,7 +257,10 @@ def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     plugin = Path(tests).parent.name
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
     shutil.rmtree(CACHE / f"alone-{plugin}", ignore_errors=True)
-    packages = ("-c", "constraints.txt", "--find-links", str(dist), *_built_anew(dist), *TEST_TOOLS, wheel)
+    # The option hides the variable, by which `dev` hands on wheels.
+    folders = [str(dist), *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))]
+    links = [part for folder in folders for part in ("--find-links", folder)]
+    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *TEST_TOOLS, wheel)
     python = _environment(session, f"alone-{plugin}", sys.executable, packages)
     _python_pytest(session, python, tests, *_QUICK)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)
 
 _GONE_S = 10.0
-_LARGE = "scheduler.jvm_heap_mb=10000"  # two of three such executors find room in a worker
+_WAITS = "waits for Spark to give it an executor"
+_LARGE = "scheduler.jvm_heap_mb=12500"
+"""A worker has room for container 0 and one of the others, and not for both of these."""
 
 
 def test_a_smaller_cluster_runs_what_finds_a_place(sandbox: Sandbox, spark: SparkCluster) -> None:
@@ -32,10 +35,19 @@ def test_a_smaller_cluster_runs_what_finds_a_place(sandbox: Sandbox, spark: Spar
     cluster.workers[0].process.kill()
     run.the("spark driver").kill()
     wait_until(lambda: len(_executors(run) - former) == 2, BACK_S, "two of three containers")
-    assert "waits for Spark to give it an executor" in sandbox.say("status", "steady", *HERE)
+    wait_until(lambda: _waiting(sandbox) == [_WAITS], BACK_S, "the status says that one waits")
     run.the("spark supervisor").kill()
     wait_until(lambda: not _executors(run) and not cluster.applications(), _GONE_S, "nothing of it is left")
     assert "steady" in sandbox.say("kill", "steady", *HERE)
+
+
+def _waiting(sandbox: Sandbox) -> list[str]:
+    try:
+        status = json.loads(sandbox.say("status", "steady", *HERE, "--json"))
+    except AssertionError:  # the topology manager is being started again, says the command
+        return []
+    texts = [each["last_error"] for each in status["containers"] if not each["running"]]
+    return [text.partition(";")[0] for text in texts]
 
 
 def _executors(run: HeronRun) -> set[int]:

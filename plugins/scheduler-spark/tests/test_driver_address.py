@@ -12,7 +12,7 @@ from heron_scheduler_spark.cluster_check import check_cluster
 from heron_scheduler_spark.driver_address import DriverAddress, driver_address
 from heron_scheduler_spark.master import Cluster, Master, parse_master
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.reach import check_network
+from heron_scheduler_spark.reach import address_towards, check_network
 
 LOCAL = parse_master("local")
 ABROAD = "192.0.2.99"  # nobody's, see RFC 5737
@@ -73,7 +73,8 @@ def test_containers_on_a_yarn_elsewhere_do_not_listen_at_the_loopback() -> None:
     with pytest.raises(SchedulerError, match=r"heron\.network\.host"):
         check_cluster(cast("Application", Silent()), elsewhere, (), "127.0.0.1")
     check_cluster(cast("Application", Silent()), elsewhere, (), ABROAD)
-    check_cluster(cast("Application", Silent()), Master("yarn", Cluster.YARN, (("127.0.0.1", 8032),)), (), "127.0.0.1")
+    for host in ("127.0.0.1", address_towards(elsewhere)):
+        check_cluster(cast("Application", Silent()), Master("yarn", Cluster.YARN, ((host, 8032),)), (), "127.0.0.1")
 
 
 class Silent:

@@ -160,6 +160,16 @@ def test_a_driver_that_was_killed_takes_all_along(world: World) -> None:
     assert not runs(world.executor.pid)
 
 
+def test_who_comes_after_the_supervisor_finds_the_executor(world: World) -> None:
+    """Who it is is known some time after the start, by the driver's word; `heron kill` waits for its end."""
+
+    def noted() -> int:
+        (entry,) = json.loads((world.root / "t" / "processes.json").read_bytes())["containers"]
+        return int(entry["pid"])
+
+    wait_until(lambda: noted() == world.executor.pid, _BACK_S, "it is noted")
+
+
 def test_a_container_that_cannot_be_noted_is_not_started(world: World) -> None:
     """The next attempt would not find it to end it; the reason names the folder, and nothing of it is left."""
     run_dir = world.bench.run_dir("t")

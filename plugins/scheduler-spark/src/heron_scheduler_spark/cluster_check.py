@@ -8,7 +8,7 @@ from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_size import check_largest, check_size
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.master import Cluster, Master
-from heron_scheduler_spark.reach import check_network, listens
+from heron_scheduler_spark.reach import check_network, is_here, listens
 
 __all__ = ["check_cluster"]
 
@@ -24,7 +24,8 @@ def check_cluster(
         SchedulerError: when it could not; has the numbers.
     """
     if master.cluster is Cluster.YARN:
-        check_network(listening, [host for host, _ in master.addresses])  # nodes are where the managers are, or beyond
+        # Where the managers are elsewhere, so are nodes; YARN is not asked for them.
+        check_network(listening, [host for host, _ in master.addresses if not is_here(host)])
         if (most := application.largest_container()) is not None:
             check_largest(requests, most)
     for address in master.addresses if master.cluster is Cluster.STANDALONE else ():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 
 from heron.errors import SchedulerError
 from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.reach import address_towards, is_loopback
+from heron_scheduler_spark.reach import address_towards, is_here, is_loopback
 
 __all__ = ["DriverAddress", "driver_address"]
 
@@ -29,7 +28,7 @@ def driver_address(options: SparkOptions, master: Master) -> DriverAddress:
     """
     host = options.driver_host or address_towards(master)
     bind = options.driver_bind or host
-    if not _is_here(bind):
+    if not is_here(bind):
         name = "driver_bind" if options.driver_bind else "driver_host"
         remedy = "name one, or 0.0.0.0" if options.driver_bind else "name one, or set scheduler.driver_bind to one too"
         msg = f"scheduler.{name}: {bind!r} is no address of this machine; {remedy}"
@@ -48,13 +47,3 @@ def _has_workers_elsewhere(master: Master) -> bool:
     if master.pods:
         return True
     return any(not is_loopback(host) for host, _ in master.addresses)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        family, kind, _, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.bind(place)
-    except OSError:
-        return False
-    return True

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -80,11 +81,10 @@ class DriverProcess:
 
     def tidy(self) -> None:
         """Keeps what it prints, and its JVM, to the size of a log: they may meet the same error for days."""
-        try:
-            if empty_when_full(self._log, MAX_BYTES):
-                self._log_from = 0
-        except OSError:
-            return  # no room for a copy
+        with suppress(OSError):  # no room for a copy: then it is emptied all the same
+            if not empty_when_full(self._log, MAX_BYTES):
+                return
+        self._log_from = 0
 
     def ended(self) -> str | None:
         """Why it ended; None while it runs."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from heron.errors import SchedulerError, known
 from heron_scheduler_spark.master import Cluster, Master
 
-__all__ = ["address_towards", "check_master", "check_network", "is_loopback", "listens"]
+__all__ = ["address_towards", "check_master", "check_network", "is_here", "is_loopback", "listens"]
 
 
 def check_master(master: Master, timeout_s: float) -> None:
@@ -39,8 +39,7 @@ def check_network(listening: str, workers: Sequence[str]) -> None:
     Raises:
         SchedulerError: when that is the loopback address, and one of the hosts is elsewhere.
     """
-    local = listening in {"", "lo"} or is_loopback(listening)  # an interface or an address
-    if local and (others := [each for each in workers if not is_loopback(each)]):
+    if _is_local(listening) and (others := [each for each in workers if not is_loopback(each)]):
         msg = (
             f"heron.network.host: containers would listen at {listening}, which other machines do not reach, and the "
             f"cluster has {known(others)}; set it to the network interface that the workers have in common"
@@ -54,6 +53,17 @@ def is_loopback(host: str) -> bool:
         found = {place[0] for *_, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)}
         return all(ipaddress.ip_address(each).is_loopback for each in found)
     return False
+
+
+def is_here(host: str) -> bool:
+    """Whether a name or an address is this machine's."""
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.bind(place)
+    except OSError:
+        return False
+    return True
 
 
 def listens(address: tuple[str, int], timeout_s: float) -> bool:
@@ -76,3 +86,10 @@ def address_towards(master: Master) -> str:
         except OSError:
             continue
     return "127.0.0.1"
+
+
+def _is_local(listening: str) -> bool:
+    """Of an interface or an address; another name is not looked up, as it may be one of the workers' interfaces."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(listening).is_loopback
+    return listening in {"", "lo", "localhost"}

@@ -91,7 +91,7 @@ class Executors(ABC):
 
     @abstractmethod
     def identity(self, container_id: int) -> ProcessIdentity | None:
-        """The executor's process, where it is one of this machine."""
+        """The executor's process, of this machine or another one; None while it is not known."""
 
     def facts(self) -> JobFacts:
         """What there is to say of the job."""

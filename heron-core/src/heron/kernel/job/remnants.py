@@ -40,7 +40,8 @@ def _end(processes: ProcessList, topology: str) -> None:
     executors = tuple(processes.executors())
     for executor in executors:
         executor.signal(signal.SIGTERM)
-    elsewhere = not all(each.is_from_here() for each in executors)  # nobody here sees those end
+    # Those of other machines nobody here sees end; a boot ago they have ended long since.
+    elsewhere = processes.supervisor.is_from_here() and not all(each.is_from_here() for each in executors)
     wait_for(lambda: not (elsewhere or any(each.alive() for each in executors)), _LEAVE_S, _POLL_S)
     for each in processes.supervisor.session():
         each.signal(signal.SIGKILL)

@@ -66,6 +66,7 @@ class Supervisor:
         self._executors = make(folder, record, self._selector)
         self._control = ControlServer(folder, self._selector, self._handle)
         self._stopping = False
+        self._noted: tuple[ContainerEntry, ...] | None = None
         for container_id in folder.container_ids():
             self._add(container_id)
 
@@ -107,6 +108,7 @@ class Supervisor:
             _log.info("stopping: told by a signal")
             self._stop()
         self._do(self._supervision.due(monotonic_s()))
+        self._note()  # of a start on another machine it may be known later who it is
         self._answer_waiting()
 
     def _wait(self) -> None:
@@ -281,14 +283,18 @@ class Supervisor:
         self._waiting = still
 
     def _note(self) -> None:
-        entries = []
-        for each in self._supervision.containers():
-            who = self._executors.identity(each.container_id) or ProcessIdentity(0, "")
-            entries.append(ContainerEntry(each.container_id, each.attempts, each.last_error, who.pid, who.start))
+        entries = tuple(map(self._entry, self._supervision.containers()))
+        if entries == self._noted:
+            return
+        self._noted = entries
         try:
-            ProcessList(self._me, tuple(entries)).write(self._folder)
+            ProcessList(self._me, entries).write(self._folder)
         except OSError as error:
             _log.warning("processes.json is not up to date: %s", error)
+
+    def _entry(self, each: Container) -> ContainerEntry:
+        who = self._executors.identity(each.container_id) or ProcessIdentity(0, "")
+        return ContainerEntry(each.container_id, each.attempts, each.last_error, who.pid, who.start)
 
     def _remove_run_dirs(self) -> None:
         for run_dir in self._run_dirs:
