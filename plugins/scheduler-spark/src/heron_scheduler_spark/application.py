@@ -124,6 +124,19 @@ class Application:
             _log.debug("whether an executor leaves cannot be told: %s", error)
             return False
 
+    def ask_again(self) -> None:
+        """Has Spark look for places for the executors that it still owes.
+
+        A standalone master looks when somebody asks. An executor that it takes away and one that is asked for within a
+        tenth of a second are the same number to Spark, which then asks nobody: the job would wait for ever.
+        """
+        if not self._has_profiles:
+            return  # the number is that of the start, and to ask would change it
+        try:
+            self._context._jsc.sc().requestExecutors(0)
+        except (Py4JError, AttributeError, OSError) as error:
+            _log.debug("executors cannot be asked for again: %s", error)
+
     def is_stopped(self) -> bool:
         """Whether the application has ended by itself: its master removed it, or its JVM is gone."""
         try:

@@ -27,6 +27,7 @@ from heron_scheduler_spark.task_words import Ended, Hello, LogText, Refused, Sai
 
 __all__ = ["Desk", "DeskSettings"]
 
+_ASK_AGAIN_S = 5.0
 _KILLED_S = 1.5  # a task that was told to kill its container has done so by then, or does not listen
 _ENDED = (
     "Spark has ended the application: its driver's JVM died, somebody killed it on Spark's page, or no executor could "
@@ -66,6 +67,7 @@ class Desk:
         self._mirror = LogMirror(settings.log_dir)
         self._starts: dict[str, ContainerStart] = {}
         self._surveying = self._stopped = self._is_warned = False
+        self._ask_again_at_s = 0.0
 
     def look(self) -> bool:
         """Takes all that has come; False when supervisor or application are gone, and all is to end."""
@@ -99,7 +101,15 @@ class Desk:
                     self._jvm.ask(partial(self._jobs.executor_of, start.ticket), partial(self._up, start))
             due = [each.ticket for each in self._starts.values() if now_s >= each.cancel_at_s]
             executors = {each.executor for each in self._starts.values() if each.executor and not each.ending}
-            self._jvm.ask(partial(survey, self._jobs, due, executors), self._surveyed)
+            self._jvm.ask(partial(survey, self._jobs, due, executors, owed=self._is_owed(now_s)), self._surveyed)
+        return True
+
+    def _is_owed(self, now_s: float) -> bool:
+        """Whether a container waits for its executor and it is time to ask for it again."""
+        waits = any(each.phase is StartPhase.ASKED and not each.ending for each in self._starts.values())
+        if not waits or now_s < self._ask_again_at_s:
+            return False
+        self._ask_again_at_s = now_s + _ASK_AGAIN_S
         return True
 
     # -- the supervisor

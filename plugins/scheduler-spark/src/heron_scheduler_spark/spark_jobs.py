@@ -37,6 +37,9 @@ class SparkJobs(Protocol):
     def is_leaving(self, executor: str) -> bool:
         """Whether Spark is about to take that executor away."""
 
+    def ask_again(self) -> None:
+        """Has Spark look for places for the executors that it still owes."""
+
     def is_stopped(self) -> bool:
         """Whether the application has ended by itself."""
 
@@ -49,10 +52,12 @@ class Survey:
     leaving: frozenset[str]
 
 
-def survey(jobs: SparkJobs, cancel: Iterable[str], executors: Iterable[str]) -> Survey:
-    """Cancels the jobs of those tickets, and looks after the application and its `executors`."""
+def survey(jobs: SparkJobs, cancel: Iterable[str], executors: Iterable[str], *, owed: bool) -> Survey:
+    """Cancels the jobs of those tickets, looks after the application and its `executors`, asks for those `owed` to it."""
     if jobs.is_stopped():
         return Survey(stopped=True, leaving=frozenset())
     for ticket in cancel:
         jobs.cancel(ticket)
+    if owed:
+        jobs.ask_again()
     return Survey(stopped=False, leaving=frozenset(filter(jobs.is_leaving, executors)))

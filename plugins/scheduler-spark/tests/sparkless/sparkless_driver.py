@@ -57,6 +57,9 @@ class ProcessJobs:
     def is_leaving(self, _executor: str) -> bool:
         return False
 
+    def ask_again(self) -> None:
+        pass
+
     def is_stopped(self) -> bool:
         pause = threading.Event()
         while _HANGS.exists():
