@@ -53,7 +53,7 @@ class Survey:
 
 
 def survey(jobs: SparkJobs, cancel: Iterable[str], executors: Iterable[str], *, owed: bool) -> Survey:
-    """Cancels the jobs of those tickets, looks after the application and its `executors`, asks for those `owed` to it."""
+    """Cancels the jobs of those tickets, asks for what is `owed`, and looks after application and `executors`."""
     if jobs.is_stopped():
         return Survey(stopped=True, leaving=frozenset())
     for ticket in cancel:
