@@ -263,20 +263,20 @@ def test_sigterm_ends_one_that_still_waits_for_its_package(container: Container,
     package.unlink()
     os.mkfifo(package)
     executor = container.start()
-    eventually(lambda: is_read(package))
+    writer = eventually(lambda: opened_to_write(package))
     executor.send_signal(signal.SIGTERM)
     assert executor.wait(5.0) == 143
+    os.close(writer)
     assert not container.starts("stmgr")
     assert not Path(container.spec.run_dir).exists()
 
 
-def is_read(fifo: Path) -> bool:
-    """Whether somebody waits for what will never be written there; the writer stays, so that he goes on waiting."""
+def opened_to_write(fifo: Path) -> int:
+    """The end to write into, once somebody reads there, who waits while it is open; else 0."""
     try:
-        os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
-        return False
-    return True
+        return 0
 
 
 def test_an_executor_whose_parent_was_killed_removes_what_that_one_has_put_there(

@@ -23,7 +23,7 @@ def _fits(need: Resource, used: list[Resource], most: int) -> bool:
     return len(used) < most and all(one <= limit for one, limit in zip(total.amounts(), _LIMIT.amounts(), strict=True))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150)
 @given(
     instances=st.lists(st.tuples(_AMOUNTS, st.integers(0, 12)), max_size=30),
     taken=st.lists(_AMOUNTS, max_size=12),

@@ -24,7 +24,7 @@ from heron.planner.key_encoding import MAX_DEPTH, encode_key
 from heron.planner.key_group import key_group
 
 _VECTORS = json.loads(Path(__file__).with_name("golden").joinpath("key_groups.json").read_text("utf-8"))["vectors"]
-_PROPERTY = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=300)
 
 _READERS: dict[str, Callable[..., object]] = {
     "none": lambda _: None,

@@ -15,7 +15,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import TopologyError
 from heron.planner.key_group import key_group, key_groups_of, owned_groups, owner
 
-_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=100)
 
 
 @_PROPERTY

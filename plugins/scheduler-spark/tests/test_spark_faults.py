@@ -152,6 +152,16 @@ def test_a_task_that_was_killed_has_taken_its_container_along_before_the_next(wo
     world.back()
 
 
+def test_an_executor_that_spark_forgot_is_asked_for_again(world: World) -> None:
+    """As when it takes one away in the moment that another is asked for: nobody else would ever ask."""
+    forgets = world.folder / "forgets"
+    forgets.touch()
+    world.task().kill()
+    wait_until(lambda: not forgets.exists(), _BACK_S, "it is forgotten")
+    assert not world.status().running
+    world.back()
+
+
 def test_a_driver_that_was_killed_takes_all_along(world: World) -> None:
     """As before; with the reason."""
     os.kill(world.driver().pid, signal.SIGKILL)

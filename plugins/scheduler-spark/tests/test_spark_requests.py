@@ -41,7 +41,9 @@ LARGE = ContainerRequest(5, 6144, 512)
 )
 def test_cores_and_memory_are_rounded_up(required: Resource, expected: ContainerRequest) -> None:
     """Spark knows whole cores; a rounding error of a sum is not a core."""
-    assert container_request(required, 512) == expected
+    assert container_request(required, 512, heap_only=False) == expected
+    all_heap = container_request(required, 512, heap_only=True)
+    assert all_heap == ContainerRequest(expected.cores, 0, expected.memory_mb)
 
 
 @pytest.mark.parametrize(
@@ -149,13 +151,15 @@ def test_settings_are_written_as_yaml_has_them_and_read_as_spark_does() -> None:
 def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
     """Unless executors cannot be asked for one by one; then all have the size of the largest."""
     master = parse_master("spark://a:7077")
-    dynamic = spark_settings(SparkOptions(), master, "t", HERE, [SMALL, LARGE])
+    small, large = (ContainerRequest(each.cores, 0, each.memory_mb) for each in (SMALL, LARGE))
+    dynamic = spark_settings(SparkOptions(), master, "t", HERE, [small, large])
     assert dynamic["spark.dynamicAllocation.enabled"] == "true"
     assert "spark.cores.max" not in dynamic
     fixed = SparkOptions(conf={"spark.dynamicAllocation.enabled": "false"})
-    settings = spark_settings(fixed, master, "t", HERE, [SMALL, LARGE])
+    settings = spark_settings(fixed, master, "t", HERE, [small, large])
     wanted = {"spark.executor.cores": "5", "spark.cores.max": "10", "spark.executor.memory": "6656m"}
     assert wanted.items() <= settings.items()
+    assert "spark.executor.memoryOverhead" not in settings
     assert master_url(master, 2) == "spark://a:7077"
     on_yarn = spark_settings(fixed, parse_master("yarn"), "t", HERE, [SMALL, LARGE])
     assert (on_yarn["spark.executor.memory"], on_yarn["spark.executor.memoryOverhead"]) == ("512m", "6144m")

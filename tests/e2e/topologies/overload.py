@@ -2,7 +2,8 @@
 
 Files in the folder of results say what happens: ``go``, ``stop``, and for each task of the last bolt, by its index,
 ``slow-N`` and ``block-N``. Every tenth of a second each task of it adds a line to a journal: its process, the machine's
-monotonic clock, how many tuples this life has counted. With ``--keeps`` it writes down each number before it acks it.
+monotonic clock, how many tuples this life has counted, for how many seconds it had a processor. With ``--keeps`` it
+writes down each number before it acks it.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Work(Bolt):
     def process_tick(self, tup: Tuple) -> None:
         """A line of the journal."""
         with self.journal.open("a", encoding="utf-8") as journal:
-            journal.write(f"{os.getpid()} {time.monotonic()} {self.count}\n")
+            journal.write(f"{os.getpid()} {time.monotonic()} {self.count} {time.process_time()}\n")
 
     def finish(self) -> None:
         """Writes what came."""

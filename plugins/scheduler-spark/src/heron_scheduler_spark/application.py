@@ -55,7 +55,6 @@ class Application:
             raise SchedulerError(msg) from error
         self._wake = wake
         self._has_profiles = settings.get(DYNAMIC) == "true"
-        self._heap_only = master.startswith("spark://")  # as `Master.counts_heap_only`
         self._profiles: dict[ContainerRequest, ResourceProfile] = {}
         self._lock = threading.Lock()
         self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
@@ -170,10 +169,9 @@ class Application:
         with self._lock:
             found = self._profiles.get(request)
             if found is None:
-                heap_mb, overhead_mb = request.memory(heap_only=self._heap_only)
-                executor = ExecutorResourceRequests().cores(request.cores).memory(f"{heap_mb}m")
-                if overhead_mb:
-                    executor = executor.memoryOverhead(f"{overhead_mb}m")
+                executor = ExecutorResourceRequests().cores(request.cores).memory(f"{request.heap_mb}m")
+                if request.overhead_mb:
+                    executor = executor.memoryOverhead(f"{request.overhead_mb}m")
                 builder = ResourceProfileBuilder().require(executor)
                 found = builder.require(TaskResourceRequests().cpus(request.cores)).build
                 self._profiles[request] = found

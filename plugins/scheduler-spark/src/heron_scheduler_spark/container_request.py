@@ -16,31 +16,32 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """Cores; and memory in MiB, of the container itself and of the heap of the JVM that it stands in."""
+    """Cores; and memory in MiB, of the heap of the JVM that the container stands in and beside it."""
 
     cores: int
-    container_mb: int
+    overhead_mb: int
     heap_mb: int
 
     @property
     def memory_mb(self) -> int:
-        return self.container_mb + self.heap_mb
-
-    def memory(self, *, heap_only: bool) -> tuple[int, int]:
-        """As heap and overhead in MiB; all as heap for a master that counts nothing else."""
-        return (self.memory_mb, 0) if heap_only else (self.heap_mb, self.container_mb)
+        return self.overhead_mb + self.heap_mb
 
 
-def container_request(required: Resource, heap_mb: int) -> ContainerRequest:
-    """Spark knows whole cores only: what is begun counts. Disk is nothing that Spark gives."""
+def container_request(required: Resource, jvm_heap_mb: int, *, heap_only: bool) -> ContainerRequest:
+    """Spark knows whole cores only: what is begun counts. Disk is nothing that Spark gives.
+
+    With `heap_only`, for a master that counts nothing else, all is asked for as heap.
+    """
     cores = max(1, math.ceil(required.cpu - CPU_ROUNDING))
-    return ContainerRequest(cores, math.ceil(required.ram_bytes / _MB) or _MANAGER_MB, heap_mb)
+    container_mb = math.ceil(required.ram_bytes / _MB) or _MANAGER_MB
+    overhead_mb = 0 if heap_only else container_mb
+    return ContainerRequest(cores, overhead_mb, jvm_heap_mb + container_mb - overhead_mb)
 
 
 def largest(requests: Sequence[ContainerRequest]) -> ContainerRequest:
     """One that has room for any of them."""
     return ContainerRequest(
         max(each.cores for each in requests),
-        max(each.container_mb for each in requests),
+        max(each.overhead_mb for each in requests),
         max(each.heap_mb for each in requests),
     )

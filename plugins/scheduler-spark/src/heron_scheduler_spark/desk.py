@@ -95,22 +95,21 @@ class Desk:
                 self._cancel(start)
                 self._over(start, f"its task on {start.host} was not heard of for {self._settings.silence_s:g} s")
         if not self._surveying:  # a JVM that pauses is asked once
-            self._surveying = True
-            for start in self._starts.values():
-                if start.phase is StartPhase.UP and not start.executor:  # Spark did not know it yet
-                    self._jvm.ask(partial(self._jobs.executor_of, start.ticket), partial(self._up, start))
-            due = [each.ticket for each in self._starts.values() if now_s >= each.cancel_at_s]
-            executors = {each.executor for each in self._starts.values() if each.executor and not each.ending}
-            self._jvm.ask(partial(survey, self._jobs, due, executors, owed=self._is_owed(now_s)), self._surveyed)
+            self._survey(now_s)
         return True
 
-    def _is_owed(self, now_s: float) -> bool:
-        """Whether a container waits for its executor and it is time to ask for it again."""
-        waits = any(each.phase is StartPhase.ASKED and not each.ending for each in self._starts.values())
-        if not waits or now_s < self._ask_again_at_s:
-            return False
-        self._ask_again_at_s = now_s + _ASK_AGAIN_S
-        return True
+    def _survey(self, now_s: float) -> None:
+        self._surveying = True
+        starts = self._starts.values()
+        for start in starts:
+            if start.phase is StartPhase.UP and not start.executor:  # Spark did not know it yet
+                self._jvm.ask(partial(self._jobs.executor_of, start.ticket), partial(self._up, start))
+        due = [each.ticket for each in starts if now_s >= each.cancel_at_s]
+        executors = {each.executor for each in starts if each.executor and not each.ending}
+        waits = any(each.phase is StartPhase.ASKED and not each.ending for each in starts)
+        if owed := waits and now_s >= self._ask_again_at_s:
+            self._ask_again_at_s = now_s + _ASK_AGAIN_S
+        self._jvm.ask(partial(survey, self._jobs, due, executors, owed=owed), self._surveyed)
 
     # -- the supervisor
 

@@ -37,6 +37,7 @@ class Orders:
         self._record = record
         self._options = options
         self._here = master.here
+        self._heap_only = master.counts_heap_only
         self._key_file = folder.path / "spark.keys"
         self.keys = self._new_keys() if master.here else self._topology_keys()
 
@@ -82,7 +83,8 @@ class Orders:
             raise SchedulerError(msg)
 
     def _request(self, spec: dict[str, object]) -> ContainerRequest:
-        return container_request(msgspec.convert(spec["required"], Resource), self._options.jvm_heap_mb)
+        required = msgspec.convert(spec["required"], Resource)
+        return container_request(required, self._options.jvm_heap_mb, heap_only=self._heap_only)
 
     def _new_keys(self) -> TopologyKeys:
         keys = new_keys()

@@ -80,7 +80,7 @@ def _ask(trial: _Trial, scratch: Path) -> str:
     enter_hadoop(options)
     master = find_master(options)
     address = driver_address(options, master)
-    request = container_request(NO_RESOURCE, options.jvm_heap_mb)
+    request = container_request(NO_RESOURCE, options.jvm_heap_mb, heap_only=master.counts_heap_only)
     settings = spark_settings(options, master, "probe", address, [request])
     python = options.python or sys.executable
     family = socket.AF_INET6 if ":" in address.bind else socket.AF_INET

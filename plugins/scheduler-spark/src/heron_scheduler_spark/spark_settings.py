@@ -79,7 +79,7 @@ def spark_settings(
     dynamic = flag(conf, DYNAMIC, otherwise=True)
     return {
         **settings,
-        **_of_cluster(master, requests, dynamic=dynamic),
+        **_of_cluster(requests, dynamic=dynamic),
         **conf,
         DYNAMIC: str(dynamic).lower(),
     }
@@ -101,7 +101,7 @@ def is_guarded(options: SparkOptions, master: Master) -> bool:
     return flag(options.spark_conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
 
 
-def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
+def _of_cluster(requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
     common = {
         "spark.executor.extraJavaOptions": _JVM,
         "spark.decommission.enabled": "true",
@@ -112,8 +112,7 @@ def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic
     }
     if not dynamic:
         size = largest(requests)
-        heap_mb, overhead_mb = size.memory(heap_only=master.counts_heap_only)
-        overhead = {"spark.executor.memoryOverhead": f"{overhead_mb}m"} if overhead_mb else {}
+        overhead = {"spark.executor.memoryOverhead": f"{size.overhead_mb}m"} if size.overhead_mb else {}
         return (
             common
             | overhead
@@ -122,7 +121,7 @@ def _of_cluster(master: Master, requests: Sequence[ContainerRequest], *, dynamic
                 "spark.task.cpus": str(size.cores),
                 "spark.cores.max": str(size.cores * len(requests)),
                 "spark.executor.instances": str(len(requests)),
-                "spark.executor.memory": f"{heap_mb}m",
+                "spark.executor.memory": f"{size.heap_mb}m",
             }
         )
     return common | {

@@ -1,6 +1,7 @@
 """The Spark driver with processes of this machine for tasks: what stands in for Spark where Spark does not matter.
 
-The application's JVM hangs while the file ``jvm-hangs`` is in the folder that HERON_TEST_FOLDER names.
+In the folder that HERON_TEST_FOLDER names, ``jvm-hangs`` has the application's JVM hang, and ``forgets`` has Spark
+forget the next executor until it is asked again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ bind_to_parent()
 print("task:", *run_container([sys.argv[1]]))
 """
 _HANGS = Path(os.environ["HERON_TEST_FOLDER"], "jvm-hangs")
+_FORGETS = Path(os.environ["HERON_TEST_FOLDER"], "forgets")
 
 
 class ProcessJobs:
@@ -37,11 +39,19 @@ class ProcessJobs:
     ) -> None:
         self._wake = wake
         self._tasks: dict[str, subprocess.Popen[str]] = {}
+        self._forgotten: list[tuple[str, str]] = []
         self.ended: queue.SimpleQueue[JobOver] = queue.SimpleQueue()
         self.id = f"without-spark-{os.getpid()}"
         self.page = ""
 
     def run(self, ticket: str, order: str, _title: str, _request: ContainerRequest | None) -> None:
+        if _FORGETS.exists():
+            _FORGETS.unlink()
+            self._forgotten.append((ticket, order))
+        else:
+            self._start(ticket, order)
+
+    def _start(self, ticket: str, order: str) -> None:
         command = [sys.executable, "-P", "-c", _TASK, order]
         task = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
         self._tasks[ticket] = task
@@ -58,7 +68,8 @@ class ProcessJobs:
         return False
 
     def ask_again(self) -> None:
-        pass
+        while self._forgotten:
+            self._start(*self._forgotten.pop())
 
     def is_stopped(self) -> bool:
         pause = threading.Event()
