@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heron.errors import SerializationError
 from heron.instance.batch_codec import PICKLE, decode_columns, encode_rows
 
-_PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=60)
 
 FIELDS = ("number", "word", "third", "fourth")
 

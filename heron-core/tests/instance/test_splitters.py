@@ -14,7 +14,7 @@ from heron.instance import splitters
 from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
 from heron.planner.key_group import key_group, owner
 
-_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=100)
 TASKS = (11, 12, 13, 14)
 
 

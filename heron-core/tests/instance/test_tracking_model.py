@@ -168,7 +168,7 @@ class Story:
 
 
 @given(seed=st.integers(0, 2**32), groupings=st.tuples(GROUPINGS, GROUPINGS, GROUPINGS), steps=st.integers(20, 300))
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 def test_every_root_ends_once_as_the_trees_say(
     net_class: type[Net],
     seed: int,

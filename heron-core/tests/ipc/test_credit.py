@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heron.errors import RemoteProtocolError
 from heron.ipc.credit import CreditGrant, CreditWindow
 
-_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=100)
 
 
 @_PROPERTY

@@ -28,7 +28,7 @@ from heron.ipc.frame import (
     segment_routes,
 )
 
-_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=100)
 _U32 = st.integers(0, 2**32 - 1)
 _DESTINATIONS = st.lists(_U32, max_size=5)
 

@@ -11,7 +11,7 @@ from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
 from heron.stmgr.outlet import Outlet, Watermarks
 from heron.stmgr.peer_outlets import next_segments
 
-_PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+_PROPERTY = settings(max_examples=100)
 
 
 def tuples(destinations: Sequence[int], payload: bytes) -> bytes:

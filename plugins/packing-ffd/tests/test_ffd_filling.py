@@ -113,7 +113,7 @@ def test_says_what_does_not_fit(config: dict[str, object], message: str) -> None
         _PACKING.pack(packable_topology({"words": 1}, config=config))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60)
 @given(topology=limited_topologies())
 def test_packs_whatever_fits_one_by_one(topology: TopologyDefinition) -> None:
     """It opens containers as it needs them, so that only an instance that fits nowhere is refused."""

@@ -58,14 +58,14 @@ def test_names_what_fits_nowhere() -> None:
         _PACKING.pack(packable_topology({"words": 3}, config={"topology.component.cpumap": "words:9.5"}))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60)
 @given(topology=limited_topologies())
 def test_packs_whatever_fits_one_by_one(topology: TopologyDefinition) -> None:
     """With as many containers as instances the deal always works out."""
     assert _PACKING.pack(topology).containers
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100)
 @given(
     sizes=st.lists(st.integers(1, 10), min_size=1, max_size=40), at_least=st.integers(1, 40), most=st.integers(1, 10)
 )
