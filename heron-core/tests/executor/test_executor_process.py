@@ -200,7 +200,7 @@ def container(tmp_path: Path, packing: PackingPlan) -> Iterator[Container]:
         package_uri=uri,
         statemgr=statemgr,
         uploader=uploader,
-        settings={"heron.executor.restart.backoff.s": 0.01, "heron.executor.stop.grace.s": 1.0},
+        settings={"heron.executor.restart.backoff.s": 0.01},
     )
     found = Container(tmp_path, spec, state)
     yield found
@@ -413,6 +413,7 @@ def test_output_of_a_child_is_bounded(container: Container, eventually: Eventual
 
 def test_a_child_that_ignores_the_stop_is_killed(container: Container, eventually: Eventually) -> None:
     """An executor must be gone 5 s after SIGTERM whatever user code does."""
+    container.spec = replace(container.spec, settings={**container.spec.settings, "heron.executor.stop.grace.s": 1.0})
     container.behave("word-1", "stubborn")
     executor = container.start()
     eventually(lambda: all_started(container))

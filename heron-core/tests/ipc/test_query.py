@@ -21,6 +21,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, encode_status
 from heron.ipc.watched_channel import open_watched_channel
+from heron.testing.pytest_plugin import wait_until
 
 LONG_S = 20.0  # nothing here takes so long
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)
@@ -191,9 +192,24 @@ def test_the_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tma
         tmanager.answer = keep
         with pytest.raises(UnreachableError):
             client.status(0.5)
-        assert tmanager.heard.wait(LONG_S)
+        wait_until(lambda: late)
         tmanager.answer = both
         assert client.status(LONG_S).plan_version == 2
+
+
+def test_an_answer_that_is_there_is_heard_though_the_time_is_over(
+    tmanager: TManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that was stopped, or that waited for its turn on a busy machine, has not looked meanwhile."""
+    with tmanager.client() as client:
+
+        def clock() -> Iterator[float]:
+            yield 0.0
+            assert client._channel.raw.poll(int(LONG_S * 1000)), "no answer"
+            yield 2 * LONG_S
+
+        monkeypatch.setattr("heron.ipc.query.monotonic_s", clock().__next__)
+        assert client.status(LONG_S) == STATUS
 
 
 def test_a_refusal_is_told_with_its_reason(tmanager: TManager) -> None:

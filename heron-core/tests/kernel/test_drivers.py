@@ -133,14 +133,14 @@ def test_driver_that_hangs_while_it_is_imported_is_left_behind(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are still listed, and the list says which one hangs."""
-    monkeypatch.setattr("heron.kernel.drivers.IMPORT_LIMIT_S", 0.2)
+    monkeypatch.setattr("heron.kernel.drivers.IMPORT_LIMIT_S", 2.0)  # the others have no more, on a busy machine either
     source = "import threading\ngate = threading.Event()\ngate.wait(30)\n" + GOOD
     module = install("heron-metricsink-hanging", GROUP, "hanging", source)
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     found = {each.name: each.error for each in catalog("metricsink")}
     assert found["mine"] == ""
     assert "driver 'hanging' of heron-metricsink-hanging" in found["hanging"]
-    assert "not done after 0.2 s" in found["hanging"]
+    assert "not done after 2 s" in found["hanging"]
     sys.modules[module].gate.set()
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from heron.testing.pytest_plugin import Eventually
 
+LIMIT_S = 2.0  # also for the observer that works, on a busy machine
+
 
 class Recorder:
     """Notes what it is told, and in which thread."""
@@ -59,10 +61,10 @@ def test_slow_observer_is_abandoned_and_named(
     here: str, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is not called again, delays nobody, and the log says who it was."""
-    hooks = ThreadedHooks([f"{here}:Hanging", f"{here}:Recorder"], limit_s=0.5)
+    hooks = ThreadedHooks([f"{here}:Hanging", f"{here}:Recorder"], limit_s=LIMIT_S)
     hooks.notify("heron_plan_changed", topology="words", version=1)
     eventually(
-        lambda: "Hanging took longer than 0.5 s in heron_plan_changed" in caplog.text, what="the log names the observer"
+        lambda: "Hanging took longer than 2 s in heron_plan_changed" in caplog.text, what="the log names the observer"
     )
     Hanging.gate.set()
     hooks.notify("heron_plan_changed", topology="words", version=2)
@@ -85,9 +87,9 @@ def test_slow_load_delays_nobody_and_is_given_up(
     """An import that hangs must not keep an executor from starting its container."""
     source = "import threading\ngate = threading.Event()\ngate.wait(30)\nclass It: ...\n"
     module = install("obs-slow", "heron.hooks", "slow", source)
-    hooks = ThreadedHooks([f"{module}:It", f"{here}:Recorder"], limit_s=0.5)
+    hooks = ThreadedHooks([f"{module}:It", f"{here}:Recorder"], limit_s=LIMIT_S)
     hooks.notify("heron_plan_changed", topology="words", version=1)
-    eventually(lambda: f"{module}:It took longer than 0.5 s in its load" in caplog.text, what="the log names it")
+    eventually(lambda: f"{module}:It took longer than 2 s in its load" in caplog.text, what="the log names it")
     hooks.close(10)
     assert [version for version, _ in Recorder.seen] == [1]
     sys.modules[module].gate.set()

@@ -159,7 +159,7 @@ def test_followed_hooks_are_known() -> None:
 
 def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
-    monkeypatch.setattr("heron.kernel.observer_catalog.IMPORT_LIMIT_S", 0.5)
+    monkeypatch.setattr("heron.kernel.observer_catalog.IMPORT_LIMIT_S", 2.0)  # the others have no more
     hook = "class It:\n    def {}(self): ...\n"
     install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
     install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))
@@ -170,7 +170,7 @@ def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pyt
     assert (found["a"].family, found["a"].capabilities, found["a"].error) == ("hooks", ("heron_plan_changed",), "")
     assert "nearest: 'heron_plan_changed'" in found["b"].error
     assert "no_such_module_at_all" in found["c"].error
-    assert "not done after 0.5 s" in found["d"].error
+    assert "not done after 2 s" in found["d"].error
 
 
 def test_observer_that_does_not_load_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.kernel.role_spec import MetricsmgrSpec, write_spec
+from heron.metricsmgr.main import _drain, collect
 from heron.spi.driver import DriverRef
 from heron.testing.pytest_plugin import Eventually
 
@@ -45,6 +48,21 @@ def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     yield process
     process.kill()
     process.wait()
+
+
+def test_what_has_arrived_is_taken_though_the_time_for_it_is_over(
+    tmp_path: Path, sockets: SocketContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it may be over before the metrics manager has its first turn."""
+    (tmp_path / "c1").mkdir()
+    keys = new_keys().connecting_as(Speaker.MEMBER)
+    reactor = Reactor()
+    manager = collect(MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), keys, (), {}), reactor, sockets)
+    sockets.push_to(metricsmgr_endpoint(tmp_path, 1)).send(record("late"))
+    assert manager._inbox.raw.poll(10_000), "nothing came"
+    monkeypatch.setattr("heron.metricsmgr.main.monotonic_s", itertools.count().__next__)  # a second for each look
+    _drain(manager, reactor)
+    assert manager.arrived == 1
 
 
 def record(process: str) -> bytes:

@@ -142,6 +142,7 @@ def test_a_spout_is_held_back_above_the_high_watermark_until_below_the_low(site:
     got = bolt.payloads(3, credit=False)
     assert len(got) == 3  # a window's worth: no more comes without credit
     assert site.silent(bolt.channel)
+    spout.wait_until_held_by(2)
     spout.look_all()
     assert spout.held_by == {2}
     assert spout.credit_bytes < sum(sizes)
@@ -159,6 +160,7 @@ def test_a_spout_that_registers_during_back_pressure_is_told_in_the_answer(site:
     for _ in range(12):
         spout.send(site.tuples([2], b"x" * 3000))
     spout.wait_until_held_by(2)
+    wait_until(lambda: one.host.counters.frames_from_instances == 12)  # what comes after its session is lost
     again = site.instance(1, incarnation=1)
     assert list(again.register().culprits) == [2]
     again.expect_plan()

@@ -120,7 +120,8 @@ def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
     site.plan()
     wait_until(lambda: here.host.counters.refused_frames >= 3)
     assert monotonic_s() - started_s > 0.15
-    assert there.host.counters.refused_frames <= 4
+    refusals = there.host.counters.refused_frames
+    assert (refusals - 1) * 0.1 <= monotonic_s() - started_s  # they go on while this thread waits for its turn
     assert here.host.router.outlets[3].window is None
 
 

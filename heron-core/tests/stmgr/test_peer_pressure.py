@@ -85,7 +85,7 @@ def test_a_restarted_stream_manager_hears_from_its_peers_who_is_slow(site: Site)
     again = site.instance(1, incarnation=1)
     assert list(again.register().culprits) == [3]
     again.expect_plan()
-    slow.drain()
+    slow.drain(ENOUGH)
     again.wait_until_held_by()
 
 

@@ -125,15 +125,23 @@ def test_a_container_that_never_begins_fails_the_run(scheduler: IdleScheduler, s
     assert len(screen.notes) == 2
 
 
-def test_a_container_that_begins_again_is_no_failure(scheduler: IdleScheduler, screen: Screen, vigil: Vigil) -> None:
+def test_a_container_that_begins_again_is_no_failure(
+    scheduler: IdleScheduler, screen: Screen, vigil: Vigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only its reason is shown."""
     scheduler.reason, scheduler.attempts = "killed by SIGKILL", 2
     with Interrupts() as interrupts:
         outcome = vigil.keep(interrupts, monotonic_s())
     assert outcome.reason == "its --timeout is up"
     scheduler.state = SchedulerState.RUNNING
+
+    def note(text: str) -> None:
+        screen.notes.append(text)
+        os.kill(os.getpid(), signal.SIGINT)  # else it would go on
+
+    monkeypatch.setattr(screen, "note", note)
     with Interrupts() as interrupts:
-        assert vigil.keep(interrupts, monotonic_s() + 0.3).state == "killed"
+        assert vigil.keep(interrupts, monotonic_s() + 30.0).state == "killed"
     assert screen.notes == ["heron: error: container 1: killed by SIGKILL"]
 
 

@@ -25,7 +25,7 @@ from heron.testing.contracts.uploader_faults import UploaderFaultCases
 from heron.testing.faults import Faults, relay_faults
 from heron.testing.relay import Relay
 
-_TIMEOUT_S = 0.5
+_TIMEOUT_S = 2.0  # a server that waits for its turn on a busy machine is not a silent one
 
 
 class Store(ThreadingHTTPServer):
