@@ -101,34 +101,33 @@ def test_a_running_topology_is_looked_at_from_outside(sandbox: Sandbox) -> None:
     run.finished()
 
 
+class Follower:
+    """A command that goes on beside the topology ``pausing``."""
+
+    def __init__(self, sandbox: Sandbox, command: str, *options: str) -> None:
+        self._said = sandbox.root / f"{command}-followed"
+        words = [str(HERON), command, "pausing", *options]
+        with self._said.open("wb") as said:
+            self.process = subprocess.Popen(words, env=sandbox.env, stdout=said, stderr=subprocess.STDOUT)
+
+    def said(self) -> str:
+        """What it has written so far."""
+        return self._said.read_text(encoding="utf-8")
+
+
 def test_followers_see_the_last_words_and_end_with_the_topology(sandbox: Sandbox) -> None:
     """Also `metrics --watch`; afterwards the logs are still to be had."""
     run = running(sandbox)
-    followers = [
-        subprocess.Popen(
-            [str(HERON), *words],
-            env=sandbox.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for words in (("logs", "pausing", "-f", "-n", "1"), ("metrics", "pausing", "--watch", "--component", "count"))
-    ]
-    spoken: list[str] = []
-    readers = [threading.Thread(target=lambda each=each: spoken.append(each.communicate()[0])) for each in followers]
-    for reader in readers:
-        reader.start()
-    wait_until(lambda: status(sandbox)["tasks"], 30.0)
+    logs = Follower(sandbox, "logs", "-f", "-n", "1")
+    watched = Follower(sandbox, "metrics", "--watch", "--component", "count")
+    wait_until(logs.said, 30.0, "the last line so far")  # who comes after the end has nothing to follow
+    wait_until(lambda: "execute-count" in watched.said(), 30.0, "a table of metrics")
     (run.out / "stop").touch()
     run.finished()
-    for reader in readers:
-        reader.join(30.0)
-    assert [each.returncode for each in followers] == [0, 0], spoken
-    logs, watched = sorted(spoken, key=lambda text: "execute-count" in text)
-    assert "the topology is finished" in logs
-    assert "tmanager has stopped" in logs
-    assert "execute-count" in watched
-    assert "topology 'pausing' is not running" in watched
+    assert [each.process.wait(30.0) for each in (logs, watched)] == [0, 0], f"{logs.said()}\n{watched.said()}"
+    assert "the topology is finished" in logs.said()
+    assert "tmanager has stopped" in logs.said()
+    assert "topology 'pausing' is not running" in watched.said()
     assert "the topology is finished" in sandbox.say("logs", "pausing")
 
 

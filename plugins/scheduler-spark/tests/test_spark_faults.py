@@ -157,8 +157,9 @@ def test_an_executor_that_spark_forgot_is_asked_for_again(world: World) -> None:
     forgets = world.folder / "forgets"
     forgets.touch()
     world.task().kill()
-    wait_until(lambda: not forgets.exists(), _BACK_S, "it is forgotten")
+    wait_until((world.folder / "forgotten").exists, _BACK_S, "it is forgotten")
     assert not world.status().running
+    forgets.unlink()
     world.back()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from recording import RecordBolt, arguments, write_result
@@ -23,10 +24,11 @@ from heron.api import (
 )
 
 NUMBERS = 300
+TICKS = 5
 
 
 class ThreadSpout(Spout):
-    """A thread of its own emits, on two streams; it goes on when the tick bolt has ticked twice."""
+    """A thread of its own emits, on two streams; it ends when the tick bolt has ticked five times."""
 
     outputs = ("number", Stream(fields=["number", "square"], name="squares"))
 
@@ -40,6 +42,8 @@ class ThreadSpout(Spout):
                 collector.emit([number])
                 collector.emit([number, number**2], stream="squares")
                 pause.wait(0.004)  # so that the numbers fall into several windows
+            while not Path(config["out"], "ticked").exists():
+                pause.wait(0.01)
             collector.end()
 
         threading.Thread(target=produce, daemon=True).start()
@@ -56,6 +60,7 @@ class TickBolt(Bolt):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
         self.count = self.ticks = 0
+        self.ticked = Path(config["out"], "ticked")
 
     def process(self, tup: Tuple) -> None:
         """Counts."""
@@ -67,6 +72,8 @@ class TickBolt(Bolt):
         """Counts."""
         assert self.is_tick(tup)
         self.ticks += 1
+        if self.ticks == TICKS:
+            self.ticked.touch()
 
     def finish(self) -> None:
         """Emits both counts: they have to reach the recorder behind."""

@@ -5,6 +5,7 @@ Spout and last bolt write down what they were told and what they have seen.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -112,21 +113,29 @@ class SwallowBolt(PassBolt):
 
 
 class LateBolt(PassBolt):
-    """Keeps them for longer than the message timeout."""
+    """Keeps them until they have expired and come again; where nothing expires, for longer than the timeout."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Keeps nothing yet."""
         super().initialize(config, context)
-        self.kept: deque[tuple[float, Tuple]] = deque()
+        self.kept: dict[int, tuple[float, Tuple]] = {}
+        expires = config[api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS]
+        self.keeps_s = math.inf if expires else config[api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS] + 0.5
+
+    def process(self, tup: Tuple) -> None:
+        """What comes again is late: first that, then its replay."""
+        if late := self.kept.pop(tup.values[0], None):
+            self.pass_on(late[1])
+        super().process(tup)
 
     def odd(self, tup: Tuple) -> None:
         """Keeps one."""
-        self.kept.append((time.monotonic() + 1.5, tup))
+        self.kept[tup.values[0]] = time.monotonic() + self.keeps_s, tup
 
     def process_tick(self, tup: Tuple) -> None:
         """Passes on what was kept for long enough."""
-        while self.kept and self.kept[0][0] < time.monotonic():
-            self.pass_on(self.kept.popleft()[1])
+        for number in [number for number, (until_s, _) in self.kept.items() if until_s < time.monotonic()]:
+            self.pass_on(self.kept.pop(number)[1])
         self.ack(tup)  # of a tick: counted and harmless
 
 

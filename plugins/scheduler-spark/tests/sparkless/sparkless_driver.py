@@ -1,7 +1,7 @@
 """The Spark driver with processes of this machine for tasks: what stands in for Spark where Spark does not matter.
 
 In the folder that HERON_TEST_FOLDER names, ``jvm-hangs`` has the application's JVM hang, and ``forgets`` has Spark
-forget the next executor until it is asked again.
+forget executors, and whoever asks for them again; when the first one is forgotten ``forgotten`` is there too.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ProcessJobs:
 
     def run(self, ticket: str, order: str, _title: str, _request: ContainerRequest | None) -> None:
         if _FORGETS.exists():
-            _FORGETS.unlink()
             self._forgotten.append((ticket, order))
+            _FORGETS.with_name("forgotten").touch()
         else:
             self._start(ticket, order)
 
@@ -68,7 +68,7 @@ class ProcessJobs:
         return False
 
     def ask_again(self) -> None:
-        while self._forgotten:
+        while self._forgotten and not _FORGETS.exists():
             self._start(*self._forgotten.pop())
 
     def is_stopped(self) -> bool:

@@ -1,13 +1,13 @@
 """A process of its own that feeds a sink until it is killed: ``… metricsink_actor ENTRY OPTIONS``.
 
-It writes the number of records that it has flushed, a line each time.
+It writes the number of records that it has flushed, a line each time, and feeds as many as have a second of their own.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
+import threading
 
 from heron.clock import wall_s
 from heron.kernel.loading import open_driver
@@ -28,11 +28,12 @@ def numbered(number: int) -> MetricsRecord:
 
 def _main(entry: str, options: str) -> None:
     sink = open_driver(DriverRef("metricsink", "actor", entry, json.loads(options)), MetricsSink)
-    for number in itertools.count(1):
+    for number in range(1, _EARLIER_S + 1):  # more would push the first out of a history that is short
         sink.process(numbered(number))
         sink.flush()
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
