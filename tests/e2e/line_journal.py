@@ -29,17 +29,11 @@ PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0"
 
 
 class Lines:
-    """A run of ``journal``; it goes on until `finish`, as far as its lines last."""
+    """A run of ``journal``; it goes on until it is let go, however long that takes."""
 
-    def __init__(
-        self, sandbox: Sandbox, lines: int, *options: str, pause_s: float = 0.02, command: str = "run"
-    ) -> None:
-        self._lines = lines
-        args = ("--lines", str(lines), "--pause", str(pause_s))
-        number = len(sandbox.runs)
-        self._held = sandbox.root / f"out{number}" / "held"
-        self.run = sandbox.start("journal.py", *options, args=args, command=command)
-        self._held.touch()
+    def __init__(self, sandbox: Sandbox, *options: str, pause_s: float = 0.02, command: str = "run") -> None:
+        """Each spout emits ten lines, pauses, and so on."""
+        self.run = sandbox.start("journal.py", *options, args=("--pause", str(pause_s)), command=command)
 
     def acked(self) -> list[int]:
         """The lines that spouts know to be processed, in the order of each spout."""
@@ -47,13 +41,16 @@ class Lines:
 
     def flow(self, what: str, timeout_s: float = 30.0) -> None:
         """Waits until more lines are acked than now."""
-        before = self._size()
-        self.run.until(lambda: self._size() > before + 1000, f"lines after {what}", timeout_s)
+        before = self.acked_bytes()
+        self.run.until(lambda: self.acked_bytes() > before + 1000, f"lines after {what}", timeout_s)
+
+    def let_go(self) -> None:
+        """No spout begins another line."""
+        (self.run.out / "stop").touch()
 
     def finish(self, timeout_s: float = 60.0) -> int:
         """Lets it end and looks that no line is missing; gives how many words came more than once."""
-        self._held.with_name("hurry").touch()
-        self._held.unlink()
+        self.let_go()
         self.run.finished(timeout_s)
         return self.check()
 
@@ -61,13 +58,16 @@ class Lines:
         """Every word of every line was seen, and every line is acked; gives how many words came more than once."""
         rows = [row.split() for row in (self.run.out / "journal").read_text(encoding="utf-8").splitlines()]
         seen = Counter((int(line), word) for line, word, _attempt, _pid in rows)
-        wanted = {(line, f"word-{word}-{line % 7}") for line in range(self._lines) for word in range(WORDS_A_LINE)}
-        assert set(seen) == wanted
-        assert set(self.acked()) == set(range(self._lines))
+        taken = [range(*map(int, path.read_text(encoding="utf-8").split())) for path in self.run.out.glob("taken-*")]
+        lines = {line for each in taken for line in each}
+        assert lines
+        assert set(seen) == {(line, f"word-{word}-{line % 7}") for line in lines for word in range(WORDS_A_LINE)}
+        assert set(self.acked()) == lines
         return seen.total() - len(seen)
+
+    def acked_bytes(self) -> int:
+        """The size of all that spouts have written of it."""
+        return sum(path.stat().st_size for path in self._files())
 
     def _files(self) -> list[Path]:
         return sorted(self.run.out.glob("acked-*"))
-
-    def _size(self) -> int:
-        return sum(path.stat().st_size for path in self._files())

@@ -61,12 +61,11 @@ def refusal(sandbox: Sandbox, *settings: str) -> str:
 
 
 class SparkJournal:
-    """It is at work from the beginning, and goes on until `let_go`, as far as its lines last."""
+    """It is at work from the beginning, and goes on until `let_go`."""
 
-    def __init__(self, sandbox: Sandbox, cluster: SparkCluster, lines: int, pause_s: float) -> None:
-        """Submits it: each spout emits ten lines, pauses, and so on."""
+    def __init__(self, sandbox: Sandbox, cluster: SparkCluster) -> None:
         self.sandbox, self.cluster = sandbox, cluster
-        self.lines = Lines(sandbox, lines, pause_s=pause_s, command="submit cluster")
+        self.lines = Lines(sandbox, pause_s=0.05, command="submit cluster")
         self.run = self.lines.run
         assert self.run.wait() == 0, self.run.spoken
         self.flows("the start")
@@ -87,8 +86,8 @@ class SparkJournal:
 
     def flows(self, after: str) -> None:
         """Waits until more lines are acked."""
-        before = self._acked_bytes()
-        wait_until(lambda: self._acked_bytes() > before, BACK_S, f"lines after {after}")
+        before = self.lines.acked_bytes()
+        wait_until(lambda: self.lines.acked_bytes() > before, BACK_S, f"lines after {after}")
 
     def is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
         """Waits until the containers `ended` run anew, and looks that no other one was touched."""
@@ -157,10 +156,6 @@ class SparkJournal:
 
     def let_go(self) -> None:
         """Lets it end, and checks that every word of every line has arrived."""
-        (self.run.out / "hurry").touch()
-        (self.run.out / "held").unlink()
+        self.lines.let_go()
         wait_until(self.is_over, _OVER_S, "it has ended and left nothing")
         self.lines.check()
-
-    def _acked_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.run.out.glob("acked-*"))

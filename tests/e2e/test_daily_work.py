@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from line_journal import Lines
 
 from heron.ipc.keys import encode_keys, new_keys
 from heron.kernel.loading import open_driver
@@ -173,10 +174,8 @@ def test_a_topology_that_is_starting_is_waited_for(sandbox: Sandbox) -> None:
 
 def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     """Only that one, or each in turn; the command ends when they run again; at least once, every line arrives."""
-    lines = 20_000
-    run = sandbox.start("journal.py", args=("--lines", str(lines)))
-    (run.out / "held").touch()
-    run.until((run.out / "journal").exists, "the first lines")
+    lines = Lines(sandbox)
+    lines.flow("the start")
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
     before = processes(sandbox, "journal")
     assert "has no container 9; it has '0', '1', '2'" in sandbox.say("restart", "journal", "9", code=2)
@@ -188,10 +187,7 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
     last = processes(sandbox, "journal")
     assert not {key for key in after if last[key] == after[key]}
-    (run.out / "held").unlink()
-    run.finished()
-    arrived = {tuple(line.split()[:2]) for line in (run.out / "journal").read_text(encoding="utf-8").splitlines()}
-    assert len(arrived) == 3 * lines
+    lines.finish()
 
 
 def test_a_topology_manager_that_is_away_is_waited_for(sandbox: Sandbox) -> None:

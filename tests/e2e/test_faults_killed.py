@@ -51,7 +51,7 @@ def is_there(run: HeronRun, place: Place, former: int = 0) -> bool:
 
 def test_no_line_is_lost_with_a_container(sandbox: Sandbox) -> None:
     """Each in turn, the topology manager's too: its processes go with it, and come back with it."""
-    lines = Lines(sandbox, 20_000)
+    lines = Lines(sandbox)
     lines.flow("the start")
     for place in CONTAINERS:
         kill(lines.run, place)
@@ -61,7 +61,7 @@ def test_no_line_is_lost_with_a_container(sandbox: Sandbox) -> None:
 
 def test_no_line_is_lost_when_two_die_at_once(sandbox: Sandbox) -> None:
     """Each pair of processes that cover for each other."""
-    lines = Lines(sandbox, 20_000)
+    lines = Lines(sandbox)
     lines.flow("the start")
     for pair in PAIRS:
         kill(lines.run, *pair)
@@ -71,7 +71,7 @@ def test_no_line_is_lost_when_two_die_at_once(sandbox: Sandbox) -> None:
 
 def test_one_may_die_in_its_first_second(sandbox: Sandbox) -> None:
     """One of each kind as soon as it is there at all, and its successor as soon as that is."""
-    lines = Lines(sandbox, 4000)
+    lines = Lines(sandbox)
     run = lines.run
     for place in (CONTAINERS[1], TMANAGER, STMGR_2, SPLIT, METRICSMGR_2):
         run.until(partial(is_there, run, place), f"a {place}")
@@ -99,7 +99,7 @@ def killed_for(run: HeronRun, place: Place, duration_s: float, every_s: float) -
 def test_one_that_is_killed_over_and_over_comes_back(sandbox: Sandbox) -> None:
     """Ten times a second for 6 s, and more often than what dies by itself may; then it is back within a back-off."""
     settings = ("heron.executor.restart.backoff.max.s=1", "heron.executor.restart.limit=2")
-    lines = Lines(sandbox, 12_000, *(word for each in settings for word in ("--set", each)))
+    lines = Lines(sandbox, *(word for each in settings for word in ("--set", each)))
     lines.flow("the start")
     assert killed_for(lines.run, STMGR_1, 6.0, 0.1) > 3
     lines.flow("the last death")
@@ -111,7 +111,7 @@ def test_one_that_is_killed_over_and_over_comes_back(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("place", [SPLIT, STMGR_1, TMANAGER, CONTAINERS[1]])
 def test_a_minute_of_deaths_is_outlived(sandbox: Sandbox, place: Place) -> None:
     """Once a second, with the back-off and the limit that there are by default."""
-    lines = Lines(sandbox, 30_000)
+    lines = Lines(sandbox)
     lines.flow("the start")
     assert killed_for(lines.run, place, 60.0, 1.0) > 8
     lines.flow("the last death")

@@ -42,7 +42,7 @@ def cut(path: Path) -> bytes:
 
 def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
     """Data flows; commands and new processes say where it is missed, and none of them begins an empty one."""
-    lines = Lines(sandbox, 20_000, *SCALED)
+    lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     former = epoch(sandbox)
     state = sandbox.home / ".heron" / "state"
@@ -67,7 +67,7 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
 
 def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is_repaired(sandbox: Sandbox) -> None:
     """Cut short, one after another; the checksum tells each. In the end `heron kill` removes all there was."""
-    lines = Lines(sandbox, 200_000, *SCALED, command="submit local")
+    lines = Lines(sandbox, *SCALED, command="submit local")
     assert lines.run.wait() == 0, lines.run.spoken
     wait_until(lambda: len(lines.acked()) > 100, 60.0, "lines")
     state = sandbox.home / ".heron" / "state"
@@ -112,7 +112,7 @@ def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is
 
 def test_a_topology_that_lost_its_definition_says_so(sandbox: Sandbox) -> None:
     """Without it no topology manager can lead; data flows meanwhile, and with the file it goes on by itself."""
-    lines = Lines(sandbox, 10_000, *SCALED)
+    lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     definition = sandbox.home / ".heron" / "state" / "topologies" / "journal"
     whole = cut(definition)

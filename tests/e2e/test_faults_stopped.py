@@ -53,7 +53,7 @@ def outlast(lines: Lines, still_s: float) -> None:
 
 def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
     """3 s where heartbeats come every 0.1 s and a silent connection is made anew after 1.5 s."""
-    lines = Lines(sandbox, 20_000, *SCALED)
+    lines = Lines(sandbox, *SCALED)
     outlast(lines, 3.0)
     said = sandbox.log_text("tmanager-0.log")
     assert "is silent" not in said, "the topology manager took its own sleep for the others'"
@@ -63,4 +63,4 @@ def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
 @pytest.mark.timeout(400)
 def test_half_a_minute_is_not_too_long(sandbox: Sandbox) -> None:
     """30 s with the times that the engine has by default."""
-    outlast(Lines(sandbox, 60_000), 30.0)
+    outlast(Lines(sandbox), 30.0)

@@ -61,7 +61,7 @@ def _written(descriptor: int) -> bool:
 @pytest.mark.servers
 def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Path) -> None:
     """Who has to write says that it cannot, and where; when there is room all goes on, and no line is missing."""
-    lines = Lines(sandbox, 20_000, *SCALED)
+    lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     with full(disk):
         lines.flow("the disk was full")

@@ -118,7 +118,7 @@ _AT_ONCE = (kill_python_worker, kill_python_daemon, kill_executor_jvm, kill_topo
 )
 def test_no_line_is_lost_whatever_dies(sandbox: Sandbox, cluster: SparkCluster, harms: tuple[Harm, ...]) -> None:
     """At least once: what died is started anew and nothing else is, and the status says so; then all is counted."""
-    journal = SparkJournal(sandbox, cluster, lines=30_000, pause_s=0.05)
+    journal = SparkJournal(sandbox, cluster)
     for harm in harms:
         after = harm.__name__
         before = journal.attempts()
@@ -138,7 +138,7 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
     Ending one is not felt by the other, and leaves nothing.
     Keys are neither on Spark's pages, nor in the environment or on the command line of any process, nor in any log.
     """
-    journal = SparkJournal(sandbox, cluster, lines=10_000, pause_s=0.05)
+    journal = SparkJournal(sandbox, cluster)
     assert [journal.granted(each) for each in range(3)] == [(1, 1024), _PLANNED, _PLANNED]
     other = sandbox.start("steady.py", command="submit cluster")
     assert other.wait() == 0, other.spoken

@@ -49,7 +49,7 @@ def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox
 @pytest.fixture
 def journal(world: Sandbox, yarn: YarnCluster) -> SparkJournal:
     """The topology at work."""
-    return SparkJournal(world, cast("SparkCluster", yarn), lines=30_000, pause_s=0.05)  # it is asked of workers only
+    return SparkJournal(world, cast("SparkCluster", yarn))  # it is asked of workers only
 
 
 def kill_executor_jvm(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:

@@ -51,7 +51,7 @@ def is_ahead(sandbox: Sandbox, by_s: float) -> bool:
 def test_a_clock_that_jumps_an_hour_changes_dates_only(sandbox: Sandbox, shift: Callable[[str], None]) -> None:
     """Forth, then two hours back: no tree expires, nobody is given up or replaced, no lease is lost."""
     expires = ("--set", "topology.enable.message.timeouts=true", "--set", "topology.message.timeout.secs=20")
-    lines = Lines(sandbox, 30_000, *SCALED, *expires)
+    lines = Lines(sandbox, *SCALED, *expires)
     lines.flow("the start")
     before = everybody(lines.run)
     for by, seconds in (("+1h", 3600), ("-1h", -3600), ("+0", 0)):

@@ -1,7 +1,8 @@
 """Lines that must all arrive whatever dies: spout and last bolt keep on disk what they have done.
 
 Spouts append each acked line to ``acked-TASK`` and go on from there when they start again; the last bolts append
-``line attempt pid`` to ``journal`` before they ack.
+``line word attempt pid`` to ``journal`` before they ack. There are lines until the file ``stop`` is in the folder of
+results; ``taken-TASK`` says which ones there were: from, to, step.
 """
 
 from __future__ import annotations
@@ -32,26 +33,38 @@ class LineSpout(Spout):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """What was acked in an earlier life is done."""
-        self.held = Path(config["out"], "held")  # as long as that is there, nobody ends
-        self.hurry = Path(config["out"], "hurry")  # as soon as that is, nobody pauses
-        path = Path(config["out"], f"acked-{context.get_task_id()}")
-        self.file = appending(path)
-        done = {int(line) for line in path.read_text(encoding="utf-8").split()}
-        own = range(context.get_task_index(), config["lines"], context.get_parallelism())
-        self.waiting = deque(number for number in own if number not in done)
+        out, task_id = Path(config["out"]), context.get_task_id()
+        self.stop = out / "stop"
+        self.file = appending(out / f"acked-{task_id}")
+        done = {int(line) for line in (out / f"acked-{task_id}").read_text(encoding="utf-8").split()}
+        self.first, self.step = context.get_task_index(), context.get_parallelism()
+        self.taken = os.open(out / f"taken-{task_id}", os.O_RDWR | os.O_CREAT, 0o600)
+        words = os.read(self.taken, 100).split()
+        self.behind = int(words[1]) if words else self.first
+        self.waiting = deque(number for number in range(self.first, self.behind, self.step) if number not in done)
         self.attempts: Counter[int] = Counter()
         self.pause_s = config["pause"]
 
     def next_tuple(self) -> None:
         """Emits some lines, then waits a little."""
+        goes_on = not self.stop.exists()
+        if goes_on and not self.waiting:
+            self.take(10)
         for _ in range(min(10, len(self.waiting))):
             number = self.waiting.popleft()
             self.attempts[number] += 1
             self.emit([number, self.attempts[number]], tup_id=number)
-        if not self.waiting and not self.held.exists():
+        if not self.waiting and not goes_on:
             self.end()
-        if not self.hurry.exists():
+        if goes_on:
             select.select([], [], [], self.pause_s)  # time.sleep fails where a test shifts the clock with libfaketime
+
+    def take(self, count: int) -> None:
+        """New lines, which are noted first: a later life has to emit them all."""
+        behind = self.behind + count * self.step
+        os.pwrite(self.taken, f"{self.first:9} {behind:9} {self.step:9}".encode(), 0)
+        self.waiting.extend(range(self.behind, behind, self.step))
+        self.behind = behind
 
     def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
         """This line need never be emitted again."""
@@ -90,7 +103,7 @@ class JournalBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(lines=6000, pause=0.005)
+    options = arguments(pause=0.005)
     builder = TopologyBuilder("journal")
     builder.set_config(
         {
@@ -99,7 +112,6 @@ if __name__ == "__main__":
             # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             "out": options.out,
-            "lines": options.lines,
             "pause": options.pause,
         }
     )
