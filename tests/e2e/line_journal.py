@@ -58,8 +58,8 @@ class Lines:
         """Every word of every line was seen, and every line is acked; gives how many words came more than once."""
         rows = [row.split() for row in (self.run.out / "journal").read_text(encoding="utf-8").splitlines()]
         seen = Counter((int(line), word) for line, word, _attempt, _pid in rows)
-        taken = [range(*map(int, path.read_text(encoding="utf-8").split())) for path in self.run.out.glob("taken-*")]
-        lines = {line for each in taken for line in each}
+        taken = [path.read_text(encoding="utf-8").split() for path in self.run.out.glob("taken-*")]
+        lines = {line for words in taken if words for line in range(*map(int, words))}
         assert lines
         assert set(seen) == {(line, f"word-{word}-{line % 7}") for line in lines for word in range(WORDS_A_LINE)}
         assert set(self.acked()) == lines

@@ -30,7 +30,7 @@ scheduler:
   master: {url}
   start_s: 90
   stable_s: 0
-  restart_backoff_s: 0.001  # Spark may not know of the executor that is gone when the next one is asked for
+  restart_backoff_s: 0.001  # so that the next executor is asked for before Spark has noticed the end of this one
   # All that runs in the cluster belongs to the test's world, and is looked for there.
   conf: {{spark.executorEnv.HOME: "{home}", spark.executorEnv.TMPDIR: "{tmp}", spark.master.ui.port: "{page}"}}
 engine: {{heron.executor.stable.s: 0}}

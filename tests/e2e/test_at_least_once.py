@@ -143,7 +143,7 @@ VICTIMS = [
 @pytest.mark.parametrize(("role", "name"), VICTIMS)
 def test_no_line_is_lost_when_a_process_is_killed(sandbox: Sandbox, role: str, name: str) -> None:
     """kill -9 in mid-run: what was in flight is replayed because its loss was noticed, without any timeout."""
-    lines = Lines(sandbox)
+    lines = Lines(sandbox, pause_s=0.005)
     lines.flow("the start")
     lines.run.processes(role, name)[0].kill()
     lines.flow("the kill")
@@ -161,6 +161,7 @@ def test_no_line_is_lost_when_many_processes_are_killed(sandbox: Sandbox, seed: 
     run, pause = lines.run, threading.Event()
     for number in range(25):
         if number == 18:
+            lines.flow("most of the kills", 60.0)
             lines.let_go()
         for role, name in chance.sample(VICTIMS, chance.choice((1, 1, 2, 3))):
             if found := run.processes(role, name):

@@ -113,7 +113,7 @@ class Follower:
 
     def said(self) -> str:
         """What it has written so far."""
-        return self._said.read_text(encoding="utf-8")
+        return self._said.read_text(encoding="utf-8", errors="replace")
 
 
 def test_followers_see_the_last_words_and_end_with_the_topology(sandbox: Sandbox) -> None:

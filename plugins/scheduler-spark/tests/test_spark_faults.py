@@ -158,6 +158,7 @@ def test_an_executor_that_spark_forgot_is_asked_for_again(world: World) -> None:
     forgets.touch()
     world.task().kill()
     wait_until((world.folder / "forgotten").exists, _BACK_S, "it is forgotten")
+    wait_until((world.folder / "asked").exists, _BACK_S, "it is asked for once")
     assert not world.status().running
     forgets.unlink()
     world.back()

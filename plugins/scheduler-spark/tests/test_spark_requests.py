@@ -17,7 +17,7 @@ from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
-from heron_scheduler_spark.master import Cluster, parse_master
+from heron_scheduler_spark.master import Cluster, Master, parse_master
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.scheduler import SparkScheduler
@@ -148,20 +148,26 @@ def test_settings_are_written_as_yaml_has_them_and_read_as_spark_does() -> None:
     assert settings["spark.eventLog.enabled"] == "false"
 
 
+def requests(master: Master) -> list[ContainerRequest]:
+    """What that master is asked for, for a container without a size and one of five cores and 6 GiB."""
+    sizes = (NO_RESOURCE, Resource(5.0, 6144 * MB, 0))
+    return [container_request(each, 512, heap_only=master.counts_heap_only) for each in sizes]
+
+
 def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
     """Unless executors cannot be asked for one by one; then all have the size of the largest."""
     master = parse_master("spark://a:7077")
-    small, large = (ContainerRequest(each.cores, 0, each.memory_mb) for each in (SMALL, LARGE))
-    dynamic = spark_settings(SparkOptions(), master, "t", HERE, [small, large])
+    dynamic = spark_settings(SparkOptions(), master, "t", HERE, requests(master))
     assert dynamic["spark.dynamicAllocation.enabled"] == "true"
     assert "spark.cores.max" not in dynamic
     fixed = SparkOptions(conf={"spark.dynamicAllocation.enabled": "false"})
-    settings = spark_settings(fixed, master, "t", HERE, [small, large])
+    settings = spark_settings(fixed, master, "t", HERE, requests(master))
     wanted = {"spark.executor.cores": "5", "spark.cores.max": "10", "spark.executor.memory": "6656m"}
     assert wanted.items() <= settings.items()
     assert "spark.executor.memoryOverhead" not in settings
     assert master_url(master, 2) == "spark://a:7077"
-    on_yarn = spark_settings(fixed, parse_master("yarn"), "t", HERE, [SMALL, LARGE])
+    yarn = parse_master("yarn")
+    on_yarn = spark_settings(fixed, yarn, "t", HERE, requests(yarn))
     assert (on_yarn["spark.executor.memory"], on_yarn["spark.executor.memoryOverhead"]) == ("512m", "6144m")
 
 

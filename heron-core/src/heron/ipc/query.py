@@ -81,9 +81,10 @@ class TManagerClient:
         deadline_s = monotonic_s() + timeout_s
         while self._channel.end is None:
             left_s = deadline_s - monotonic_s()
-            if self._channel.wait(left_s) and (answer := self._answer(number)) is not None:
-                return answer
-            if left_s <= 0:  # and yet it has looked: the answer may have come while this side was stopped
+            if self._channel.wait(left_s):
+                if (answer := self._answer(number)) is not None:
+                    return answer
+            elif left_s <= 0:  # and yet it has looked: the answer may have come while this side was stopped
                 break
         end = self._channel.end
         why = end.value if end else f"nothing came within {timeout_s:g} s"

@@ -63,15 +63,14 @@ def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> M
 
 
 def _drain(manager: MetricsManager, reactor: Reactor) -> None:
-    """Takes what is still on its way. Looks before it asks for the time: on a busy machine that may be over at once."""
+    """Takes what is still on its way. Looks once more when the time is over: this process may have paused meanwhile."""
     end_s = monotonic_s() + _DRAIN_S
     quiet_s = monotonic_s() + _QUIET_S
     while True:
-        before = manager.arrived
-        reactor.run_once(_QUIET_S)
-        now_s = monotonic_s()
+        before, now_s = manager.arrived, monotonic_s()
+        reactor.run_once(max(0.0, min(quiet_s, end_s) - now_s))
         if manager.arrived > before:
-            quiet_s = now_s + _QUIET_S
+            quiet_s = monotonic_s() + _QUIET_S
         if now_s >= min(quiet_s, end_s):
             return
 

@@ -21,10 +21,10 @@ def test_executors_of_other_machines_have_their_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, waits: bool
 ) -> None:
     """Nobody here sees them end, and the state that they still use is removed next."""
-    over_at_once: list[bool] = []
+    waited: list[tuple[bool, float]] = []
 
-    def wait_for(over: Callable[[], bool], _most_s: float, _poll_s: float) -> bool:
-        over_at_once.append(over())
+    def wait_for(over: Callable[[], bool], most_s: float, _poll_s: float) -> bool:
+        waited.append((over(), most_s))
         return True
 
     monkeypatch.setattr(remnants, "wait_for", wait_for)
@@ -35,5 +35,5 @@ def test_executors_of_other_machines_have_their_time(
     ProcessList(GONE, (entry,)).write(folder)
     remnants.clear(folder)
     os.close(lock)
-    assert over_at_once == [not waits, True]  # the executors, and who is left of the session
+    assert waited == [(not waits, remnants._LEAVE_S), (True, remnants._KILLED_S)]  # executors, and the whole session
     assert [each.name for each in folder.path.iterdir()] == ["lock"]

@@ -16,7 +16,7 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """Cores; and memory in MiB, of the heap of the JVM that the container stands in and beside it."""
+    """Cores; and memory in MiB: of the heap of the JVM that the container stands in, and beside that heap."""
 
     cores: int
     overhead_mb: int

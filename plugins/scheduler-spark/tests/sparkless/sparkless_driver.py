@@ -1,7 +1,7 @@
 """The Spark driver with processes of this machine for tasks: what stands in for Spark where Spark does not matter.
 
 In the folder that HERON_TEST_FOLDER names, ``jvm-hangs`` has the application's JVM hang, and ``forgets`` has Spark
-forget executors, and whoever asks for them again; when the first one is forgotten ``forgotten`` is there too.
+forget executors, and whoever asks for them again; then ``forgotten`` and ``asked`` are there too.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class ProcessJobs:
         return False
 
     def ask_again(self) -> None:
-        while self._forgotten and not _FORGETS.exists():
+        if self._forgotten and _FORGETS.exists():
+            _FORGETS.with_name("asked").touch()
+            return
+        while self._forgotten:
             self._start(*self._forgotten.pop())
 
     def is_stopped(self) -> bool:

@@ -1,13 +1,13 @@
-"""A process of its own that feeds a sink until it is killed: ``… metricsink_actor ENTRY OPTIONS``.
+"""A process of its own that feeds a sink, and waits to be killed: ``… metricsink_actor ENTRY OPTIONS``.
 
 It writes the number of records that it has flushed, a line each time, and feeds as many as have a second of their own.
+It ends with its standard input.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import threading
 
 from heron.clock import wall_s
 from heron.kernel.loading import open_driver
@@ -33,7 +33,7 @@ def _main(entry: str, options: str) -> None:
         sink.flush()
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
-    threading.Event().wait()
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class MetricsSinkFaultCases(DriverContract):
         requires(sink, "history")
         entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
         command = [sys.executable, "-m", "heron.testing.contracts.metricsink_actor", entry, json.dumps(options)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as actor:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as actor:
             assert actor.stdout is not None
             said = [int(actor.stdout.readline()) for _ in range(_FLUSHED)]
             actor.kill()
