@@ -16,7 +16,7 @@ from heron.testing.servers.spark import SparkCluster, SparkWorker
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal"]
+__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal", "status_if_told"]
 
 HERE = ("--profile", "cluster")
 BACK_S = 90.0
@@ -51,6 +51,15 @@ def name_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
     write_profile(sandbox, "cluster", text)
 
 
+def status_if_told(sandbox: Sandbox, topology: str) -> dict[str, Any]:
+    """What `heron status` says; nothing while the topology manager is being started again, says the command."""
+    try:
+        found: dict[str, Any] = json.loads(sandbox.say("status", topology, *HERE, "--json"))
+    except AssertionError:
+        return {}
+    return found
+
+
 def refusal(sandbox: Sandbox, *settings: str) -> str:
     """What `heron submit` says of a topology that it does not start: one line."""
     words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
@@ -78,11 +87,8 @@ class SparkJournal:
 
     def attempts(self) -> dict[int, int]:
         """How often each container was started; those that run. None do while nobody can tell."""
-        try:
-            status = self.status()
-        except AssertionError:  # the topology manager is being started again, says the command
-            return {}
-        return {each["container_id"]: each["attempts"] for each in status["containers"] if each["running"]}
+        containers = status_if_told(self.sandbox, "journal").get("containers", [])
+        return {each["container_id"]: each["attempts"] for each in containers if each["running"]}
 
     def flows(self, after: str) -> None:
         """Waits until more lines are acked."""
@@ -104,10 +110,7 @@ class SparkJournal:
 
     def all_run(self) -> bool:
         """Whether the topology manager knows every task as running."""
-        try:
-            tasks = self.status()["status"]["tasks"]
-        except AssertionError:  # as above
-            return False
+        tasks = status_if_told(self.sandbox, "journal").get("status", {}).get("tasks", [])
         return len(tasks) == _TASKS and {each["state"] for each in tasks} == {"running"}
 
     def executor(self, container_id: int) -> psutil.Process:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_journal import BACK_S, HERE, fresh
+from spark_journal import BACK_S, HERE, fresh, status_if_told
 
 from heron.testing.pytest_plugin import wait_until
 from heron.testing.servers.spark import SparkCluster
@@ -42,11 +41,8 @@ def test_a_smaller_cluster_runs_what_finds_a_place(sandbox: Sandbox, spark: Spar
 
 
 def _waiting(sandbox: Sandbox) -> list[str]:
-    try:
-        status = json.loads(sandbox.say("status", "steady", *HERE, "--json"))
-    except AssertionError:  # the topology manager is being started again, says the command
-        return []
-    texts = [each["last_error"] for each in status["containers"] if not each["running"]]
+    containers = status_if_told(sandbox, "steady").get("containers", [])
+    texts = [each["last_error"] for each in containers if not each["running"]]
     return [text.partition(";")[0] for text in texts]
 
 

@@ -6,7 +6,6 @@ docs/back-pressure.md has the formula and the table; each case is short here, an
 from __future__ import annotations
 
 import array
-import itertools
 import json
 import signal
 import threading
@@ -125,6 +124,16 @@ class Pace(NamedTuple):
     work: float
 
 
+def pace_in(lines: list[Line], from_s: float, to_s: float) -> Pace | None:
+    """Between two moments; None when there are not two lines."""
+    found = [each for each in lines if from_s <= each.at_s <= to_s]
+    if len(found) < 2:
+        return None
+    first, last = found[0], found[-1]
+    seconds = last.at_s - first.at_s
+    return Pace((last.counted - first.counted) / seconds, (last.worked_s - first.worked_s) / seconds)
+
+
 class Overload:
     """One run."""
 
@@ -228,16 +237,16 @@ class Overload:
 
     def pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
         """What a task did between two moments."""
-        lines = [each for each in self.journal(task_id) if from_s <= each.at_s <= to_s]
-        assert len(lines) > 1, f"task {task_id} said nothing between {from_s} and {to_s}"
-        first, last = lines[0], lines[-1]
-        seconds = last.at_s - first.at_s
-        return Pace((last.counted - first.counted) / seconds, (last.worked_s - first.worked_s) / seconds)
+        found = pace_in(self.journal(task_id), from_s, to_s)
+        assert found, f"task {task_id} said nothing between {from_s} and {to_s}"
+        return found
 
     def best_pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
         """The most that it did in any half second in between."""
+        lines = self.journal(task_id)
         steps = [from_s + step / 4 for step in range(int(4 * (to_s - from_s)) - 1)]
-        paces = [self.pace(task_id, at_s, at_s + 0.5) for at_s in steps if self._speaks(task_id, at_s, at_s + 0.5)]
+        paces = [found for at_s in steps if (found := pace_in(lines, at_s, at_s + 0.5))]
+        assert paces, f"task {task_id} said nothing between {from_s} and {to_s}"
         return Pace(max(each.tuples_s for each in paces), max(each.work for each in paces))
 
     def is_back(self, task_id: int, from_s: float, to_s: float, again_s: float) -> None:
@@ -287,10 +296,6 @@ class Overload:
             if metric["name"] == name and metric["labels"] == labels
         ]
         return max(values)
-
-    def _speaks(self, task_id: int, from_s: float, to_s: float) -> bool:
-        moments = [each.at_s for each in self.journal(task_id) if from_s <= each.at_s <= to_s]
-        return len(list(itertools.islice(moments, 2))) == 2
 
     def _file(self, name: str) -> Path:
         return self.run.out / name

@@ -6,7 +6,7 @@ import datetime
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import EmitError
@@ -14,11 +14,9 @@ from heron.instance import splitters
 from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
 from heron.planner.key_group import key_group, owner
 
-_PROPERTY = settings(max_examples=100)
 TASKS = (11, 12, 13, 14)
 
 
-@_PROPERTY
 @given(flushes=st.lists(st.integers(0, 20), max_size=20), tasks=st.integers(1, 7), start=st.integers(0, 100))
 def test_shuffle_deals_evenly_over_any_flushes(flushes: list[int], tasks: int, start: int) -> None:
     """Flushes of one row must be spread as well as large ones: no two tasks differ by more than one row."""
@@ -50,7 +48,6 @@ KEYS = st.one_of(
 )
 
 
-@_PROPERTY
 @given(key=KEYS, groups=st.sampled_from([4, 1024]))
 def test_the_memo_gives_the_owner_of_the_keys_group(key: object, groups: int) -> None:
     """At the first look and at every later one; numbers that compare equal share an entry and a group."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.credit import CreditGrant, CreditWindow
 
-_PROPERTY = settings(max_examples=100)
 
-
-@_PROPERTY
 @given(sizes=st.lists(st.integers(1, 300), max_size=60), window=st.integers(1, 200), data=st.data())
 def test_never_over_the_window_and_never_stuck(sizes: list[int], window: int, data: st.DataObject) -> None:
     """Random sizes, deliveries and releases, credit messages doubled and late: all is sent in the end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
@@ -28,7 +28,6 @@ from heron.ipc.frame import (
     segment_routes,
 )
 
-_PROPERTY = settings(max_examples=100)
 _U32 = st.integers(0, 2**32 - 1)
 _DESTINATIONS = st.lists(_U32, max_size=5)
 
@@ -69,7 +68,6 @@ def frame_of(*parts: bytes) -> bytes:
     return b"".join((frame_header(FrameKind.DATA, 9, 10), *parts))
 
 
-@_PROPERTY
 @given(st.lists(segments(), max_size=4))
 def test_segments_are_found_one_behind_the_other(parts: list[bytes]) -> None:
     """A stream manager cuts by lengths alone: every cut must be exactly one segment."""
@@ -82,7 +80,6 @@ def test_segments_are_found_one_behind_the_other(parts: list[bytes]) -> None:
         assert head.destinations == destinations
 
 
-@_PROPERTY
 @given(
     destinations=_DESTINATIONS,
     payload=st.binary(max_size=60),
@@ -113,7 +110,6 @@ def test_a_head_reads_back_what_was_written(
     assert (b"xx" + data)[head.payload_start : head.end] == payload
 
 
-@_PROPERTY
 @given(segments(), _DESTINATIONS)
 def test_retargeting_changes_the_destinations_only(data: bytes, destinations: list[int]) -> None:
     """The payload crosses every hop as its task made it."""
@@ -151,7 +147,6 @@ def read_all(frame: bytes) -> None:
         parse_segment(frame, start)
 
 
-@_PROPERTY
 @given(st.binary(max_size=120), segments())
 def test_garbage_is_read_or_refused(garbage: bytes, data: bytes) -> None:
     """Whatever bytes come: either they parse, or it is a RemoteProtocolError."""

@@ -8,17 +8,14 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import TopologyError
 from heron.planner.key_group import key_group, key_groups_of, owned_groups, owner
 
-_PROPERTY = settings(max_examples=100)
 
-
-@_PROPERTY
 @given(groups=st.integers(1, 2000), data=st.data())
 def test_owned_ranges_cover_all_groups_and_agree_with_owner(groups: int, data: st.DataObject) -> None:
     """State is restored by range and tuples are sent by owner: the two must never disagree."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
 from heron.stmgr.outlet import Outlet, Watermarks
 from heron.stmgr.peer_outlets import next_segments
-
-_PROPERTY = settings(max_examples=100)
 
 
 def tuples(destinations: Sequence[int], payload: bytes) -> bytes:
@@ -87,7 +85,6 @@ def test_a_large_segment_goes_alone_and_the_rest_stays_for_the_next() -> None:
     assert sent(outlets, limit_bytes=100) == [((2,), b"y" * 500)]
 
 
-@_PROPERTY
 @given(
     parts=st.lists(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), max_size=30),
     limit=st.integers(1, 400),

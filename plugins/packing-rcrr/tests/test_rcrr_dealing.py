@@ -65,7 +65,6 @@ def test_packs_whatever_fits_one_by_one(topology: TopologyDefinition) -> None:
     assert _PACKING.pack(topology).containers
 
 
-@settings(max_examples=100)
 @given(
     sizes=st.lists(st.integers(1, 10), min_size=1, max_size=40), at_least=st.integers(1, 40), most=st.integers(1, 10)
 )

@@ -182,6 +182,23 @@ def test_who_comes_after_the_supervisor_finds_the_executor(world: World) -> None
     wait_until(lambda: noted() == world.executor.pid, _BACK_S, "it is noted")
 
 
+def test_what_could_not_be_noted_is_noted_when_it_can_be(world: World) -> None:
+    """A disk that was full for a while must not leave the wrong executor in the list."""
+    noted, kept = world.root / "t" / "processes.json", world.folder / "kept"
+    task = world.task()
+    noted.rename(kept)
+    (noted / "in the way").mkdir(parents=True)
+    task.kill()
+    again = world.back()
+    (noted / "in the way").rmdir()
+    noted.rmdir()
+    wait_until(noted.exists, _BACK_S, "it is written")
+    (entry,) = json.loads(noted.read_bytes())["containers"]
+    assert entry["pid"] == again.pid
+    log = (world.bench.log_dir("t") / "supervisor.log").read_text()
+    assert log.count("processes.json is not up to date") == 1
+
+
 def test_a_container_that_cannot_be_noted_is_not_started(world: World) -> None:
     """The next attempt would not find it to end it; the reason names the folder, and nothing of it is left."""
     run_dir = world.bench.run_dir("t")

@@ -103,7 +103,7 @@ class Work(Bolt):
             self.look()
         self.count += 1
         if self.pause_s:
-            time.sleep(self.pause_s)
+            time.sleep(self.pause_s)  # user code that is slow is what is tested
         if self.seen is not None:
             os.write(self.seen, tup.values[0].to_bytes(8, "little"))
         self.ack(tup)
@@ -111,7 +111,7 @@ class Work(Bolt):
     def look(self) -> None:
         """What it is to be like; at most every 256 tuples, or every twentieth of a second."""
         while self.block.exists():
-            time.sleep(0.01)
+            time.sleep(0.01)  # user code that blocks is what is tested
         self.pause_s = SLOW_CALL_S if self.slow.exists() else 0.0
         self.look_at = self.count + (int(LOOK_EVERY_S / SLOW_CALL_S) if self.pause_s else 256)
 

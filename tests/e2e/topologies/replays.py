@@ -160,7 +160,7 @@ class ThreadBolt(PassBolt):
         while self.more.acquire():
             tup = self.work.popleft()
             if tup.values[0] % 100 == 99:
-                time.sleep(0.02)
+                time.sleep(0.02)  # user code that is slow: others overtake these
             self.collector.emit(tup.values, anchors=[tup])
             self.collector.ack(tup)
 

@@ -63,7 +63,7 @@ class Relay:
         """Breaks every connection for good and returns when its threads have ended."""
         _shut(self._listener)
         self.cut()
-        self._threads[0].join(_JOIN_S)
+        self._threads[0].join(_JOIN_S)  # the one that accepts
         self.cut()  # what was accepted meanwhile
         for thread in self._threads:
             thread.join(_JOIN_S)

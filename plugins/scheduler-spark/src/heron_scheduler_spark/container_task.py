@@ -88,7 +88,7 @@ def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
                 _spec_file(run_dir, order).unlink(missing_ok=True)
             predecessor.leave()
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
-        if isinstance(error, OSError) and str(error.filename or run_dir).startswith(str(run_dir.parent)):
+        if isinstance(error, OSError) and Path(str(error.filename or run_dir)).is_relative_to(run_dir.parent):
             reason += f"; run.run_dir, {run_dir.parent}, needs room there, and must be writable"
         link.say(Refused(reason))
         link.say(Ended(reason))

@@ -27,7 +27,7 @@ from heron_scheduler_spark.task_words import Ended, Hello, LogText, Refused, Sai
 
 __all__ = ["Desk", "DeskSettings"]
 
-_ASK_AGAIN_S = 5.0
+_ASK_AGAIN_S = 5.0  # so much later at most does a forgotten executor come; each time the master looks at its workers
 _KILLED_S = 1.5  # a task that was told to kill its container has done so by then, or does not listen
 _ENDED = (
     "Spark has ended the application: its driver's JVM died, somebody killed it on Spark's page, or no executor could "

@@ -67,6 +67,7 @@ class Supervisor:
         self._control = ControlServer(folder, self._selector, self._handle)
         self._stopping = False
         self._noted: tuple[ContainerEntry, ...] | None = None
+        self._not_noted = ""
         for container_id in folder.container_ids():
             self._add(container_id)
 
@@ -286,11 +287,14 @@ class Supervisor:
         entries = tuple(map(self._entry, self._supervision.containers()))
         if entries == self._noted:
             return
-        self._noted = entries
         try:
             ProcessList(self._me, entries).write(self._folder)
-        except OSError as error:
-            _log.warning("processes.json is not up to date: %s", error)
+        except OSError as error:  # tried again each turn, and said once
+            if str(error) != self._not_noted:
+                self._not_noted = str(error)
+                _log.warning("processes.json is not up to date: %s", error)
+        else:
+            self._noted, self._not_noted = entries, ""
 
     def _entry(self, each: Container) -> ContainerEntry:
         who = self._executors.identity(each.container_id) or ProcessIdentity(0, "")
