@@ -260,7 +260,7 @@ def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     # The option hides the variable, by which `dev` hands on wheels.
     folders = [str(dist), *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))]
     links = [part for folder in folders for part in ("--find-links", folder)]
-    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *TEST_TOOLS, wheel)
+    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *TEST_TOOLS, "heron-testing", wheel)
     python = _environment(session, f"alone-{plugin}", sys.executable, packages)
     _python_pytest(session, python, tests, *_QUICK)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from bench.findings import Pace
 from bench.records import BenchError
 from heron.clock import monotonic_s
-from heron.testing.servers.install import ServerNotInstalledError, installed, python_packages
+from servers.install import ServerNotInstalledError, installed, python_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,7 +18,7 @@ from bench.records import BenchError
 from heron.api import Bolt, Spout, TopologyBuilder, Tuple
 from heron.api.definition import ComponentKind, GroupingKind
 from heron.instance.user_component import specialise
-from heron.simulator.null_engine import run_null_engine
+from heron_simulator.null_engine import run_null_engine
 
 __all__ = ["measure_null", "measure_user_code"]
 

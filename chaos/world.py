@@ -19,7 +19,7 @@ import psutil
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Kind
 from chaos.flow import Flow
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 __all__ = ["World", "kind_of"]
 

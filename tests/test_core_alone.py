@@ -1,4 +1,4 @@
-"""heron-core where nothing else is: what it brings, and what it says when a plugin is wanted."""
+"""heron-core and heron-cli without any plugin: what they bring, and what they say when a plugin is missing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ CORE = ROOT / "heron-core"
 UV = (sys.executable, "-m", "uv")
 CONSTRAINTS = str(ROOT / "constraints.txt")
 
-# What heron-core's own dependencies need in turn: rich's markdown and colours. A new one costs every user.
+# What the dependencies of heron-cli need in turn: rich's markdown and colours. A new one costs every user.
 IN_TURN = {"markdown-it-py", "mdurl", "pygments"}
+COMMAND = ("cli", "simulator")
 
 Heron = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,19 +29,42 @@ def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[s
 
 
 @pytest.fixture(scope="module")
-def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with heron-core's wheel and what it depends on."""
-    folder = tmp_path_factory.mktemp("alone")
-    python = str(folder / "venv" / "bin" / "python")
-    for command in (
-        (*UV, "build", "-q", "--wheel", "-b", CONSTRAINTS, "--out-dir", str(folder), str(CORE)),
-        (*UV, "venv", "-q", "--python", sys.executable, str(folder / "venv")),
-    ):
-        assert run(*command).returncode == 0, command
-    (wheel,) = map(str, folder.glob("*.whl"))
-    installed = run(*UV, "pip", "install", "-q", "--python", python, "-c", CONSTRAINTS, wheel)
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels of the core and the command."""
+    folder = tmp_path_factory.mktemp("dist")
+    for project in (CORE, *(ROOT / "plugins" / name for name in COMMAND)):
+        built = run(*UV, "build", "-q", "--wheel", "-b", CONSTRAINTS, "--out-dir", str(folder), str(project))
+        assert built.returncode == 0, built.stderr
+    return folder
+
+
+def install(folder: Path, wheels: list[str]) -> Path:
+    """Makes a fresh environment with these wheels and their dependencies."""
+    venv = folder / "venv"
+    made = run(*UV, "venv", "-q", "--python", sys.executable, str(venv))
+    assert made.returncode == 0, made.stderr
+    python = str(venv / "bin" / "python")
+    installed = run(*UV, "pip", "install", "-q", "--python", python, "-c", CONSTRAINTS, *wheels)
     assert installed.returncode == 0, installed.stderr
-    return folder / "venv"
+    return venv
+
+
+@pytest.fixture(scope="module")
+def venv(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the core and the command."""
+    return install(tmp_path_factory.mktemp("command"), sorted(map(str, dist.glob("*.whl"))))
+
+
+def declared(project: Path) -> set[str]:
+    """The names of the dependencies in a project's pyproject.toml."""
+    table = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {re.split(r"[^A-Za-z0-9_.-]", each)[0].lower() for each in table["dependencies"]}
+
+
+def installed_names(venv: Path) -> set[str]:
+    """The distributions of an environment."""
+    listed = run(*UV, "pip", "list", "--format", "json", "--python", str(venv / "bin" / "python"))
+    return {each["name"].lower() for each in json.loads(listed.stdout)}
 
 
 @pytest.fixture
@@ -49,13 +73,18 @@ def heron(venv: Path, tmp_path: Path) -> Heron:
     return lambda *arguments: run(str(venv / "bin" / "heron"), *arguments, cwd=tmp_path)
 
 
-def test_core_brings_its_own_dependencies_and_nothing_else(venv: Path) -> None:
+def test_core_brings_its_own_dependencies_and_nothing_else(dist: Path, tmp_path: Path) -> None:
     """Each costs every process and every user; drivers and their libraries are plugins."""
-    listed = run(*UV, "pip", "list", "--format", "json", "--python", str(venv / "bin" / "python"))
-    installed = {each["name"].lower() for each in json.loads(listed.stdout)}
-    declared = tomllib.loads((CORE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    names = {re.split(r"[^A-Za-z0-9_.-]", each)[0].lower() for each in declared}
-    assert installed == {"heron-core"} | names | IN_TURN
+    venv = install(tmp_path, sorted(map(str, dist.glob("heron_core-*.whl"))))
+    assert installed_names(venv) == {"heron-core"} | declared(CORE)
+    assert not (venv / "bin" / "heron").exists()
+
+
+def test_command_brings_what_only_a_persons_machine_needs(venv: Path) -> None:
+    """Terminal, YAML and discovery are dependencies of the command and not of the core."""
+    wanted = {name for folder in COMMAND for name in declared(ROOT / "plugins" / folder)}
+    assert installed_names(venv) == {"heron-core", "heron-cli", "heron-simulator"} | wanted | declared(CORE) | IN_TURN
+    assert not declared(CORE) & {"click", "rich", "pyyaml", "stevedore"}
 
 
 def test_without_plugins_the_list_says_what_to_install(heron: Heron) -> None:
@@ -73,9 +102,9 @@ def test_a_run_without_plugins_names_the_missing_driver(heron: Heron) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def test_a_new_plugin_needs_the_extra_for_tests(heron: Heron, tmp_path: Path) -> None:
-    """The scaffold's tests would not even start without pytest; better said before anything is written."""
+def test_a_new_plugin_needs_the_test_kit(heron: Heron, tmp_path: Path) -> None:
+    """The scaffold and its tests are in a distribution of their own; the error names it."""
     made = heron("plugins", "new", "statemgr", "etcd")
     assert made.returncode == 2
-    assert "need pytest and hypothesis: `pip install 'heron-core[testing]'`" in made.stderr
+    assert "heron plugins new is not installed: `pip install heron-testing`" in made.stderr
     assert list(tmp_path.iterdir()) == []

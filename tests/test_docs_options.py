@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from heron.kernel.drivers import Drivers
-from heron.kernel.loading import load_object
+from heron.driver_kit.loading import load_object
 from heron.spi.driver import Driver
 from heron.spi.options import option_fields
+from heron_cli.catalog.drivers import Drivers
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 ROW = re.compile(r"^\| `([a-z0-9_.]+)` \|", re.MULTILINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from heron.kernel.drivers import FAMILIES
+from heron.spi.families import FAMILIES
 from heron.spi.hooks import HOOK_FACTS, HookSpecs
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "plugins.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from heron.kernel.drivers import Drivers
-from heron.kernel.profiles import load_profile
-from heron.kernel.yaml_file import parse_yaml
+from heron_cli.catalog.drivers import Drivers
+from heron_cli.profiles import load_profile
+from heron_cli.profiles.yaml_file import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "production.md").read_text(encoding="utf-8")

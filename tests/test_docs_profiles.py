@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from heron.kernel.drivers import Drivers
-from heron.kernel.profiles import load_profile, profile_entries
-from heron.kernel.yaml_file import parse_yaml
+from heron_cli.catalog.drivers import Drivers
+from heron_cli.profiles import load_profile, profile_entries
+from heron_cli.profiles.yaml_file import parse_yaml
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "profiles.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

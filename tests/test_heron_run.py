@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually
 
 TOPOLOGY = """
 from heron.api import Bolt, Grouping, Spout, Topology

@@ -2,7 +2,8 @@
 
 ``plugins/scheduler-local/`` is ``heron-scheduler-local`` is ``heron_scheduler_local``, group
 ``heron.scheduler``, name ``local``. A bundle has no code and so no import package and no entry point. A compat plugin
-serves a foreign package, so its import package has that one's name.
+serves a foreign package, so its import package has the name of that package. A library (the command, the kits) has no
+family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ FAMILIES = {
     "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
     "serializer", "service", "statemgr", "uploader",
 }  # fmt: skip
-PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+LIBRARIES = {"cli", "scheduler-kit", "simulator", "testing"}
+DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
 DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith("bundle-")]
+PACKAGES = [folder for folder in DISTRIBUTIONS if not folder.name.startswith("bundle-")]
 
 
 def is_table(value: object) -> TypeGuard[dict[str, object]]:
@@ -56,14 +60,14 @@ def test_folder_is_a_known_family_and_a_name(folder: Path) -> None:
     assert name
 
 
-@pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=folder_name)
 def test_distribution_has_the_folders_name(folder: Path) -> None:
     """The error for a missing driver derives the distribution to install from family and name."""
     assert project(folder)["name"] == f"heron-{folder.name}"
     assert distribution(f"heron-{folder.name}").version == project(folder)["version"]
 
 
-@pytest.mark.parametrize("folder", DRIVERS, ids=folder_name)
+@pytest.mark.parametrize("folder", PACKAGES, ids=folder_name)
 def test_folder_holds_exactly_its_own_typed_import_package(folder: Path) -> None:
     """Flat import names: two plugins can never own parts of the same package."""
     assert [path.name for path in (folder / "src").iterdir() if path.is_dir()] == [import_name(folder)]
@@ -80,7 +84,7 @@ def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> 
     assert isinstance(point.load(), type)
 
 
-@pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=folder_name)
 def test_readme_says_what_it_cannot_do(folder: Path) -> None:
     """A driver's limits are part of its contract with the person who chooses it."""
     text = (folder / "README.md").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from heron.kernel.drivers import FAMILIES
-from heron.testing.contracts.driver import DriverContract
-from heron.testing.scaffold.new_plugin import new_plugin
+from heron.spi.families import FAMILIES
+from heron_testing.contracts.driver import DriverContract
+from heron_testing.scaffold.new_plugin import new_plugin
 
 NAME = "brand-new"
 PYTHON_M = (sys.executable, "-m")

@@ -11,8 +11,8 @@ from heron.errors import StateError
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.submit.execution_state import ExecutionState, decode_execution_state, encode_execution_state
-from heron.submit.job_place import JobPlace, read_place
+from heron_cli.client.execution_state import ExecutionState, decode_execution_state, encode_execution_state
+from heron_cli.client.job_place import JobPlace, read_place
 from heron_scheduler_spark.state_node import note_place, publish
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from heron.driver_kit.core_version import core_version
 from heron.errors import SchedulerError
-from heron.kernel.core_version import core_version
 from heron.spi.driver import DriverRef, ReferringOption
 from heron_scheduler_spark.travelling_spec import travelling_driver
 from heron_scheduler_spark.worker_report import Question, report

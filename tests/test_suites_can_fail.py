@@ -15,13 +15,13 @@ from heron.errors import PackageError, StateConflictError, StateError, StateUnav
 from heron.spi.metricsink import Metric, MetricsRecord
 from heron.spi.serializer import Serializer
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
-from heron.testing.contracts.metricsink_faults import MetricsSinkFaultCases
-from heron.testing.contracts.serializer import SerializerContract
-from heron.testing.contracts.statemgr_faults import StateManagerFaultCases
-from heron.testing.contracts.uploader_faults import UploaderFaultCases
-from heron.testing.faults import Faults, file_faults
 from heron_metricsink_file import FileSink
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
+from heron_testing.contracts.metricsink_faults import MetricsSinkFaultCases
+from heron_testing.contracts.serializer import SerializerContract
+from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
+from heron_testing.contracts.uploader_faults import UploaderFaultCases
+from heron_testing.faults import Faults, file_faults
 from heron_uploader_localfs import LocalfsUploader
 
 Broken = (AssertionError, pytest.fail.Exception)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.servers.etcd import EtcdServer
+from servers.etcd import EtcdServer
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
-from heron.testing.servers.hdfs import HdfsServer
-from heron.testing.servers.server_process import ServerError
+from servers.hdfs import HdfsServer
+from servers.server_process import ServerError
 
 
 def test_what_was_written_outlives_kill_9(hdfs: HdfsServer) -> None:

@@ -18,8 +18,8 @@ import msgspec
 import psutil
 import pytest
 
-from heron.submit.report import RunReport
-from heron.testing.pytest_plugin import wait_until
+from heron_cli.launch.report import RunReport
+from heron_testing.pytest_plugin import wait_until
 
 __all__ = ["HeronRun", "Sandbox", "sandbox_at"]
 

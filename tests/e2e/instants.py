@@ -17,18 +17,18 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.kernel.drivers import Drivers
-from heron.kernel.profiles import load_profile
 from heron.kernel.settings import EngineSettings
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
-from heron.submit.ending import kill_topology
-from heron.submit.environment import Environment, open_environment
-from heron.submit.folders import name_log_dir, name_run_dir
-from heron.submit.loaded import LoadedTopology, LoadingTopology
-from heron.submit.progress import QuietProgress
-from heron.submit.roll import roll
-from heron.submit.submitter import Submission, new_topology_id, submit
+from heron_cli.catalog.drivers import Drivers
+from heron_cli.client.environment import Environment, open_environment
+from heron_cli.client.kill_topology import kill_topology
+from heron_cli.client.topology_list import roll
+from heron_cli.launch.folders import name_log_dir, name_run_dir
+from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.submitter import Submission, new_topology_id, submit
+from heron_cli.profiles import load_profile
+from heron_cli.view.progress import QuietProgress
 
 TOPOLOGY = """
 from heron.api import Spout, Topology

@@ -10,8 +10,8 @@ import psutil
 from flowing import write_profile
 from line_journal import Lines
 
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.spark import SparkCluster, SparkWorker
+from heron_testing.pytest_plugin import wait_until
+from servers.spark import SparkCluster, SparkWorker
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from line_journal import Lines
 
+from heron.driver_kit.loading import open_driver
 from heron.ipc.keys import encode_keys, new_keys
-from heron.kernel.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

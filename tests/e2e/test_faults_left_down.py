@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

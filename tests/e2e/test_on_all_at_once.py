@@ -14,13 +14,13 @@ from flowing import write_profile
 from watched_words import MetricsServers, WatchedWords
 
 from heron.spi.statemgr import NodeKind
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.carbon import CarbonServer
-from heron.testing.servers.prometheus import PrometheusServer
-from heron.testing.servers.s3 import S3Server
-from heron.testing.servers.scribe import ScribeServer
-from heron.testing.servers.zookeeper import ZooKeeperServer
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+from heron_testing.pytest_plugin import wait_until
+from servers.carbon import CarbonServer
+from servers.prometheus import PrometheusServer
+from servers.s3 import S3Server
+from servers.scribe import ScribeServer
+from servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

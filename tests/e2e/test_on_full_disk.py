@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from line_journal import SCALED, Lines
 
-from heron.testing.servers.absence import not_here
+from servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -11,9 +11,9 @@ from flowing import write_profile
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
 from heron.clock import monotonic_s
-from heron.testing.servers.carbon import CarbonServer
-from heron.testing.servers.prometheus import PrometheusServer
-from heron.testing.servers.scribe import ScribeServer
+from servers.carbon import CarbonServer
+from servers.prometheus import PrometheusServer
+from servers.scribe import ScribeServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

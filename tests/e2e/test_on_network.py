@@ -22,11 +22,11 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s, wall_s
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.relay import Relay
-from heron.testing.servers.namespace import remove_stale
-from heron.testing.servers.network import HERE, Network
-from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_testing.pytest_plugin import wait_until
+from heron_testing.relay import Relay
+from servers.namespace import remove_stale
+from servers.network import HERE, Network
+from servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -315,7 +315,7 @@ def test_what_a_killed_test_has_left_goes_with_the_next(network: Network) -> Non
     """Namespaces outlive whoever made them, and with them what runs there."""
     script = (
         "import signal, subprocess\n"
-        "from heron.testing.servers.network import Network\n"
+        "from servers.network import Network\n"
         "network = Network(1)\n"
         "network.start()\n"
         "print(network.enter(0)[1], flush=True)\n"

@@ -9,8 +9,8 @@ import boto3
 import pytest
 from flowing import flows, write_profile
 
-from heron.testing.servers.nginx import NginxServer
-from heron.testing.servers.s3 import S3Server
+from servers.nginx import NginxServer
+from servers.s3 import S3Server
 
 if TYPE_CHECKING:
     from conftest import Sandbox

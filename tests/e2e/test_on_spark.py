@@ -17,9 +17,9 @@ import pytest
 from shown import logs, processes
 from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal
 
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.absence import not_here
-from heron.testing.servers.spark import SparkCluster
+from heron_testing.pytest_plugin import wait_until
+from servers.absence import not_here
+from servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from conftest import Sandbox

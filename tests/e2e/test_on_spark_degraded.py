@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from spark_journal import BACK_S, HERE, fresh, status_if_told
 
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.spark import SparkCluster
+from heron_testing.pytest_plugin import wait_until
+from servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -17,11 +17,11 @@ from pyspark.version import __version__
 from shown import command_lines
 from spark_journal import BACK_S, HERE, fresh, name_cluster, refusal
 
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.absence import not_here
-from heron.testing.servers.install import ServerNotInstalledError, installed, python_packages
-from heron.testing.servers.spark import SparkCluster
-from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_testing.pytest_plugin import wait_until
+from servers.absence import not_here
+from servers.install import ServerNotInstalledError, installed, python_packages
+from servers.spark import SparkCluster
+from servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

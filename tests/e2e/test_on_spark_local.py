@@ -21,13 +21,13 @@ import pytest
 from shown import logs, processes
 
 from heron.clock import monotonic_s
-from heron.kernel.core_version import core_version
+from heron.driver_kit.core_version import core_version
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.absence import not_here
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.order import Order
+from heron_testing.pytest_plugin import wait_until
+from servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import Sandbox

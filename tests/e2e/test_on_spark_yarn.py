@@ -11,9 +11,9 @@ import pytest
 from conftest import sandbox_at
 from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.spark import SparkCluster
-from heron.testing.servers.yarn import YarnCluster
+from heron_testing.pytest_plugin import wait_until
+from servers.spark import SparkCluster
+from servers.yarn import YarnCluster
 
 if TYPE_CHECKING:
     from conftest import Sandbox

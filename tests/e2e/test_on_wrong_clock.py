@@ -12,9 +12,9 @@ from line_journal import SCALED, Lines
 from test_faults_stopped import everybody
 
 from heron.clock import wall_s
-from heron.testing.servers.absence import not_here
-from heron.testing.servers.faketime import shifted_clock
-from heron.testing.servers.install import ServerNotInstalledError
+from servers.absence import not_here
+from servers.faketime import shifted_clock
+from servers.install import ServerNotInstalledError
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -9,9 +9,9 @@ from counted_words import CountedWords
 from flowing import complete, flows, status, write_profile
 
 from heron.spi.statemgr import NodeKind
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+from heron_testing.pytest_plugin import wait_until
+from servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

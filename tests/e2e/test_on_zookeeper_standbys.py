@@ -15,8 +15,8 @@ import pytest
 from standby_world import Led, World
 
 from heron.spi.statemgr import NodeKind
-from heron.testing.servers.zookeeper import ZooKeeperEnsemble
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+from servers.zookeeper import ZooKeeperEnsemble
 
 if TYPE_CHECKING:
     from conftest import Sandbox

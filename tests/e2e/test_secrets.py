@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, HeronError
 from heron.ipc.keys import Speaker, TopologyKeys, decode_keys, new_keys
 from heron.ipc.query import TManagerClient
-from heron.kernel.loading import open_driver
 from heron.kernel.tmanager_location import decode_location
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager

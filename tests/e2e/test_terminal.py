@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
 
-from heron.testing.servers.carbon import CarbonServer
-from heron.testing.servers.prometheus import PrometheusServer
-from heron.testing.servers.scribe import ScribeServer
-from heron.testing.servers.server_process import ServerProcess
+from servers.carbon import CarbonServer
+from servers.prometheus import PrometheusServer
+from servers.scribe import ScribeServer
+from servers.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

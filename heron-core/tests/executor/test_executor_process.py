@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from heron.driver_kit.loading import open_driver
+from heron.driver_kit.process import EXIT_AWAY
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import encode_keys, new_keys
 from heron.ipc.socket import SocketContext
-from heron.kernel.loading import open_driver
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
-from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import write_spec
 from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.planner.codec import encode
@@ -30,7 +30,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.spi.uploader import Uploader
-from heron.testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually
 
 NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")
 
@@ -39,7 +39,7 @@ LAUNCHER = """
 import sys
 from pathlib import Path
 from heron.executor.main import SIGNALS, execute
-from heron.kernel.process import run_role
+from heron.driver_kit.process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.spi.scheduler import ContainerSpec
 
@@ -54,7 +54,7 @@ run_role("executor", main, SIGNALS)
 
 TASK = """
 import signal, sys
-from heron.kernel.spawn import spawn
+from heron.driver_kit.spawn import spawn
 
 spawn([sys.executable, *sys.argv[1:]], stdout=None, death_signal=signal.SIGTERM)
 signal.pause()
@@ -63,7 +63,7 @@ signal.pause()
 STAND_IN = """
 import json, os, signal, sys
 from pathlib import Path
-from heron.kernel.process import bind_to_parent
+from heron.driver_kit.process import bind_to_parent
 
 bind_to_parent()
 role, spec_file = sys.argv[1], Path(sys.argv[2])

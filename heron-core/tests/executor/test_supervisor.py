@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
+from heron.driver_kit.process import EXIT_AWAY, EXIT_USER_INIT
 from heron.errors import IllegalTransitionError
 from heron.executor.supervisor import Phase, RestartPolicy, StartAfter, Supervisor, ending
-from heron.kernel.process import EXIT_AWAY, EXIT_USER_INIT
 from heron.kernel.role_spec import incarnation
 
 POLICY = RestartPolicy(backoff_s=0.1, backoff_max_s=1.0, limit=3, stable_s=30.0)

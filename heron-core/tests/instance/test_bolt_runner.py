@@ -24,6 +24,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.api.tuple import Tuple
+from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.data_queue import PlanReceived
 from heron.instance.gateway import Gateway
@@ -46,10 +47,9 @@ from heron.ipc.frame import (
 )
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.spi.metricsink import Metric
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 SOURCES = (1, 2)
 BOLT = 3

@@ -33,7 +33,7 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.spi.metricsink import MetricsRecord, Source
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.leaks_nothing
 

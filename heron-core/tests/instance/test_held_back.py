@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.instance.held_back import HeldBack
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 
 def test_the_time_of_two_culprits_at_once_counts_once() -> None:

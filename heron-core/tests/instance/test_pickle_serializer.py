@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.instance.pickle_serializer import PickleSerializer
-from heron.testing.contracts.serializer import SerializerContract
+from heron_testing.contracts.serializer import SerializerContract
 
 
 class TestContract(SerializerContract):

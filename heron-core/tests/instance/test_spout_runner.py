@@ -20,6 +20,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.api.spout import Spout
+from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import PlanReceived, SessionOpened
 from heron.instance.gateway import Gateway
 from heron.instance.spout_runner import SpoutRunner
@@ -29,7 +30,6 @@ from heron.ipc.envelope import Envelope
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 
 

@@ -21,6 +21,7 @@ from heron.api.spout import Spout
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.data_queue import SessionOpened
@@ -48,7 +49,6 @@ from heron.ipc.frame import (
 from heron.ipc.tracking_arrays import parse_ack, parse_fail
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.stmgr.ack_desk import AckDesk
 

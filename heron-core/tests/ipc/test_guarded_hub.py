@@ -13,7 +13,7 @@ from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
-from heron.testing.relay import Relay
+from heron_testing.relay import Relay
 
 MAX_BYTES = 100_000
 

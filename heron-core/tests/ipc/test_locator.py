@@ -15,7 +15,7 @@ from heron.ipc.keys import Speaker, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
-from heron.testing.relay import Relay
+from heron_testing.relay import Relay
 
 
 class Network:

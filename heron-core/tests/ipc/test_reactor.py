@@ -12,7 +12,7 @@ import pytest
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import HeronError
 from heron.ipc.socket import Hub, SocketContext
-from heron.testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from heron.errors import StateError
 from heron.kernel.event_log import EventLog
 from heron.kernel.tmanager_location import TManagerLocation, decode_location, encode_location
 from heron.spi.metricsink import Source
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 SOURCE = Source("wc", 2, "executor", 65536)
 

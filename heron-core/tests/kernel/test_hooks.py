@@ -13,7 +13,7 @@ from heron.kernel.hooks import ThreadedHooks
 if TYPE_CHECKING:
     from conftest import Install
 
-    from heron.testing.pytest_plugin import Eventually
+    from heron_testing.pytest_plugin import Eventually
 
 LIMIT_S = 2.0  # also for the observer that works, on a busy machine
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 from inspect import signature
 from typing import TYPE_CHECKING
 
 import pytest
 
 from heron.errors import PluginError
-from heron.kernel.observer_catalog import observer_catalog
 from heron.kernel.observers import GROUP, Observers, installed_observers
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
@@ -155,22 +153,6 @@ def test_followed_hooks_are_known() -> None:
     observers = Observers()
     observers.add("one", Recorder())
     assert observers.followed() == ("heron_plan_changed", "heron_topology_ended")
-
-
-def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
-    monkeypatch.setattr("heron.kernel.observer_catalog.IMPORT_LIMIT_S", 2.0)  # the others have no more
-    hook = "class It:\n    def {}(self): ...\n"
-    install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
-    install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))
-    install("obs-c", GROUP, "c", "import no_such_module_at_all")
-    hanging = install("obs-d", GROUP, "d", "import threading\ngate = threading.Event()\ngate.wait(30)\n")
-    found = {each.name: each for each in observer_catalog()}
-    sys.modules[hanging].gate.set()
-    assert (found["a"].family, found["a"].capabilities, found["a"].error) == ("hooks", ("heron_plan_changed",), "")
-    assert "nearest: 'heron_plan_changed'" in found["b"].error
-    assert "no_such_module_at_all" in found["c"].error
-    assert "not done after 2 s" in found["d"].error
 
 
 def test_observer_that_does_not_load_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from heron.errors import SinkError
 from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
-from heron.testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually
 
 RECORD = MetricsRecord(Source("wc", 1, "stmgr", 1), 1.0)
 

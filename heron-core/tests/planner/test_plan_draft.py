@@ -10,7 +10,7 @@ from heron.errors import PackingError
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import Member, PlanDraft
-from heron.testing.contracts.packing import packable_topology
+from heron_testing.contracts.packing import packable_topology
 
 _OLD = Resource(1.0, 1024, 1024)
 _NEW = Resource(2.0, 2048, 2048)

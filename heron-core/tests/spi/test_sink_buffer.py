@@ -8,7 +8,7 @@ import pytest
 
 from heron.errors import SinkError
 from heron.spi.sink_buffer import FIRST_PAUSE_S, LONGEST_PAUSE_S, SinkBuffer
-from heron.testing.fake_clock import FakeClock
+from heron_testing.fake_clock import FakeClock
 
 
 class Server:

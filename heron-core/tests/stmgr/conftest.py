@@ -58,7 +58,7 @@ from heron.stmgr.link_host import LinkHost
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 WINDOW_BYTES = 10_000
 HIGH_BYTES = 20_000

@@ -25,8 +25,8 @@ from heron.ipc.metrics_codec import record_of
 from heron.ipc.socket import Inbox
 from heron.ipc.tracking import COUNTER_BITS, Outcome, ack_range, new_roots_derived, parse_settled
 from heron.spi.metricsink import Histogram
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.relay import Relay
+from heron_testing.pytest_plugin import wait_until
+from heron_testing.relay import Relay
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

@@ -8,8 +8,8 @@ import pytest
 
 from heron.ipc.frame import FrameKind, parse_frame_header, parse_segment, segment_routes
 from heron.ipc.tracking import Outcome, new_roots_derived, parse_settled
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.relay import Relay
+from heron_testing.pytest_plugin import wait_until
+from heron_testing.relay import Relay
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

@@ -16,7 +16,7 @@ from heron.ipc.frame import (
     frame_header,
     parse_segment,
 )
-from heron.testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
     from conftest import Site, Stmgr

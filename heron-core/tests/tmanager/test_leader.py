@@ -17,12 +17,12 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
 from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
-from heron.testing.fake_clock import FakeClock
 from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
 from heron.tmanager.process_news import ProcessNews
 from heron.tmanager.task_table import TaskEvent, TaskNews
+from heron_testing.fake_clock import FakeClock
 
 LEADS = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
 

@@ -16,11 +16,11 @@ from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind
-from heron.testing.fake_clock import FakeClock
 from heron.tmanager.containers import Containers
 from heron.tmanager.plan_desk import PlanDesk
 from heron.tmanager.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
+from heron_testing.fake_clock import FakeClock
 
 
 class Away(LocalFsStateManager):

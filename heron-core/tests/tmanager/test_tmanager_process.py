@@ -14,6 +14,8 @@ import pytest
 
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
+from heron.driver_kit.loading import open_driver
+from heron.driver_kit.process import EXIT_AWAY
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -21,8 +23,6 @@ from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
-from heron.kernel.loading import open_driver
-from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.kernel.tmanager_location import TManagerLocation, decode_location
 from heron.planner.codec import decode_physical_plan, encode
@@ -30,7 +30,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually
 
 
 class Peer:

@@ -9,7 +9,7 @@ import pytest
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import TopologyError
-from heron.submit.loaded import LoadingTopology
+from heron_cli.launch.loaded import LoadingTopology
 
 Load = Callable[..., TopologyDefinition]
 

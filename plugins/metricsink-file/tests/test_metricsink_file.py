@@ -12,9 +12,9 @@ import pytest
 
 from heron.errors import ConfigError
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
-from heron.testing.contracts.metricsink import EMITTED, ENGINE, SOURCE, STARTED, MetricsSinkContract
-from heron.testing.faults import Faults, file_faults
 from heron_metricsink_file import FileSink
+from heron_testing.contracts.metricsink import EMITTED, ENGINE, SOURCE, STARTED, MetricsSinkContract
+from heron_testing.faults import Faults, file_faults
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -15,16 +15,16 @@ import pytest
 from heron.clock import wall_s
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
-from heron.testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SOURCE, MetricsSinkContract
-from heron.testing.contracts.metricsink_actor import numbered
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.pytest_plugin import Eventually, wait_until
-from heron.testing.relay import Relay
-from heron.testing.servers.carbon import CarbonServer
-from heron.testing.servers.server_process import free_port
 from heron_metricsink_graphite import GraphiteSink
 from heron_metricsink_graphite.encoding import parts
 from heron_metricsink_graphite.series import points, series_name
+from heron_testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SOURCE, MetricsSinkContract
+from heron_testing.contracts.metricsink_actor import numbered
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.pytest_plugin import Eventually, wait_until
+from heron_testing.relay import Relay
+from servers.carbon import CarbonServer
+from servers.server_process import free_port
 
 ENGINE = Source("words", 1, "stmgr", 2)
 LATE = (Source("words", 1, "late", 0), Metric("late", MetricKind.GAUGE, "1", 1.0))

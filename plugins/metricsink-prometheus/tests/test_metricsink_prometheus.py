@@ -18,15 +18,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
-from heron.testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
-from heron.testing.fake_clock import FakeClock
-from heron.testing.pytest_plugin import Eventually
-from heron.testing.servers.prometheus import PrometheusServer, Sample
-from heron.testing.servers.server_process import free_port
 from heron_metricsink_prometheus import PrometheusSink
 from heron_metricsink_prometheus.board import Board
 from heron_metricsink_prometheus.names import family_name, labels_of
 from heron_metricsink_prometheus.sink import PrometheusOptions
+from heron_testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
+from heron_testing.fake_clock import FakeClock
+from heron_testing.pytest_plugin import Eventually
+from servers.prometheus import PrometheusServer, Sample
+from servers.server_process import free_port
 
 
 class TestContract(MetricsSinkContract):
@@ -182,7 +182,7 @@ def test_a_port_is_free_again_after_kill_9() -> None:
     port = free_port()
     program = (
         "import sys; from heron_metricsink_prometheus import PrometheusSink as S; "
-        "from heron.testing.contracts.metricsink_actor import numbered; "
+        "from heron_testing.contracts.metricsink_actor import numbered; "
         f"s = S.open({{'port': {port}, 'ports': 1}}); s.process(numbered(1)); print('on', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program]

@@ -14,15 +14,15 @@ import pytest
 
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord
-from heron.testing.contracts.driver import in_time
-from heron.testing.contracts.metricsink import AT_S, EMITTED, SOURCE, STARTED, MetricsSinkContract
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.pytest_plugin import Eventually, wait_until
-from heron.testing.relay import Relay
-from heron.testing.servers.scribe import ScribeServer
-from heron.testing.servers.server_process import free_port
 from heron_metricsink_scribe import ScribeSink
 from heron_metricsink_scribe.client import Answer, Client, Entry
+from heron_testing.contracts.driver import in_time
+from heron_testing.contracts.metricsink import AT_S, EMITTED, SOURCE, STARTED, MetricsSinkContract
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.pytest_plugin import Eventually, wait_until
+from heron_testing.relay import Relay
+from servers.scribe import ScribeServer
+from servers.server_process import free_port
 
 _ARRIVES_S = 30.0
 FLUSH_S = 10.0  # the contract's longest flush

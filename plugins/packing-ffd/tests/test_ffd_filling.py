@@ -9,8 +9,8 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, PackingError
 from heron.planner.diff import diff_packing_plans
 from heron.planner.packing_plan import PackingPlan, Resource
-from heron.testing.contracts.packing import limited_topologies, packable_topology
 from heron_packing_ffd import FirstFitDecreasingPacking
+from heron_testing.contracts.packing import limited_topologies, packable_topology
 
 _MIB = 1 << 20
 _GIB = 1 << 30

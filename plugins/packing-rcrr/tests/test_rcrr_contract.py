@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heron.testing.contracts.packing import PackingContract
 from heron_packing_rcrr import ResourceCompliantPacking
+from heron_testing.contracts.packing import PackingContract
 
 
 class TestResourceCompliantPacking(PackingContract):

@@ -13,9 +13,9 @@ from heron.errors import ConfigError, PackingError
 from heron.planner.capacity import Capacity
 from heron.planner.diff import diff_packing_plans
 from heron.planner.packing_plan import PackingPlan, Resource
-from heron.testing.contracts.packing import limited_topologies, packable_topology
 from heron_packing_rcrr import ResourceCompliantPacking
 from heron_packing_rcrr.deal import fewest_containers
+from heron_testing.contracts.packing import limited_topologies, packable_topology
 
 _GIB = 1 << 30
 _PACKING = ResourceCompliantPacking.open({})

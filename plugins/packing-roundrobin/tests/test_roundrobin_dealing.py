@@ -8,8 +8,8 @@ import pytest
 
 from heron.errors import ConfigError, PackingError
 from heron.planner.packing_plan import PackingPlan, Resource
-from heron.testing.contracts.packing import packable_topology
 from heron_packing_roundrobin import RoundRobinPacking
+from heron_testing.contracts.packing import packable_topology
 
 _MIB = 1 << 20
 _GIB = 1 << 30

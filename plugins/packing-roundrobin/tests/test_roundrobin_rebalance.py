@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heron.planner.diff import diff_packing_plans
-from heron.testing.contracts.packing import packable_topology
 from heron_packing_roundrobin import RoundRobinPacking
+from heron_testing.contracts.packing import packable_topology
 
 _GIB = 1 << 30
 _PACKING = RoundRobinPacking.open({})

@@ -15,9 +15,9 @@ import pytest
 
 from heron.errors import ConfigError, SchedulerError
 from heron.spi.scheduler import ContainerStatus, SchedulerState
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
-from heron.testing.pytest_plugin import wait_until
 from heron_scheduler_local.scheduler import LocalScheduler
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
+from heron_testing.pytest_plugin import wait_until
 
 OpenScheduler = Callable[..., LocalScheduler]
 
@@ -229,7 +229,7 @@ def test_a_negative_duration_is_refused() -> None:
 
 def test_the_supervisor_imports_little() -> None:
     """Every run waits for it: no driver machinery, no msgspec, no ZeroMQ."""
-    code = "import sys, heron.kernel.job.supervisor; print(*sys.modules)"
+    code = "import sys, heron_scheduler_kit.supervisor; print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-P", "-c", code], text=True).split())
-    assert "heron.kernel.job.supervisor" in loaded
+    assert "heron_scheduler_kit.supervisor" in loaded
     assert not loaded & {"msgspec", "zmq", "stevedore", "pluggy", "yaml", "click", "rich", "numpy", "tempfile"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
 from heron_scheduler_local.scheduler import LocalScheduler
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
 
 
 class TestLocalScheduler(SchedulerContract):

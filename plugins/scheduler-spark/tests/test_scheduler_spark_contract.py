@@ -9,15 +9,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from heron.driver_kit.large_values import open_statemgr
 from heron.ipc.keys import encode_keys, new_keys
-from heron.kernel.large_values import open_statemgr
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import NodeKind
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.spark import SparkCluster
 from heron_scheduler_spark.scheduler import SparkScheduler
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
+from heron_testing.pytest_plugin import wait_until
+from servers.spark import SparkCluster
 
 pytestmark = pytest.mark.servers
 

@@ -21,13 +21,13 @@ from heron.ipc.keys import Speaker, decode_keys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import WatchedChannel, open_watched_channel
 from heron.spi.scheduler import ContainerStatus
-from heron.testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
-from heron.testing.fake_executor import Alive
-from heron.testing.pytest_plugin import wait_until
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.scheduler import SparkScheduler
 from heron_scheduler_spark.task_words import Beat, Hello, Said, Word
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
+from heron_testing.fake_executor import Alive
+from heron_testing.pytest_plugin import wait_until
 
 _SILENCE_S, _GRACE_S = 5.5, 0.5
 _BACK_S = 30.0

@@ -14,9 +14,8 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import ConfigError
-from heron.kernel.job.job_folder import JobFolder, JobRecord
 from heron.spi.options import decode_options
-from heron.testing.pytest_plugin import wait_until
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark import driver_process
 from heron_scheduler_spark.driver_process import DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
@@ -25,6 +24,7 @@ from heron_scheduler_spark.message_stream import MessageStream
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.spark_executors import SparkExecutors
 from heron_scheduler_spark.task_words import Beat, Hello, said_in
+from heron_testing.pytest_plugin import wait_until
 
 _SOON_S = 20.0
 

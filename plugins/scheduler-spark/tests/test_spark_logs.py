@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.kernel.log import rename_older
+from heron.driver_kit.log import rename_older
 from heron.kernel.output_file import empty_when_full
 from heron_scheduler_spark.log_echo import LogEcho
 from heron_scheduler_spark.log_mirror import LogMirror

@@ -11,8 +11,8 @@ import msgpack
 import pytest
 
 from heron.errors import SerializationError
-from heron.testing.contracts.serializer import SerializerContract, same
 from heron_serializer_msgpack import MsgpackSerializer
+from heron_testing.contracts.serializer import SerializerContract, same
 
 SERIALIZER = MsgpackSerializer.open({})
 

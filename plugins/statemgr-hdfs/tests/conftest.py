@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from heron.testing.relay import Relay
-from heron.testing.servers.hdfs import HdfsServer
 from heron_statemgr_hdfs.driver import HdfsStateManager
+from heron_testing.relay import Relay
+from servers.hdfs import HdfsServer
 
 Opener = Callable[..., HdfsStateManager]
 

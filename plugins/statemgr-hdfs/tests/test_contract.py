@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from heron.testing.contracts.statemgr import StateManagerContract
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.relay import Relay
 from heron_statemgr_hdfs.driver import HdfsStateManager
+from heron_testing.contracts.statemgr import StateManagerContract
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.relay import Relay
 
 
 class TestHdfsStateManager(StateManagerContract):

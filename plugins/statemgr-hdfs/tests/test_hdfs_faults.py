@@ -13,13 +13,13 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
-from heron.testing.contracts.driver import in_time
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.relay import Relay
-from heron.testing.servers.hdfs import HdfsServer
-from heron.testing.servers.server_process import free_port
 from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
+from heron_testing.contracts.driver import in_time
+from heron_testing.pytest_plugin import wait_until
+from heron_testing.relay import Relay
+from servers.hdfs import HdfsServer
+from servers.server_process import free_port
 
 KIND = NodeKind.PHYSICAL_PLAN
 BACK_S = 60.0  # a name node that starts on a busy machine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heron.testing.fake_clock import FakeClock
 from heron_statemgr_hdfs.lives import Lives, Sign
+from heron_testing.fake_clock import FakeClock
 
 NODE = "/heron/state/tmanagers/t"
 LEASE_S = 4.0

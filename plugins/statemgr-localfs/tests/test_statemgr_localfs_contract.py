@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.contracts.statemgr import StateManagerContract
-from heron.testing.faults import Faults, file_faults
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
+from heron_testing.contracts.statemgr import StateManagerContract
+from heron_testing.faults import Faults, file_faults
 
 
 class TestLocalFsStateManager(StateManagerContract):

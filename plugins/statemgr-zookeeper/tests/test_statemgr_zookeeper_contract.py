@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.contracts.statemgr import StateManagerContract
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.relay import Relay
-from heron.testing.servers.zookeeper import ZooKeeperServer
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
+from heron_testing.contracts.statemgr import StateManagerContract
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.relay import Relay
+from servers.zookeeper import ZooKeeperServer
 
 
 class TestZookeeperStateManager(StateManagerContract):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.kernel.large_values import LargeValues
+from heron.driver_kit.large_values import LargeValues
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
+from heron_testing.pytest_plugin import wait_until
+from servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Open

@@ -18,12 +18,12 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned
-from heron.testing.contracts.driver import in_time
-from heron.testing.faults import Fault, relay_faults
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.relay import Relay
-from heron.testing.servers.faketime import shifted_clock
-from heron.testing.servers.zookeeper import ZooKeeperServer
+from heron_testing.contracts.driver import in_time
+from heron_testing.faults import Fault, relay_faults
+from heron_testing.pytest_plugin import wait_until
+from heron_testing.relay import Relay
+from servers.faketime import shifted_clock
+from servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Open
@@ -99,7 +99,7 @@ def _holder(open_manager: Open, server: str, lock_dir: Path) -> subprocess.Popen
     manager = open_manager(server)
     options = {"hosts": server, "root": manager.root, "session_timeout_s": 60.0, "lock_dir": str(lock_dir)}
     entry = f"{type(manager).__module__}:{type(manager).__qualname__}"
-    module = "heron.testing.contracts.statemgr_actor"
+    module = "heron_testing.contracts.statemgr_actor"
     words = [sys.executable, "-m", module, entry, json.dumps(options), "hold", _PLACE.value, "t"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

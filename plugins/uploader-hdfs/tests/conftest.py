@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from heron.testing.relay import Relay
-from heron.testing.servers.hdfs import HdfsServer
+from heron_testing.relay import Relay
 from heron_uploader_hdfs.driver import HdfsUploader
 from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+from servers.hdfs import HdfsServer
 
 Opener = Callable[..., HdfsUploader]
 

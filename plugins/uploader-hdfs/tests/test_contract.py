@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hdfs import InsecureClient
 
-from heron.testing.contracts.uploader import UploaderContract
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.relay import Relay
-from heron.testing.servers.hdfs import HdfsServer
+from heron_testing.contracts.uploader import UploaderContract
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.relay import Relay
 from heron_uploader_hdfs.driver import HdfsUploader
+from servers.hdfs import HdfsServer
 
 
 class TestHdfsUploader(UploaderContract):

@@ -17,14 +17,14 @@ import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
-from heron.testing.contracts.driver import in_time
-from heron.testing.pytest_plugin import wait_until
-from heron.testing.servers.faketime import shifted_clock
-from heron.testing.servers.hdfs import HdfsServer
-from heron.testing.servers.server_process import free_port
+from heron_testing.contracts.driver import in_time
+from heron_testing.pytest_plugin import wait_until
 from heron_uploader_hdfs.driver import HdfsUploader
 from heron_uploader_hdfs.parts import home, is_abandoned
 from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+from servers.faketime import shifted_clock
+from servers.hdfs import HdfsServer
+from servers.server_process import free_port
 
 Opener = Callable[..., HdfsUploader]
 Stored = Callable[[], dict[str, Entry]]
@@ -144,7 +144,7 @@ def test_an_upload_goes_on_where_a_killed_one_ended(
     package = tmp_path / "large"
     package.write_bytes(bytes(range(256)) * (256 * 1024))
     entry = f"{HdfsUploader.__module__}:{HdfsUploader.__qualname__}"
-    module = "heron.testing.contracts.uploader_actor"
+    module = "heron_testing.contracts.uploader_actor"
     command = [sys.executable, "-m", module, entry, json.dumps(options), str(package), "words"]
 
     def parts() -> dict[str, Entry]:

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 from heron.errors import ConfigError, PackageError
-from heron.testing.contracts.uploader import UploaderContract
-from heron.testing.contracts.uploader_listing import MOST_BYTES
-from heron.testing.contracts.uploader_weight import peak_bytes
-from heron.testing.faults import Faults, relay_faults
-from heron.testing.relay import Relay
-from heron.testing.servers.faketime import shifted_clock
-from heron.testing.servers.nginx import NginxServer
+from heron_testing.contracts.uploader import UploaderContract
+from heron_testing.contracts.uploader_listing import MOST_BYTES
+from heron_testing.contracts.uploader_weight import peak_bytes
+from heron_testing.faults import Faults, relay_faults
+from heron_testing.relay import Relay
 from heron_uploader_http import HttpUploader
+from servers.faketime import shifted_clock
+from servers.nginx import NginxServer
 
 MIB = 1024 * 1024
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from heron.errors import ConfigError, PackageError
-from heron.testing.contracts.uploader import UploaderContract
-from heron.testing.faults import Faults, file_faults
+from heron_testing.contracts.uploader import UploaderContract
+from heron_testing.faults import Faults, file_faults
 from heron_uploader_localfs import LocalfsUploader
 
 

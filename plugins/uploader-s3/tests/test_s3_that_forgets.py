@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heron.errors import PackageError
-from heron.testing.contracts.driver import in_time
+from heron_testing.contracts.driver import in_time
 from heron_uploader_s3 import S3Uploader
 
 Serve = Callable[[int], dict[str, object]]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heron.driver_kit.spawn import spawn
 from heron.errors import HeronError
 from heron.executor.supervisor import ending
-from heron.kernel.spawn import spawn
 
 __all__ = ["ChildEnd", "Children"]
 

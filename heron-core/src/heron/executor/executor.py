@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.clock import monotonic_s
+from heron.driver_kit.process import EXIT_AWAY
+from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
@@ -25,10 +27,8 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
 from heron.kernel.output_file import empty_when_full
-from heron.kernel.process import EXIT_AWAY
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import EXIT_TERMINATED
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec

@@ -7,6 +7,11 @@ import signal
 import sys
 from pathlib import Path
 
+from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.log import configure
+from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.process import run_role
+from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorHost, RoleCommand
@@ -15,13 +20,8 @@ from heron.ipc.keys import TopologyKeys, decode_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import ThreadedHooks
-from heron.kernel.large_values import open_statemgr
-from heron.kernel.log import configure
-from heron.kernel.private_dir import make_private_dir
-from heron.kernel.process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.planner.codec import decode_packing_plan
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec

@@ -16,7 +16,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from heron.kernel.process import EXIT_AWAY, EXIT_USER_INIT
+from heron.driver_kit.process import EXIT_AWAY, EXIT_USER_INIT
 from heron.kernel.settings import EngineSettings
 from heron.state_machine import StateMachine
 

@@ -13,11 +13,11 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from heron.driver_kit.loading import open_driver
+from heron.driver_kit.private_dir import make_private_dir
 from heron.errors import StateError
 from heron.ipc.endpoint import container_dir
-from heron.kernel.loading import open_driver
 from heron.kernel.package import unpack
-from heron.kernel.private_dir import make_private_dir
 from heron.spi.driver import DriverRef
 from heron.spi.uploader import Uploader
 

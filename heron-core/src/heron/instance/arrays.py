@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Protocol, cast
 
-from heron.kernel.loading import load_object
+from heron.driver_kit.loading import load_object
 
 if TYPE_CHECKING:  # the streams ask for arrays, and arrays are made from streams
     from heron.instance.anchors import Rooted

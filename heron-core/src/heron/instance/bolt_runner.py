@@ -12,6 +12,7 @@ from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_codec import decode_columns
 from heron.instance.bolt_tracker import BoltTracker
@@ -34,7 +35,6 @@ from heron.ipc.frame import (
     parse_segment,
     segment_routes,
 )
-from heron.kernel.signals import Signals
 
 __all__ = ["BoltRunner"]
 

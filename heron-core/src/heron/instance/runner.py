@@ -14,13 +14,13 @@ from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.errors import UserCodeError
 from heron.instance.data_queue import Command, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
-from heron.kernel.signals import Signals
 
 __all__ = ["ComponentStartError", "ComponentStoppedError", "Runner"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.api.config import setting
+from heron.driver_kit.loading import open_driver
 from heron.errors import PluginError, RemoteProtocolError, known
 from heron.instance.batch_codec import PICKLE
-from heron.kernel.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import Serializer
 

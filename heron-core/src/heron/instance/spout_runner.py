@@ -10,6 +10,7 @@ from heron.api.config import setting
 from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import SpoutEmitter
 from heron.instance.hook_calls import SpoutHookCalls
@@ -20,7 +21,6 @@ from heron.instance.runner import Runner
 from heron.instance.task import Task
 from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import specialise
-from heron.kernel.signals import Signals
 
 __all__ = ["SpoutRunner"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from heron.clock import monotonic_s
-from heron.kernel.loading import load_object
+from heron.driver_kit.loading import load_object
 from heron.spi.hooks import HOOK_FACTS
 
 __all__ = ["LIMIT_S", "Hooks", "ThreadedHooks", "check_facts"]

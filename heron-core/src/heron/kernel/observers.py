@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
+from heron.driver_kit.loading import load_object
 from heron.errors import HeronError, PluginError, known, nearest
 from heron.kernel.hooks import check_facts
-from heron.kernel.loading import load_object
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
-from heron.kernel.log import OLDER_FILES
+from heron.driver_kit.log import OLDER_FILES
 
 __all__ = ["empty_when_full"]
 

@@ -98,7 +98,7 @@ class StateManager(Driver):
     max_value_bytes: ClassVar[int | None] = None
     """The largest value the store takes (ZooKeeper: 1 MB), in bytes; None when only its space limits it.
 
-    The engine compresses larger values, and splits them over nodes of the kind PART (`heron.kernel.large_values`).
+    The engine compresses larger values, and splits them over nodes of the kind PART (`heron.driver_kit.large_values`).
     """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from heron.api.api_constants import TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, TOPOLOGY_MESSAGE_TIMEOUT_SECS
 from heron.api.config import setting
-from heron.kernel.loading import load_object
+from heron.driver_kit.loading import load_object
 from heron.planner.physical_plan import PhysicalPlan
 from heron.stmgr.ack_counts import AckCounts
 

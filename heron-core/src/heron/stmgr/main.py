@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from heron.clock import monotonic_s
+from heron.driver_kit.log import configure
+from heron.driver_kit.process import run_role
+from heron.driver_kit.signals import Signals
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.kernel.log import configure
-from heron.kernel.process import run_role
 from heron.kernel.role_spec import StmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.stmgr.ack_routes import AckRoutes
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import Counters

@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 from heron.clock import wall_s
+from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.log import configure
+from heron.driver_kit.process import run_role
+from heron.driver_kit.signals import Signals
 from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.guarded_hub import open_guarded_hub
@@ -15,12 +19,8 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import LeaderStatus
 from heron.kernel.hooks import Hooks, ThreadedHooks
-from heron.kernel.large_values import open_statemgr
-from heron.kernel.log import configure
-from heron.kernel.process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
 from heron.kernel.settings import EngineSettings
-from heron.kernel.signals import Signals
 from heron.kernel.telemetry import Telemetry
 from heron.kernel.tmanager_location import TManagerLocation
 from heron.spi.metricsink import Source

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Submitted(msgspec.Struct):
-    """The part of the command's note on a run (`heron.submit.execution_state`) that is for the topology manager."""
+    """The part of the command's note on a run (`heron_cli.client.execution_state`) that is for the topology manager."""
 
     submitted_at_s: float
     deactivated: bool = False

@@ -6,10 +6,10 @@ import json
 import selectors
 import sys
 
-from heron.kernel.job.executor_process import ExecutorProcess
-from heron.kernel.job.executors import Executors, Exit, Placement
-from heron.kernel.job.job_folder import JobFolder, JobRecord, write_private
-from heron.kernel.job.process_identity import ProcessIdentity
+from heron.driver_kit.process_identity import ProcessIdentity
+from heron_scheduler_kit.executor_process import ExecutorProcess
+from heron_scheduler_kit.executors import Executors, Exit, Placement
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
 
 __all__ = ["LocalExecutors"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.kernel.job.options import SupervisedOptions
+from heron_scheduler_kit.options import SupervisedOptions
 
 __all__ = ["LocalOptions"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Self
 
-from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.options import decode_options
+from heron_scheduler_kit.supervised_scheduler import SupervisedScheduler
 from heron_scheduler_local.options import LocalOptions
 
 __all__ = ["LocalScheduler"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from heron.kernel.job.supervisor import supervise
+from heron_scheduler_kit.supervisor import supervise
 from heron_scheduler_local.local_executors import LocalExecutors
 
 __all__: list[str] = []

@@ -17,15 +17,15 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.process_identity import ProcessIdentity
 from heron.errors import HeronError, StateError
 from heron.ipc.keys import ClientKeys, Speaker, decode_keys
-from heron.kernel.job.executor_process import ExecutorProcess
-from heron.kernel.job.job_folder import write_private
-from heron.kernel.job.process_identity import ProcessIdentity
-from heron.kernel.job.run_dir import own_run_dir
-from heron.kernel.large_values import open_statemgr
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
+from heron_scheduler_kit.executor_process import ExecutorProcess
+from heron_scheduler_kit.job_folder import write_private
+from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_spark.container_logs import ContainerLogs
 from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.predecessor import Predecessor

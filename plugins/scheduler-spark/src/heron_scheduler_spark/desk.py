@@ -16,7 +16,7 @@ import msgspec
 from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.guarded_hub import GuardedHub
-from heron.kernel.job.control import Message
+from heron_scheduler_kit.control import Message
 from heron_scheduler_spark.container_start import ContainerStart, StartPhase
 from heron_scheduler_spark.jvm_thread import JvmThread
 from heron_scheduler_spark.log_mirror import LogMirror

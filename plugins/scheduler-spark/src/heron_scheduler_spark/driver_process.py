@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.kernel.job.control import Message
-from heron.kernel.job.executor_process import signal_name
-from heron.kernel.job.process_identity import kill_group, wait_unreaped
-from heron.kernel.log import MAX_BYTES
+from heron.driver_kit.log import MAX_BYTES
+from heron.driver_kit.process_identity import kill_group, wait_unreaped
+from heron.driver_kit.spawn import spawn
 from heron.kernel.output_file import empty_when_full
-from heron.kernel.spawn import spawn
+from heron_scheduler_kit.control import Message
+from heron_scheduler_kit.executor_process import signal_name
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.message_stream import MessageStream
 

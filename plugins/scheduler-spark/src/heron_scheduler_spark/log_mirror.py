@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from heron.kernel.log import MAX_BYTES, rename_older
+from heron.driver_kit.log import MAX_BYTES, rename_older
 from heron_scheduler_spark.log_shipper import LOG_SUFFIXES
 
 __all__ = ["LogMirror"]

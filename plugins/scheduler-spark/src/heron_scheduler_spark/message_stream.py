@@ -6,7 +6,7 @@ import contextlib
 import json
 import socket
 
-from heron.kernel.job.control import Message
+from heron_scheduler_kit.control import Message
 
 __all__ = ["MessageStream"]
 

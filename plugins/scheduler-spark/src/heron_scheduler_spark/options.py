@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from heron.kernel.job.options import SupervisedOptions
+from heron_scheduler_kit.options import SupervisedOptions
 
 __all__ = ["SparkOptions"]
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import msgspec
 
+from heron.driver_kit.core_version import core_version
+from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.process_identity import kill_group, wait_unreaped
+from heron.driver_kit.spawn import spawn
 from heron.errors import HeronError, SchedulerError
-from heron.kernel.core_version import core_version
-from heron.kernel.job.job_folder import write_private
-from heron.kernel.job.process_identity import kill_group, wait_unreaped
-from heron.kernel.process import bind_to_parent
-from heron.kernel.spawn import spawn
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.driver import DriverRef
+from heron_scheduler_kit.job_folder import write_private
 from heron_scheduler_spark.container_request import container_request
 from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.options import SparkOptions

@@ -10,10 +10,10 @@ from pyspark.version import __version__
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
-from heron.kernel.job.supervised_scheduler import SupervisedScheduler
 from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
+from heron_scheduler_kit.supervised_scheduler import SupervisedScheduler
 from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import parse_master

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.find_spark_home import _find_spark_home
 
+from heron.driver_kit.log import MAX_BYTES, OLDER_FILES
 from heron.errors import SchedulerError
-from heron.kernel.log import MAX_BYTES, OLDER_FILES
 from heron_scheduler_spark.container_request import ContainerRequest, largest
 from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.flag import flag

@@ -6,8 +6,8 @@ import json
 import logging
 from collections.abc import Mapping
 
+from heron.driver_kit.large_values import open_statemgr
 from heron.errors import HeronError, StateError
-from heron.kernel.large_values import open_statemgr
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from heron.kernel.job.supervisor import supervise
+from heron_scheduler_kit.supervisor import supervise
 from heron_scheduler_spark.spark_executors import SparkExecutors
 
 __all__: list[str] = []

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterator
 
+from heron.driver_kit.secret_file import read_secret
 from heron.errors import ConfigError, SchedulerError
-from heron.kernel.secret_file import read_secret
 
 __all__ = ["Spec", "resolved_driver", "resolved_spec", "travelling_driver", "travelling_spec"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from heron.driver_kit.core_version import core_version
+from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.loading import open_driver
 from heron.errors import HeronError, SchedulerError
-from heron.kernel.core_version import core_version
-from heron.kernel.large_values import open_statemgr
-from heron.kernel.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader

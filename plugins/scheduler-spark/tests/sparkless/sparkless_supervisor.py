@@ -6,7 +6,7 @@ import functools
 import sys
 from pathlib import Path
 
-from heron.kernel.job.supervisor import supervise
+from heron_scheduler_kit.supervisor import supervise
 from heron_scheduler_spark.spark_executors import SparkExecutors
 
 if __name__ == "__main__":

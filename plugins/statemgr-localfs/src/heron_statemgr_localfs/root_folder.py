@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from heron.driver_kit.private_dir import make_private_dir
 from heron.errors import StateUnavailableError
-from heron.kernel.private_dir import make_private_dir
 
 __all__ = ["open_root", "vanished"]
 

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
+from heron.driver_kit.package_name import PackageName
+from heron.driver_kit.package_transfer import explained, receive
 from heron.errors import PackageError
-from heron.kernel.package_name import PackageName
-from heron.kernel.package_transfer import explained, receive
 from heron.spi.options import Secret, decode_options
 from heron.spi.uploader import PackageEntry, Uploader
 from heron_uploader_hdfs.parts import PARTS, Parts

@@ -19,8 +19,8 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError, explained
 from heron.errors import PackageError
-from heron.kernel.package_transfer import CHUNK_BYTES, InterruptedTransferError, explained
 from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
 
 __all__ = ["PARTS", "Parts", "home", "is_abandoned"]

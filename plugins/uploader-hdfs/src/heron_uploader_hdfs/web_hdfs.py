@@ -15,8 +15,8 @@ import requests
 from hdfs import Client, HdfsError
 
 from heron import clock
+from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError
 from heron.errors import PackageError
-from heron.kernel.package_transfer import CHUNK_BYTES, InterruptedTransferError
 
 __all__ = ["Entry", "WebHdfs"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 
+from heron.driver_kit.package_transfer import CHUNK_BYTES
 from heron.errors import ConfigError, PackageError
-from heron.kernel.package_transfer import CHUNK_BYTES
 from heron_uploader_http.http_errors import checked, translated
 from heron_uploader_http.multistatus import Member, members
 from heron_uploader_http.options import HttpOptions

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import httpx
 
+from heron.driver_kit.package_transfer import InterruptedTransferError
 from heron.errors import PackageError
-from heron.kernel.package_transfer import InterruptedTransferError
 
 __all__ = ["checked", "translated"]
 

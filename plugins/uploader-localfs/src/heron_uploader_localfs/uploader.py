@@ -20,9 +20,9 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
+from heron.driver_kit.package_name import PackageName
+from heron.driver_kit.private_dir import make_private_dir
 from heron.errors import PackageError
-from heron.kernel.package_name import PackageName
-from heron.kernel.private_dir import make_private_dir
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
 from heron_uploader_localfs.stored_package import StoredPackage

@@ -19,8 +19,8 @@ from botocore.exceptions import (
 )
 
 from heron.clock import wall_s
+from heron.driver_kit.package_transfer import InterruptedTransferError
 from heron.errors import PackageError
-from heron.kernel.package_transfer import InterruptedTransferError
 
 __all__ = ["S3RefusedError", "code_of", "server_time_s", "translated"]
 

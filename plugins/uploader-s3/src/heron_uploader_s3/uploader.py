@@ -14,9 +14,9 @@ from typing import ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from heron.clock import monotonic_s
+from heron.driver_kit.package_name import PackageName
+from heron.driver_kit.package_transfer import LocalPackage, receive
 from heron.errors import PackageError
-from heron.kernel.package_name import PackageName
-from heron.kernel.package_transfer import LocalPackage, receive
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
 from heron_uploader_s3.bucket import Bucket, Condition, StoredObject

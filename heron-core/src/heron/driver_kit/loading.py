@@ -1,0 +1,93 @@
+"""Loads what somebody else has already chosen: a driver or an optional part, by ``module:Name``.
+
+Role processes use this file, so it imports next to nothing. The command finds out what is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TypeVar, cast
+
+from heron.driver_kit.secrets import hidden
+from heron.errors import HeronError, PluginError
+from heron.spi.driver import Driver, DriverRef
+
+__all__ = ["checked_driver", "contract_version", "load_object", "open_driver"]
+
+D = TypeVar("D", bound=Driver)
+
+
+def open_driver(ref: DriverRef, base: type[D]) -> D:
+    """The driver that `ref` names, opened with its options.
+
+    Raises:
+        PluginError: when it does not import, is no driver of the family `base`, or was written for another version
+            of that family's contract.
+        ConfigError: when it does not accept its options.
+    """
+    what = f"{ref.family} driver {ref.name!r}"
+    driver = checked_driver(load_object(ref.entry, what), base, what, f"heron-{ref.family}-{ref.name}")
+    try:
+        return driver.open(ref.options)
+    except HeronError as error:
+        if (text := hidden(str(error), ref.secrets)) != str(error):
+            raise type(error)(text) from None
+        raise
+    except (Exception, SystemExit) as error:
+        msg = hidden(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
+        raise PluginError(msg) from (None if ref.secrets else error)
+
+
+def load_object(entry: str, what: str = "object") -> object:
+    """The object named ``module:Name`` or ``module:Outer.Name``.
+
+    Raises:
+        PluginError: when the entry is malformed, its module does not import, or has no such name.
+    """
+    module_name, colon, path = entry.partition(":")
+    if not (colon and module_name and path):
+        msg = f"{what}: {entry!r} is not of the form 'module:Name'"
+        raise PluginError(msg)
+    try:
+        found: object = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        msg = f"{what} ({entry}) does not import: {type(error).__name__}: {error}; reinstall it or what it needs"
+        raise PluginError(msg) from error
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            msg = f"{what}: module {module_name!r} has no {path!r}"
+            raise PluginError(msg) from error
+    return found
+
+
+def checked_driver(found: object, base: type[D], what: str, distribution: str) -> type[D]:
+    """`found` as a class of the family `base`, after checking that it is one and fits this core.
+
+    Raises:
+        PluginError: as for `open_driver`; says which side to upgrade.
+    """
+    if not (isinstance(found, type) and issubclass(found, base)):
+        msg = f"{what}: {found!r} is not a subclass of {base.__module__}.{base.__qualname__}"
+        raise PluginError(msg)
+    wanted = contract_version(base)
+    has = getattr(found, "spi_version", None)
+    if has != wanted:
+        behind = isinstance(has, int) and has > wanted
+        remedy = "heron-core" if behind else distribution
+        msg = (
+            f"{what} is written for version {has} of its contract, this core has version {wanted}; "
+            f"upgrade with `pip install -U {remedy}`"
+        )
+        raise PluginError(msg)
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        msg = f"{what} lacks {', '.join(missing)}; upgrade with `pip install -U {distribution}`"
+        raise PluginError(msg)
+    return found
+
+
+def contract_version(base: type[Driver]) -> int:
+    """The version of a family's contract in this core: ``SPI_VERSION`` of the file that defines it."""
+    return cast("int", sys.modules[base.__module__].__dict__["SPI_VERSION"])

@@ -1,6 +1,0 @@
-"""The same spouts and bolts in one process, one at a time: for unit tests, breakpoints and ``heron run --simulate``."""
-
-from heron.simulator.counts import ComponentCounts
-from heron.simulator.simulation import Simulation
-
-__all__ = ["ComponentCounts", "Simulation"]

@@ -1,0 +1,25 @@
+"""The families of drivers that a profile or topology chooses one of, and the contract of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heron.spi.driver import Driver
+from heron.spi.metricsink import MetricsSink
+from heron.spi.packing import Packing
+from heron.spi.scheduler import Scheduler
+from heron.spi.serializer import Serializer
+from heron.spi.statemgr import StateManager
+from heron.spi.uploader import Uploader
+
+__all__ = ["FAMILIES"]
+
+FAMILIES: Mapping[str, type[Driver]] = {
+    "scheduler": Scheduler,
+    "statemgr": StateManager,
+    "uploader": Uploader,
+    "packing": Packing,
+    "metricsink": MetricsSink,
+    "serializer": Serializer,
+}
+"""Family to contract; the entry-point group of a family is ``heron.FAMILY``."""

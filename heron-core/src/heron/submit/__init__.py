@@ -1,1 +1,0 @@
-"""The `heron` command: loads a topology, submits it, watches it."""

@@ -1,0 +1,293 @@
+"""Values that are larger than the store takes."""
+
+from __future__ import annotations
+
+import queue
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from heron.driver_kit.large_values import LargeValues, open_statemgr
+from heron.errors import StateConflictError, StateError, StateUnavailableError
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
+from heron_testing.pytest_plugin import wait_until
+
+_LIMIT = 16 * 1024
+_KIND = NodeKind.PACKING_PLAN
+_RANDOM = random.Random(6).randbytes(100 * 1024)
+"""Seven parts, however it is compressed."""
+
+
+class SmallStore(LocalFsStateManager):
+    """Real files, and a limit as ZooKeeper has one; goes away before a given write."""
+
+    max_value_bytes: ClassVar[int | None] = _LIMIT
+    away_at: NodeKind | None = None
+    largest = 0
+    before_part: Callable[[], None] | None = None
+    """Called once, when a part is read the next time."""
+    before_write: threading.Event | None = None
+    """What the writing of a node of the tests' kind waits for."""
+    waits = False
+    after_list: Callable[[], None] | None = None
+    """Called once, when nodes were listed the next time."""
+
+    def get(self, kind: NodeKind, topology: str) -> Versioned | None:
+        call, self.before_part = (self.before_part, None) if kind is NodeKind.PART else (None, self.before_part)
+        if call is not None:
+            call()
+        return super().get(kind, topology)
+
+    def list(self, kind: NodeKind) -> tuple[str, ...]:
+        names = super().list(kind)
+        call, self.after_list = self.after_list, None
+        if call is not None:
+            call()
+        return names
+
+    def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
+        if kind is self.away_at:
+            message = "the store is away"
+            raise StateUnavailableError(message)
+        if kind is _KIND and self.before_write is not None:
+            self.waits = True
+            assert self.before_write.wait(5)
+        self.largest = max(self.largest, len(value))
+        return super().set(kind, topology, value, expected=expected)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SmallStore]:
+    store = SmallStore.open({"root": str(tmp_path / "state")})
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def manager(store: SmallStore) -> StateManager:
+    return LargeValues(store, _LIMIT)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"small", b"x" * _LIMIT, b"x" * (_LIMIT + 1), b"x" * 10**7, _RANDOM, b"\0heron-value 1 parts\n{}"],
+    ids=["empty", "small", "at the limit", "compressed", "compressed much", "split", "like a marker"],
+)
+def test_any_value_comes_back_as_it_was_and_no_node_is_above_the_limit(
+    store: SmallStore, manager: StateManager, value: bytes
+) -> None:
+    """The plan of a large topology has megabytes, whatever the store takes."""
+    version = manager.set(_KIND, "t", value)
+    assert manager.get(_KIND, "t") == Versioned(value, version)
+    assert store.largest <= _LIMIT
+    assert manager.list(_KIND) == ("t",)
+
+
+def test_what_fits_is_stored_as_it_is(store: SmallStore, manager: StateManager) -> None:
+    """People read plans with the store's own tools, and older stores stay readable."""
+    manager.set(_KIND, "t", b"{}")
+    assert store.get(_KIND, "t") == Versioned(b"{}", 1)
+
+
+@pytest.mark.parametrize("value", [b"small", _RANDOM[::-1]], ids=["by a small one", "by a large one"])
+def test_the_parts_of_a_replaced_value_go(store: SmallStore, manager: StateManager, value: bytes) -> None:
+    """A plan is written anew at each update: its former parts would fill the store."""
+    manager.set(_KIND, "t", _RANDOM)
+    former = store.list(NodeKind.PART)
+    assert len(former) == 7
+    manager.set(_KIND, "t", value)
+    assert not set(former) & set(store.list(NodeKind.PART))
+
+
+def test_removal_takes_every_part_and_none_of_others(store: SmallStore, manager: StateManager) -> None:
+    """Also those that a killed writer left, of which no node knows."""
+    manager.set(_KIND, "t", _RANDOM)
+    manager.set(_KIND, "t-2", _RANDOM)
+    store.away_at = _KIND
+    with pytest.raises(StateUnavailableError):
+        manager.set(_KIND, "t", _RANDOM[::-1])
+    assert len(store.list(NodeKind.PART)) == 21
+    manager.delete(_KIND, "t")
+    assert len(store.list(NodeKind.PART)) == 7
+    present = manager.get(_KIND, "t-2")
+    assert present is not None
+    assert present.value == _RANDOM
+
+
+def test_a_value_that_is_not_written_leaves_the_old_one_and_no_parts(store: SmallStore, manager: StateManager) -> None:
+    """Compare-and-set holds for split values too."""
+    version = manager.set(_KIND, "t", _RANDOM)
+    for expected in (MUST_NOT_EXIST, version + 1):
+        with pytest.raises(StateConflictError):
+            manager.set(_KIND, "t", _RANDOM[::-1], expected=expected)
+    assert manager.get(_KIND, "t") == Versioned(_RANDOM, version)
+    assert len(store.list(NodeKind.PART)) == 7
+    assert manager.set(_KIND, "t", _RANDOM[::-1], expected=version) == version + 1
+
+
+def test_a_store_that_goes_away_between_the_parts_leaves_the_old_value(
+    store: SmallStore, manager: StateManager
+) -> None:
+    """The node is written last: half of a plan is none."""
+    version = manager.set(_KIND, "t", _RANDOM)
+    for kind in (NodeKind.PART, _KIND):
+        store.away_at = kind
+        with pytest.raises(StateUnavailableError):
+            manager.set(_KIND, "t", _RANDOM[::-1])
+        assert manager.get(_KIND, "t") == Versioned(_RANDOM, version)
+
+
+def test_a_removed_part_is_an_error_with_a_remedy(store: SmallStore, manager: StateManager) -> None:
+    """Somebody tidied up by hand; half a plan must not be taken for one."""
+    manager.set(_KIND, "t", _RANDOM)
+    name = store.list(NodeKind.PART)[3]
+    part = store.get(NodeKind.PART, name)
+    assert part is not None
+    store.set(NodeKind.PART, name, part.value[::-1])
+    with pytest.raises(StateError, match=r"packingplans/t: a part of the value .* submit it again"):
+        manager.get(_KIND, "t")
+    with pytest.raises(StateError, match="a part of the value"):
+        manager.watch(_KIND, "t", lambda _present: None)
+    manager.set(_KIND, "t", b"mended")
+    assert manager.get(_KIND, "t") == Versioned(b"mended", 2)
+
+
+def test_a_watch_tells_whole_values(manager: StateManager) -> None:
+    """Whoever watches a plan knows nothing of parts."""
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    manager.set(_KIND, "t", _RANDOM)
+    watch = manager.watch(_KIND, "t", seen.put)
+    assert seen.get_nowait() == Versioned(_RANDOM, 1)
+    manager.set(_KIND, "t", b"small")
+    assert seen.get(timeout=5) == Versioned(b"small", 2)
+    manager.set(_KIND, "t", _RANDOM[::-1])
+    assert seen.get(timeout=5) == Versioned(_RANDOM[::-1], 3)
+    manager.delete(_KIND, "t")
+    assert seen.get(timeout=5) is None
+    watch.close()
+
+
+def test_a_watch_tells_at_once_what_a_value_was_replaced_by_while_its_parts_were_read(
+    store: SmallStore, manager: StateManager
+) -> None:
+    """The others of this process wait meanwhile, and a plan that is replaced twice a minute is an ordinary one."""
+    replacements = iter([b"second", b"fourth"])
+
+    def replace() -> None:
+        manager.set(_KIND, "t", next(replacements))
+
+    manager.set(_KIND, "t", _RANDOM)
+    store.before_part = replace
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    watch = manager.watch(_KIND, "t", seen.put)
+    assert seen.get_nowait() == Versioned(b"second", 2)
+    store.before_part = replace
+    manager.set(_KIND, "t", _RANDOM)
+    assert seen.get(timeout=4) == Versioned(b"fourth", 4)
+    manager.set(_KIND, "t", b"fifth")
+    assert seen.get(timeout=4) == Versioned(b"fifth", 5), "what was told already was told again"
+    watch.close()
+
+
+def test_a_manager_closes_while_a_watch_cannot_read_the_parts(store: SmallStore, manager: StateManager) -> None:
+    """A store that went away between node and parts may stay away for hours; an executor ends within seconds."""
+    seen: queue.Queue[Versioned | None] = queue.Queue()
+    reading = threading.Event()
+    manager.set(_KIND, "t", b"small")
+    manager.watch(_KIND, "t", seen.put)
+
+    def go_away() -> None:
+        store.before_part = go_away
+        reading.set()
+        message = "the store is away"
+        raise StateUnavailableError(message)
+
+    store.before_part = go_away
+    manager.set(_KIND, "t", _RANDOM)
+    assert reading.wait(5)
+    closing = threading.Thread(target=manager.close, daemon=True)
+    closing.start()
+    closing.join(5)
+    assert not closing.is_alive()
+    assert seen.qsize() == 1
+
+
+def test_a_part_that_is_missing_for_good_is_said(
+    store: SmallStore, manager: StateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever begins to watch is told as whoever reads; a watch that runs has the log."""
+    monkeypatch.setattr("heron.driver_kit.large_values._SETTLED_S", 0.2)
+    calls: list[Versioned | None] = []
+    manager.set(_KIND, "t", b"small")
+    manager.watch(_KIND, "t", calls.append)
+
+    def remove_all() -> None:
+        store.before_part = remove_all  # also what the writer has put back
+        for name in store.list(NodeKind.PART):
+            store.delete(NodeKind.PART, name)
+
+    store.before_part = remove_all
+    manager.set(_KIND, "t", _RANDOM)
+    wait_until(lambda: "cannot be read" in caplog.text, 5, "the watch says so")
+    assert calls == [Versioned(b"small", 1)]
+    with pytest.raises(StateError, match=r"packingplans/t: a part of the value .* submit it again"):
+        manager.watch(_KIND, "t", calls.append)
+
+
+@pytest.mark.parametrize("of_a_killed_writer", [False, True])
+def test_a_value_that_is_written_while_it_is_removed_is_there_whole_or_not_at_all(
+    store: SmallStore, manager: StateManager, *, of_a_killed_writer: bool
+) -> None:
+    """The topology manager writes its plan without the lock while `heron kill` removes it; half a plan stops both."""
+    if of_a_killed_writer:
+        store.away_at = _KIND
+        with pytest.raises(StateUnavailableError):
+            manager.set(_KIND, "t", _RANDOM[::-1])
+        store.away_at = None
+    store.before_write, written = threading.Event(), threading.Event()
+
+    def write() -> None:
+        manager.set(_KIND, "t", _RANDOM)
+        written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    wait_until(lambda: store.waits, 5, "the parts are written")
+
+    def let_it_write() -> None:
+        assert store.before_write is not None
+        store.before_write.set()
+        assert written.wait(5)
+
+    store.after_list = let_it_write
+    manager.delete(_KIND, "t")
+    writer.join()
+    assert manager.get(_KIND, "t") == Versioned(_RANDOM, 1)
+    assert len(store.list(NodeKind.PART)) == 7
+
+
+def test_a_held_node_has_one_node(manager: StateManager) -> None:
+    """Its parts would outlive its holder. Locations are small."""
+    hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"x" * 10**6)
+    present = manager.get(NodeKind.TMANAGER_LOCATION, "t")
+    assert present == Versioned(b"x" * 10**6, hold.epoch)
+    hold.release()
+    with pytest.raises(StateError, match="102400 bytes, too many for one node"):
+        manager.hold(NodeKind.TMANAGER_LOCATION, "t", _RANDOM)
+
+
+def test_only_a_store_with_a_limit_is_stood_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have no limit, and pay for nothing."""
+    monkeypatch.setitem(sys.modules, "stores_under_test", sys.modules[__name__])
+    options: dict[str, object] = {"root": str(tmp_path)}
+    for name, expected in (("SmallStore", LargeValues), ("LocalFsStateManager", LocalFsStateManager)):
+        manager = open_statemgr(DriverRef("statemgr", "x", f"stores_under_test:{name}", options))
+        assert type(manager) is expected
+        manager.close()

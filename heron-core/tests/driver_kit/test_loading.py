@@ -1,0 +1,95 @@
+"""Loading by reference: what role processes do, without discovery."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import pytest
+
+from heron.driver_kit.loading import load_object, open_driver
+from heron.errors import ConfigError, PluginError
+from heron.spi.driver import DriverRef
+from heron.spi.metricsink import MetricsRecord, MetricsSink
+
+
+class Sink(MetricsSink):
+    """A driver that does nothing, unless its options say how to fail."""
+
+    spi_version: ClassVar[int] = 1
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        if failure := options.get("fail"):
+            assert isinstance(failure, Exception)
+            raise failure
+        return cls()
+
+    def process(self, record: MetricsRecord) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A name under which this file can be imported, whatever pytest calls it."""
+    monkeypatch.setitem(sys.modules, "sinks_under_test", sys.modules[__name__])
+    return "sinks_under_test"
+
+
+def test_driver_is_opened_with_its_options(here: str) -> None:
+    """The usual case."""
+    assert isinstance(open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink), Sink)
+
+
+def test_refused_options_stay_a_configuration_error(here: str) -> None:
+    """The driver's own message is the best one; it must come through as it is."""
+    ref = DriverRef("metricsink", "x", f"{here}:Sink", {"fail": ConfigError("metricsink.a: unknown key")})
+    with pytest.raises(ConfigError, match=r"^metricsink\.a: unknown key$"):
+        open_driver(ref, MetricsSink)
+
+
+def test_foreign_exception_in_open_is_translated(here: str) -> None:
+    """A command shows one line for our errors and a traceback for all others."""
+    ref = DriverRef("metricsink", "x", f"{here}:Sink", {"fail": ValueError("no")})
+    with pytest.raises(PluginError, match=r"metricsink driver 'x' .* does not open: ValueError: no"):
+        open_driver(ref, MetricsSink)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("nonsense", "not of the form 'module:Name'"),
+        (":x", "not of the form 'module:Name'"),
+        ("no_such_module_at_all:x", "does not import: ModuleNotFoundError"),
+        ("heron.errors:NoSuch", "module 'heron.errors' has no 'NoSuch'"),
+        ("heron.errors:HeronError.no", "has no 'HeronError.no'"),
+    ],
+)
+def test_entry_that_leads_nowhere_is_explained(entry: str, message: str) -> None:
+    """An entry comes from another process or a plugin; it is somebody's mistake to be named."""
+    with pytest.raises(PluginError, match=message):
+        load_object(entry)
+
+
+def test_nested_names_are_found() -> None:
+    """A class inside a class is a driver like any other."""
+    assert load_object("heron.spi.metricsink:MetricKind.GAUGE") is load_object("heron.spi.metricsink:MetricKind.GAUGE")
+
+
+def test_role_processes_get_no_driver_machinery() -> None:
+    """Each library that a role imports is paid by every task of every topology."""
+    heavy = ["stevedore", "pluggy", "yaml", "click", "rich", "importlib.metadata", "subprocess", "socket", "asyncio"]
+    modules = "heron.driver_kit.loading, heron.driver_kit.process, heron.driver_kit.log, heron.kernel.hooks"
+    script = f"import sys, {modules}; print([each for each in {heavy} if each in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path}; {script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

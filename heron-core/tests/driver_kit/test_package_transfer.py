@@ -1,0 +1,113 @@
+"""Packages in pieces: what is read once, what comes in several attempts, and what a full disk leaves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron.driver_kit.package_name import PackageName
+from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError, LocalPackage, receive
+from heron.errors import PackageError
+from heron_testing.faults import full_files
+
+CONTENT = bytes(range(256)) * 1024
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 3000, CHUNK_BYTES, CHUNK_BYTES + 1])
+@pytest.mark.parametrize("part_bytes", [1000, CHUNK_BYTES, 3 * CHUNK_BYTES])
+def test_parts_are_the_content_cut(tmp_path: Path, size: int, part_bytes: int) -> None:
+    """Parts and what is read at a time fall together nowhere in particular."""
+    content = (CONTENT * 2)[:size]
+    path = tmp_path / "package"
+    path.write_bytes(content)
+    local = LocalPackage.read(path, part_bytes)
+    cut = [content[start : start + part_bytes] for start in range(0, size, part_bytes)] or [b""]
+    assert (local.size_bytes, local.digest) == (size, hashlib.sha256(content).hexdigest())
+    assert list(local.part_md5) == [hashlib.md5(each, usedforsecurity=False).digest() for each in cut]
+    assert [local.part(index) for index in range(len(cut))] == cut
+
+
+def test_a_package_that_shrinks_meanwhile_is_noticed(tmp_path: Path) -> None:
+    """Somebody builds it again while it is uploaded."""
+    path = tmp_path / "package"
+    path.write_bytes(CONTENT)
+    local = LocalPackage.read(path, 1000)
+    path.write_bytes(CONTENT[:1500])
+    with pytest.raises(PackageError, match="changed while it was uploaded"):
+        local.part(1)
+
+
+def arrive(target: Path, breaks: list[int], digest: str = DIGEST) -> list[int]:
+    """Receives CONTENT over connections that break at these offsets; returns where each began."""
+    begun: list[int] = []
+
+    def source(offset: int) -> Iterator[bytes]:
+        begun.append(offset)
+        end = breaks.pop(0) if breaks else len(CONTENT)
+        for start in range(offset, end, 1000):
+            yield CONTENT[start : min(start + 1000, end)]
+        if end < len(CONTENT):
+            msg = "the line is bad"
+            raise InterruptedTransferError(msg)
+
+    receive(source, target, digest, "package p", lambda *_: None, len(CONTENT))
+    return begun
+
+
+@given(st.lists(st.integers(1, len(CONTENT) - 1), unique=True, max_size=5).map(sorted))
+def test_it_goes_on_where_it_broke(tmp_path_factory: pytest.TempPathFactory, breaks: list[int]) -> None:
+    """Wherever that is, and however often."""
+    target = tmp_path_factory.mktemp("target") / "package"
+    assert arrive(target, list(breaks)) == [0, *breaks]
+    assert target.read_bytes() == CONTENT
+
+
+def test_an_interruption_without_progress_is_the_end(tmp_path: Path) -> None:
+    """Else a dead server would be asked for ever."""
+    with pytest.raises(InterruptedTransferError):
+        arrive(tmp_path / "package", [5000, 5000])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_content_leaves_what_was_there(tmp_path: Path) -> None:
+    """The target is the whole package or what it was before."""
+    target = tmp_path / "package"
+    target.write_bytes(b"before")
+    with pytest.raises(PackageError, match=r"package p: its SHA-256 is \w+, not 0000"):
+        arrive(target, [], "0" * 64)
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"before"]
+
+
+def test_a_full_disk_is_explained_and_leaves_nothing(tmp_path: Path) -> None:
+    """The container's own disk may be the full one."""
+    with full_files(), pytest.raises(PackageError, match=r"package p: cannot be written to .*; make room there"):
+        arrive(tmp_path / "package", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """A container whose folder was removed under it must say which one."""
+    with pytest.raises(PackageError, match="no-such-folder"):
+        arrive(tmp_path / "no-such-folder" / "package", [])
+
+
+@pytest.mark.parametrize("name", ["words", "my.words-2", "a" * 180])
+def test_a_name_is_found_again_in_its_file(name: str) -> None:
+    """Lists of stores have nothing else."""
+    named = PackageName(name, DIGEST)
+    assert PackageName.of_file(named.file) == named
+    assert len(named.file) <= 255
+
+
+@pytest.mark.parametrize(
+    "file", ["", "words.tar.gz", f"-{DIGEST}.tar.gz", f".a-{DIGEST}.tar.gz", f"a-{DIGEST[:16]}.tar.gz", f"a-{DIGEST}"]
+)
+def test_other_files_are_nobodys(file: str) -> None:
+    """What somebody else keeps there is neither listed nor removed."""
+    assert PackageName.of_file(file) is None

@@ -1,0 +1,1 @@
+"""The `heron` command, and the Python client that it is built on."""

@@ -1,0 +1,1 @@
+"""Finds the installed drivers and observers, and checks whether they work."""

@@ -1,0 +1,1 @@
+"""Finds topologies, asks them and changes them."""

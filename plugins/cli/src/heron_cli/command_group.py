@@ -1,0 +1,59 @@
+"""Groups of commands that import a command when it is called, and that other distributions extend.
+
+A distribution adds a command by an entry point in the group ``heron.command``; its name is the path of the command
+with dots: ``tracker`` for ``heron tracker``, ``plugins.new`` for ``heron plugins new``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+
+import click
+
+from heron.driver_kit.loading import load_object
+from heron.errors import PluginError
+
+__all__ = ["COMMAND_GROUP", "CommandGroup"]
+
+COMMAND_GROUP = "heron.command"
+
+
+class CommandGroup(click.Group):
+    """A group whose commands are imported when they are called.
+
+    `entries` maps a command to ``module:Name``; `suggested` maps a command of another distribution to the name of
+    that distribution.
+    """
+
+    entries: Mapping[str, str] = {}
+    suggested: Mapping[str, str] = {}
+    path = ""
+    """The group's own path with a dot at its end; empty for `heron` itself."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Own commands first, in the order of `entries`, then those of other distributions."""
+        own = [*self.entries, *(name for name in super().list_commands(ctx) if name not in self.entries)]
+        return [*own, *sorted(name for name in self._installed() if name not in own)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported; an error names the distribution to install where it is known."""
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        entry = self.entries.get(cmd_name) or self._installed().get(cmd_name)
+        if entry is None:
+            if cmd_name in self.suggested:
+                msg = f"{ctx.command_path} {cmd_name} is not installed: `pip install {self.suggested[cmd_name]}`"
+                raise PluginError(msg)
+            return None
+        found = load_object(entry, f"command {cmd_name!r}")
+        if not isinstance(found, click.Command):
+            msg = f"command {cmd_name!r} ({entry}) is not a click command; upgrade the distribution that brings it"
+            raise PluginError(msg)
+        return found
+
+    def _installed(self) -> dict[str, str]:
+        points = importlib.metadata.entry_points(group=COMMAND_GROUP)
+        own = [each for each in points if each.name.startswith(self.path)]
+        names = {each.name.removeprefix(self.path): each.value for each in own}
+        return {name: value for name, value in names.items() if "." not in name}

@@ -1,0 +1,1 @@
+"""Brings a topology from the author's file to its scheduler."""

@@ -1,0 +1,93 @@
+"""The folders of a run: a short private one for its sockets, and one for its logs that is kept.
+
+They are named first and made later, so that the state can say what there may be before there is anything.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+
+from heron.driver_kit.private_dir import make_private_dir
+from heron.errors import UsageError
+from heron.ipc.endpoint import check_run_dir
+
+__all__ = ["RUN_DIR_PREFIX", "make_log_dir", "make_run_dir", "name_log_dir", "name_run_dir", "prune_logs", "run_parent"]
+
+RUN_DIR_PREFIX = "heron-"
+
+_KEPT_LOGS = 20
+
+
+def run_parent(configured: str) -> Path:
+    """The folder of run directories: `configured`, or else the system's folder for temporary files.
+
+    Raises:
+        UsageError: when the system has none that can be written.
+    """
+    return Path(configured or _temporary()).absolute()
+
+
+def name_run_dir(configured: str) -> Path:
+    """The name of a new run directory; nothing is made yet.
+
+    Raises:
+        LimitExceededError: when socket paths in it could become too long.
+        UsageError: when there is no folder for it.
+    """
+    path = run_parent(configured) / f"{RUN_DIR_PREFIX}{secrets.token_hex(4)}"
+    check_run_dir(path)
+    return path
+
+
+def make_run_dir(path: Path) -> None:
+    """Makes the run directory, mode 0700.
+
+    Raises:
+        UsageError: when it cannot be made, or somebody else has made it.
+    """
+    try:
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        msg = f"run.run_dir: no run directory can be made in {path.parent}: {error.strerror}; set run.run_dir or TMPDIR"
+        raise UsageError(msg) from error
+
+
+def name_log_dir(parent: str, topology_id: str) -> Path:
+    """The folder for the logs of a run; nothing is made yet."""
+    return Path(parent).absolute() / topology_id
+
+
+def make_log_dir(path: Path) -> None:
+    """Makes the folder for the logs of a run, mode 0700.
+
+    Raises:
+        UsageError: when it cannot be made.
+    """
+    try:
+        make_private_dir(path)
+    except OSError as error:
+        msg = f"run.log_dir: {path} cannot be made: {error.strerror}; set run.log_dir to another folder"
+        raise UsageError(msg) from error
+
+
+def prune_logs(logs: Path, in_use: Collection[str]) -> None:
+    """Of the runs that are over, keeps the logs of the newest ones, twenty folders in all with those `in_use`."""
+    try:
+        folders = sorted((each.stat().st_mtime, each) for each in logs.iterdir() if each.is_dir())
+    except OSError:
+        return  # nothing to prune, or it vanishes while it is looked at
+    for _, folder in folders[:-_KEPT_LOGS]:
+        if str(folder) not in in_use:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:  # it has tried to write a file in each
+        msg = f"run.run_dir: {error.strerror}; make room in one of them, or set run.run_dir or TMPDIR"
+        raise UsageError(msg) from error

@@ -1,0 +1,145 @@
+"""The author's file as commands see it: loaded in a child process, so that it may take its time and do as it likes."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from heron.api.definition import TopologyDefinition
+from heron.driver_kit.process import DEATH_SIGNAL, PARENT_PID
+from heron.errors import TopologyError, UsageError
+from heron.planner.codec import decode_topology
+from heron_cli.launch.load_report import LoadReport
+
+__all__ = ["LoadedTopology", "LoadingTopology", "split_target"]
+
+_LINGER_S = 1.0  # threads that the author's file started may keep the child alive after its answer
+_LOOK_S = 0.1  # how often a long load looks whether it is cancelled
+_CHUNK_BYTES = 1 << 16
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTopology:
+    """The topology of a file, and the files that make up its program (relative to `root`)."""
+
+    definition: TopologyDefinition
+    module: str
+    script: bool
+    choice: str | None
+    argv: tuple[str, ...]
+    root: Path
+    files: tuple[str, ...]
+
+
+class LoadingTopology:
+    """A load that is under way; starting it early lets the command get ready meanwhile. A context manager."""
+
+    def __init__(self, target: str, argv: Sequence[str]) -> None:
+        self._path, self._choice = split_target(target)
+        self._argv = tuple(argv)
+        self._answered = False
+        self._reader, writer = os.pipe()
+        environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(self._path)]
+        try:
+            self._child = subprocess.Popen(
+                [*command, self._choice or "", *self._argv],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=(writer,),
+                process_group=0,  # Ctrl-C is for the command, which then ends its children
+            )
+        finally:
+            os.close(writer)
+
+    def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
+        """Waits for the answer, however long the file takes, or until `cancelled`.
+
+        Raises:
+            UsageError: when the file does not load, has no topology, or ends early.
+            KeyboardInterrupt: when it was cancelled.
+        """
+        data = self._read(cancelled)
+        self._answered = True
+        if not data:
+            raise UsageError(self._died())
+        report = msgspec.json.decode(data, type=LoadReport)
+        if report.error:
+            raise TopologyError(report.error)
+        return LoadedTopology(
+            decode_topology(report.definition.encode(), str(self._path)),
+            report.module,
+            report.script,
+            self._choice,
+            self._argv,
+            Path(report.root),
+            report.files,
+        )
+
+    def close(self) -> None:
+        """Ends the child if it still runs; idempotent."""
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1
+        try:
+            self._child.wait(_LINGER_S if self._answered else 0.0)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def __enter__(self) -> LoadingTopology:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, cancelled: Callable[[], bool]) -> bytes:
+        chunks: list[bytes] = []
+        while not cancelled():
+            if not select.select([self._reader], [], [], _LOOK_S)[0]:
+                continue
+            chunk = os.read(self._reader, _CHUNK_BYTES)
+            if not chunk:
+                return b"".join(chunks)
+            chunks.append(chunk)
+        raise KeyboardInterrupt
+
+    def _died(self) -> str:
+        try:
+            code = self._child.wait(_LINGER_S)
+        except subprocess.TimeoutExpired:
+            code = 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"{self._path}: its process ended by {how} while it was loaded; it must return to define its topology"
+
+
+def split_target(target: str) -> tuple[Path, str | None]:
+    """``FILE[:NAME]`` as an absolute path and a name.
+
+    Raises:
+        UsageError: when there is no such file, or it cannot be read.
+    """
+    file, colon, name = target.rpartition(":")
+    if not colon or not _NAME.fullmatch(name) or Path(target).exists():
+        file, name = target, ""
+    path = Path(file)
+    if path.is_dir():
+        msg = f"{file}: is a folder; give the file that defines the topology"
+        raise UsageError(msg)
+    if not path.is_file():
+        msg = f"{file}: no such file; give the file that defines the topology"
+        raise UsageError(msg)
+    if not os.access(path, os.R_OK):
+        msg = f"{file}: permission denied; make it readable"
+        raise UsageError(msg)
+    return path.resolve(), name or None

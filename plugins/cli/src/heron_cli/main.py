@@ -1,0 +1,67 @@
+"""The `heron` command. Each command is in a file of its own, imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from heron.driver_kit.log import hide_in_warnings
+from heron.driver_kit.secrets import spoken
+from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
+from heron_cli.command_group import CommandGroup
+
+__all__ = ["heron", "main"]
+
+_COMMANDS = {
+    "run": "heron_cli.commands.run:run",
+    "plan": "heron_cli.commands.plan:plan",
+    "submit": "heron_cli.commands.submit:submit",
+    "list": "heron_cli.commands.list:list_topologies",
+    "kill": "heron_cli.commands.kill:kill",
+    "doctor": "heron_cli.commands.doctor:doctor",
+    "status": "heron_cli.commands.status:status",
+    "activate": "heron_cli.commands.activate:activate",
+    "deactivate": "heron_cli.commands.activate:deactivate",
+    "restart": "heron_cli.commands.restart:restart",
+    "logs": "heron_cli.commands.logs:logs",
+    "metrics": "heron_cli.commands.metrics:metrics",
+    "plugins": "heron_cli.commands.plugins:plugins",
+    "profiles": "heron_cli.commands.profiles:profiles",
+    "packages": "heron_cli.commands.packages:packages",
+    "completion": "heron_cli.commands.completion:completion",
+}
+
+_EXIT_FAILED = 1
+_EXIT_REFUSED = 2
+_EXIT_INTERRUPTED = 130
+
+
+class _Commands(CommandGroup):
+    """Turns errors into one line and an exit code."""
+
+    entries = _COMMANDS
+
+    def invoke(self, ctx: click.Context) -> object:
+        hide_in_warnings()
+        try:
+            return super().invoke(ctx)
+        except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
+            code, text = _EXIT_FAILED, str(error)
+        except HeronError as error:  # before anything was started, so nothing is changed
+            code, text = _EXIT_REFUSED, str(error)
+        except KeyboardInterrupt:
+            code, text = _EXIT_INTERRUPTED, "interrupted; nothing was started"
+        click.echo(f"heron: error: {spoken(text)}", err=True)
+        return ctx.exit(code)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="heron-core", message="%(package)s %(version)s")
+def heron() -> None:
+    """Runs topologies: spouts and bolts written in Python, one per process, exact and fast."""
+
+
+def main() -> None:
+    """The entry point of the `heron` script."""
+    sys.exit(heron(prog_name="heron"))

@@ -1,0 +1,66 @@
+"""Lays the sections of one layer over those of another.
+
+Key by key, with one exception: a layer that names another driver for a section starts that section anew, because the
+options below are those of a driver that no longer serves. A list (the sinks) is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from heron.errors import known, nearest
+from heron_cli.profiles.findings import Findings
+from heron_cli.profiles.located import Placed
+
+__all__ = ["DRIVER", "RUN_KEYS", "SECTIONS", "SINGLE", "SINKS", "Sections", "known_sections", "laid_over"]
+
+SINGLE = ("scheduler", "statemgr", "uploader", "packing")
+"""The families a profile chooses exactly one driver of."""
+
+SINKS = "metricsink"
+"""The family that a profile has a list of."""
+
+SECTIONS = (*SINGLE, SINKS, "engine", "run")
+RUN_KEYS = ("log_dir", "run_dir")
+DRIVER = "driver"
+
+Sections: TypeAlias = dict[str, Placed]
+
+
+def known_sections(sections: Sections, findings: Findings) -> Sections:
+    """Those that a profile may have, each of the kind it has to be; the others are problems. None is empty."""
+    found: Sections = {}
+    for name, section in sections.items():
+        if name not in SECTIONS:
+            findings.add(name, f"unknown section{nearest(name, SECTIONS)}; known: {known(SECTIONS)}", section.origin)
+        elif name == SINKS and not isinstance(section.value, list):
+            findings.add(name, f"not a list; say `{SINKS}: [{{driver: NAME}}]`, or `[]` for none", section.origin)
+        elif name != SINKS and section.value is not None and not isinstance(section.value, dict):
+            findings.add(name, "not a section of keys and values", section.origin)
+        elif section.value is not None:
+            found[name] = section
+    return found
+
+
+def laid_over(below: Sections, above: Sections) -> Sections:
+    """The sections `below` with those `above` laid over them."""
+    return {
+        **below,
+        **{name: _section(below[name], above[name]) if name in below else above[name] for name in above},
+    }
+
+
+def _section(below: Placed, above: Placed) -> Placed:
+    named = _driver(above)
+    return above if named is not None and named != _driver(below) else _deep(below, above)
+
+
+def _driver(section: Placed) -> object:
+    return section.value[DRIVER].value if isinstance(section.value, dict) and DRIVER in section.value else None
+
+
+def _deep(below: Placed, above: Placed) -> Placed:
+    if not isinstance(below.value, dict) or not isinstance(above.value, dict):
+        return above
+    both = {key: _deep(below.value[key], value) if key in below.value else value for key, value in above.value.items()}
+    return Placed({**below.value, **both}, above.origin)

@@ -1,0 +1,133 @@
+"""Everything that a profile sets, defaults included, with where it comes from; what is secret stays a reference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from heron.kernel.settings import EngineSettings
+from heron.spi.options import option_fields
+from heron_cli.profiles.findings import Findings
+from heron_cli.profiles.layered import Overlay, read_layers
+from heron_cli.profiles.layers import SECTIONS, SINGLE, SINKS
+from heron_cli.profiles.located import Layer, Placed, leaves, path_text, plain
+from heron_cli.profiles.reading import RUN_DEFAULTS
+from heron_cli.profiles.references import is_reference
+from heron_cli.profiles.search import is_shipped
+from heron_cli.profiles.section import DriverSection, Resolver, driver_section
+
+__all__ = ["ListedProfile", "ListedSetting", "list_settings"]
+
+_HIDDEN = "(secret)"
+_UNKNOWN = "(hidden: unknown key)"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSetting:
+    """One value: `steps` lead to it, `layer` and `origin` say who gave it and where. References are unresolved."""
+
+    steps: tuple[str | int, ...]
+    value: object
+    layer: str
+    origin: str
+
+    @property
+    def path(self) -> str:
+        """``metricsink[0].directory``."""
+        return path_text(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProfile:
+    """The settings of a profile in the order of its sections; `files` begins with its own, then what it extends."""
+
+    name: str
+    files: tuple[Path, ...]
+    settings: tuple[ListedSetting, ...]
+
+
+def list_settings(
+    name: str,
+    resolve: Resolver,
+    *,
+    config_path: Path | None = None,
+    overrides: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> ListedProfile:
+    """What a profile says. Defaults of a driver that is not installed are left out: nobody knows them.
+
+    Raises:
+        ConfigError: when there is no such profile, a file does not read, or says what has no place in it.
+    """
+    findings = Findings()
+    overlay = Overlay(overrides or {}, os.environ if environ is None else environ)
+    layered = read_layers(name, config_path, overlay, findings)
+    findings.check(f"`heron profiles check {name}`")
+    found: list[ListedSetting] = []
+    for section in SECTIONS:
+        placed = layered.sections.get(section)
+        if section == SINKS:
+            sinks = placed.value if placed is not None and isinstance(placed.value, list) else []
+            found += [ListedSetting((SINKS,), [], *_who(placed))] if placed is not None and not sinks else []
+            for index, each in enumerate(sinks):
+                found += _driver(each, (SINKS, index), resolve)
+        elif section in SINGLE:
+            found += [] if placed is None else _driver(placed, (section,), resolve)
+        else:
+            found += _own(section, placed)
+    return ListedProfile(name, layered.files, tuple(found))
+
+
+def _driver(placed: Placed, path: tuple[str | int, ...], resolve: Resolver) -> Iterator[ListedSetting]:
+    section = driver_section(placed, path, resolve, Findings())
+    if section is None:
+        yield from (
+            ListedSetting((*path, *steps), _unknown(steps, leaf), *_who(leaf)) for steps, leaf in leaves(placed)
+        )
+        return
+    yield ListedSetting((*path, "driver"), section.driver.value, *_who(section.driver))
+    for steps, leaf in leaves(section.options):
+        if steps:
+            yield ListedSetting((*path, *steps), _shown(section, steps, leaf), *_who(leaf))
+    origin = f"default of {section.ref.family} driver {section.ref.name!r}"
+    given = section.options.value if isinstance(section.options.value, dict) else {}
+    for field in option_fields(section.schema):
+        if field.name not in given and not field.required:
+            yield ListedSetting((*path, field.name), field.default, Layer.DEFAULT.value, origin)
+
+
+def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Placed) -> object:
+    field = section.field_at(steps)
+    if field is None:
+        return _unknown(steps, leaf)
+    return _HIDDEN if field.secret and not _is_reference(leaf) else plain(leaf)
+
+
+def _unknown(steps: tuple[str | int, ...], leaf: Placed) -> object:
+    """A value whose meaning no schema tells: a misspelt key, or one of a driver that is not installed."""
+    tells = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
+    return _UNKNOWN if tells else plain(leaf)
+
+
+def _is_reference(leaf: Placed) -> bool:
+    """Whether it is a reference and nothing else."""
+    written = leaf.value if leaf.text is None else leaf.text
+    return written in {"", None} or (isinstance(written, str) and is_reference(written))
+
+
+def _own(section: str, placed: Placed | None) -> Iterator[ListedSetting]:
+    given = placed.value if placed is not None and isinstance(placed.value, dict) else {}
+    for key, each in given.items():
+        yield ListedSetting((section, key), plain(each), *_who(each))
+    defaults: Mapping[str, object] = RUN_DEFAULTS
+    if section == "engine":
+        defaults = {str(each.metadata["key"]): each.default for each in fields(EngineSettings)}
+    for key, value in defaults.items():
+        if key not in given:
+            yield ListedSetting((section, key), value, Layer.DEFAULT.value, "default of the engine")
+
+
+def _who(placed: Placed) -> tuple[str, str]:
+    return placed.origin.layer.value, str(placed.origin)

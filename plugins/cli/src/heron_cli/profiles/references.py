@@ -1,0 +1,100 @@
+"""What ``${…}`` in a value stands for: a variable of the command's environment, or the text of a file.
+
+This is how a secret is named in a profile instead of written into it. Only the command resolves references; the value
+keeps the reference as what is shown of it. ``$${`` is a plain ``${``. In a sink, ``${run:logs}`` is the folder of the
+run's logs, which is known only when there is a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from heron.driver_kit.secret_file import read_secret
+from heron.errors import ConfigError
+from heron_cli.profiles.findings import Findings
+from heron_cli.profiles.layers import SINKS
+from heron_cli.profiles.located import Placed, Step, path_text
+
+__all__ = ["RUN_LOGS", "References", "is_reference"]
+
+RUN_LOGS = "${run:logs}"
+
+_REFERENCE = re.compile(r"(?P<plain>\$)?\$\{(?P<source>[^:{}]*)(?::(?P<name>[^{}]*))?(?P<end>\}?)")
+
+
+def is_reference(written: str) -> bool:
+    """Whether a value is a reference as a whole, so that it can be shown even where it stands for a secret."""
+    match = _REFERENCE.fullmatch(written)
+    return match is not None and bool(match["name"] and match["end"]) and not match["plain"]
+
+
+class References:
+    """Resolves the references of one profile, each file read once."""
+
+    def __init__(self, environ: Mapping[str, str], findings: Findings) -> None:
+        self._environ = environ
+        self._findings = findings
+        self._read: dict[str, str] = {}
+
+    def resolved(self, placed: Placed, path: tuple[Step, ...]) -> Placed:
+        """The value with every reference in it resolved; one that cannot be is a problem, and stays."""
+        written = placed.value if placed.text is None else placed.text
+        whole = self._whole(placed, written, path)
+        if isinstance(placed.value, dict):
+            parts = {key: self.resolved(each, (*path, key)) for key, each in placed.value.items()}
+            return replace(placed, value=parts, text=whole.text)
+        if isinstance(placed.value, list):
+            each_part = [self.resolved(each, (*path, index)) for index, each in enumerate(placed.value)]
+            return replace(placed, value=each_part, text=whole.text)
+        return whole
+
+    def _whole(self, placed: Placed, written: object, path: tuple[Step, ...]) -> Placed:
+        if not isinstance(written, str):
+            return placed
+        if "${" in written:
+            return self._text(placed, written, path)
+        if written == "~" or written.startswith("~/"):
+            text = str(Path(written).expanduser())
+            return replace(placed, value=text, text=text, shown=written)
+        return placed
+
+    def _text(self, placed: Placed, written: str, path: tuple[Step, ...]) -> Placed:
+        found_any = False
+
+        def value(match: re.Match[str]) -> str:
+            nonlocal found_any
+            if match["plain"]:
+                return match[0][1:]
+            if match[0] == RUN_LOGS and path[0] == SINKS:
+                return match[0]
+            try:
+                text = self._value(match)
+            except ConfigError as error:
+                self._findings.add(path_text(path), str(error), placed.origin)
+                return match[0]
+            self._findings.resolved[text] = match[0]
+            found_any = True
+            return text
+
+        text = _REFERENCE.sub(value, written)
+        return replace(placed, value=text, text=text, shown=written if found_any else None)
+
+    def _value(self, match: re.Match[str]) -> str:
+        source, name = match["source"], match["name"]
+        if match["end"] and name and source == "env":
+            if name not in self._environ:
+                msg = f"the environment has no {name!r}; set it or change the profile"
+                raise ConfigError(msg)
+            return self._environ[name]
+        if match["end"] and name and source == "file":
+            if name not in self._read:
+                self._read[name] = read_secret(name)
+            return self._read[name]
+        msg = (
+            f"{match[0]!r} is no reference; known: '${{env:NAME}}', '${{file:PATH}}', in sinks '{RUN_LOGS}'; "
+            "write '$${' for a plain '${'"
+        )
+        raise ConfigError(msg)

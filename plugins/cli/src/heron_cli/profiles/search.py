@@ -1,0 +1,142 @@
+"""Where profiles are found, and what one extends.
+
+Folders in their order: the one of ``--config-path``, ``~/.heron/profiles``, the one shipped. The first file of a name
+hides the others; one that extends its own name extends the next of them, so ``local.yaml`` with ``extends: local`` in
+``~/.heron/profiles`` changes the shipped profile instead of replacing it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.errors import ConfigError, HeronError, known, nearest
+from heron_cli.profiles.located import Origin, Placed
+from heron_cli.profiles.yaml_file import read_yaml
+
+__all__ = ["ProfileEntry", "ProfileFile", "is_shipped", "profile_entries", "profile_names", "read_chain"]
+
+_SHIPPED = Path(__file__).parent / "shipped"
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_EXTENDS = "extends"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFile:
+    """A file that was read: its path and its sections, without what it extends."""
+
+    path: Path
+    sections: dict[str, Placed]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """A profile for a list: its first comment, and what it extends; `error` says why it does not read."""
+
+    name: str
+    source: Path
+    shipped: bool
+    about: str = ""
+    extends: tuple[str, ...] = ()
+    error: str = ""
+
+
+def profile_names(config_path: Path | None = None) -> dict[str, Path]:
+    """The profiles there are: name and the file that serves it.
+
+    Raises:
+        ConfigError: when `config_path` is no folder.
+    """
+    return {name: files[0] for name, files in _files(config_path).items()}
+
+
+def profile_entries(config_path: Path | None = None) -> tuple[ProfileEntry, ...]:
+    """The profiles there are, by name, with what their files say of themselves.
+
+    Raises:
+        ConfigError: when `config_path` is no folder.
+    """
+    return tuple(_entry(name, path, config_path) for name, path in sorted(profile_names(config_path).items()))
+
+
+def is_shipped(origin: Origin) -> bool:
+    """Whether a value stands in a profile that everybody has."""
+    return origin.place.startswith(f"{_SHIPPED}/")
+
+
+def read_chain(name: str, config_path: Path | None) -> tuple[ProfileFile, ...]:
+    """The file of a profile, then what it extends, and so on.
+
+    Raises:
+        ConfigError: when there is no such profile, a file does not read, or they extend each other in a circle.
+    """
+    files = _files(config_path)
+    if not _NAME.fullmatch(name) or name not in files:
+        msg = f"no profile {name!r}{nearest(name, files)}; known: {known(files)}"
+        raise ConfigError(msg)
+    chain: list[ProfileFile] = []
+    path: Path | None = files[name][0]
+    while path is not None:
+        sections, extends = _read(path)
+        chain.append(ProfileFile(path, sections))
+        path = None if extends is None else _base(extends, [each.path for each in chain], files)
+    return tuple(chain)
+
+
+def _files(config_path: Path | None) -> dict[str, list[Path]]:
+    if config_path is not None and not config_path.is_dir():
+        msg = f"--config-path: {str(config_path)!r} is not a folder; give one that holds NAME.yaml files"
+        raise ConfigError(msg)
+    given = () if config_path is None else (config_path,)
+    found: dict[str, list[Path]] = {}
+    for folder in (*given, Path.home() / ".heron" / "profiles", _SHIPPED):
+        try:
+            files = sorted(folder.glob("*.yaml"))
+        except OSError as error:
+            msg = f"{folder}: cannot be read: {error.strerror}; make it readable"
+            raise ConfigError(msg) from error
+        for each in files:
+            found.setdefault(each.stem, []).append(each)
+    return found
+
+
+def _read(path: Path) -> tuple[dict[str, Placed], Placed | None]:
+    document = read_yaml(path)
+    if document.value is None:
+        msg = f"{path}: is empty; give it sections, or `{_EXTENDS}: local` to begin with"
+        raise ConfigError(msg)
+    if not isinstance(document.value, dict):
+        kind = "a list" if isinstance(document.value, list) else f"{document.value!r:.80}"
+        msg = f"{path}: {kind} is not a profile; it consists of sections such as `scheduler: {{driver: local}}`"
+        raise ConfigError(msg)
+    sections = dict(document.value)
+    extends = sections.pop(_EXTENDS, None)
+    if extends is not None and not isinstance(extends.value, str):
+        msg = f"{extends.origin}: {_EXTENDS}: not the name of a profile; give one name"
+        raise ConfigError(msg)
+    return sections, extends
+
+
+def _base(extends: Placed, chain: list[Path], files: dict[str, list[Path]]) -> Path:
+    name = str(extends.value)
+    if name not in files:
+        msg = f"{extends.origin}: {_EXTENDS}: no profile {name!r}{nearest(name, files)}; known: {known(files)}"
+        raise ConfigError(msg)
+    for path in files[name]:
+        if path not in chain:
+            return path
+    circle = " -> ".join((*(each.stem for each in chain), name))
+    msg = f"{extends.origin}: {_EXTENDS}: {circle} goes in a circle; one of them has to stand alone"
+    raise ConfigError(msg)
+
+
+def _entry(name: str, path: Path, config_path: Path | None) -> ProfileEntry:
+    shipped = path.parent == _SHIPPED
+    try:
+        chain = read_chain(name, config_path)
+    except HeronError as error:
+        return ProfileEntry(name, path, shipped, error=str(error))
+    first = path.read_text(encoding="utf-8-sig").partition("\n")[0]
+    about = first.lstrip("# ").strip() if first.startswith("#") else ""
+    return ProfileEntry(name, path, shipped, about, tuple(each.path.stem for each in chain[1:]))

@@ -1,0 +1,153 @@
+"""The section of one driver: finds the driver, and holds the section against its schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from heron.driver_kit.loading import load_object
+from heron.errors import ConfigError, PluginError
+from heron.spi.driver import Driver, DriverRef, ReferringOption
+from heron.spi.options import OptionField, OptionProblem, option_fields, option_problems
+from heron_cli.profiles.findings import Findings
+from heron_cli.profiles.layers import DRIVER
+from heron_cli.profiles.located import Layer, Placed, Step, leaves, path_text, plain, value_at
+from heron_cli.profiles.references import is_reference
+from heron_cli.profiles.yaml_file import parse_placed
+
+__all__ = ["DriverSection", "Resolver", "driver_section", "read_reference"]
+
+_VARIABLE = re.compile(r"\$\{env:([^{}]+)\}")
+_FILE = re.compile(r"\$\{file:[^{}]+\}")
+
+
+class Resolver(Protocol):
+    """Finds an installed driver; `heron_cli.catalog.drivers.Drivers.resolve` is the one that commands use."""
+
+    def __call__(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
+        """The driver as a reference; raises PluginError when there is none that works."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSection:
+    """A section whose driver was found; `ref` has no options yet, and `options` lack the key ``driver``."""
+
+    path: tuple[Step, ...]
+    ref: DriverRef
+    schema: type
+    driver: Placed
+    options: Placed
+
+    def field_at(self, steps: tuple[Step, ...]) -> OptionField | None:
+        """The schema's field at a path within the options, or the one that it is a part of."""
+        return _field_at(self.schema, steps)
+
+    def checked(self, findings: Findings) -> DriverRef | None:
+        """The driver with its options; None when something is wrong with them."""
+        secrets = self._secrets(findings)
+        problems = option_problems(cast("Mapping[str, object]", plain(self.options)), self.schema)
+        for each in problems:
+            path = path_text((*self.path, *each.path))
+            if findings.knows(path) or (not each.path and findings.knows_below(path)):
+                continue  # the section as a whole may be wrong only because a part of it is
+            at = value_at(self.options, each.path)
+            findings.add(path, f"{each.text}{_value_of(each, at)}", at.origin)
+        if problems:
+            return None
+        options = cast("dict[str, object]", plain(self.options))
+        referring = tuple(
+            ReferringOption(steps, leaf.shown)
+            for steps, leaf in leaves(self.options)
+            if leaf.shown is not None and "${" in leaf.shown
+        )
+        return replace(self.ref, options=options, secrets=tuple(sorted(secrets)), referring=referring)
+
+    def _secrets(self, findings: Findings) -> set[str]:
+        """The texts that nobody may see; from now on they are hidden in messages too."""
+        found: set[str] = set()
+        for steps, leaf in leaves(self.options):
+            field = self.field_at(steps)
+            declared = field is not None and field.secret
+            if declared and isinstance(leaf.value, str) and leaf.value:
+                found.add(leaf.value)
+                if leaf.shown is not None and is_reference(leaf.shown):
+                    findings.resolved.setdefault(leaf.value, leaf.shown)
+                else:  # what stands around a reference is a part of the secret
+                    findings.resolved.update(dict.fromkeys((leaf.value, leaf.shown or leaf.value), "(secret)"))
+                findings.variables.update(_VARIABLE.findall(leaf.shown or ""))
+                if leaf.origin.layer is Layer.ENVIRONMENT:
+                    findings.variables.add(leaf.origin.place)
+            references = (_VARIABLE, _FILE) if declared else (_FILE,)
+            named = {match[0] for each in references for match in each.finditer(leaf.shown or "")}
+            found.update(text for text, reference in findings.resolved.items() if reference in named)
+        return found
+
+
+def _value_of(problem: OptionProblem, at: Placed) -> str:
+    """What stands there, for a message; parts of a section or list may be what references stood for."""
+    if at.shown is not None:
+        return f"; it is {at.shown}"
+    return f"; it is {problem.value!r:.80}" if problem.has_value and not isinstance(at.value, dict | list) else ""
+
+
+def driver_section(
+    section: Placed, path: tuple[Step, ...], resolve: Resolver, findings: Findings
+) -> DriverSection | None:
+    """The section with its driver; None when it names none that works, which is a problem then."""
+    where = path_text(path)
+    if not isinstance(section.value, dict):
+        findings.add(where, f"{plain(section)!r:.80} is not a section of keys and values", section.origin)
+        return None
+    driver = section.value.get(DRIVER)
+    name = None if driver is None else driver.value if driver.text is None else driver.text
+    if driver is None or not isinstance(name, str) or not name:
+        origin = section.origin if driver is None else driver.origin
+        findings.add(f"{where}.{DRIVER}", f"{name!r} is not the name of a driver; see `heron plugins list`", origin)
+        return None
+    try:
+        ref = resolve(str(path[0]), name, {})
+        found = cast("type[Driver]", load_object(ref.entry, f"{path[0]} driver {name!r}"))
+    except PluginError as error:
+        findings.add(f"{where}.{DRIVER}", error, driver.origin)
+        return None
+    options = {key: value for key, value in section.value.items() if key != DRIVER}
+    return DriverSection(
+        path, ref, found.options_type, driver, _typed(Placed(options, section.origin), found.options_type, ())
+    )
+
+
+def _typed(placed: Placed, schema: type, path: tuple[Step, ...]) -> Placed:
+    """With what came as text being of the kind that the schema asks for."""
+    field = _field_at(schema, path)
+    if placed.text is not None and field is not None and field.is_text:
+        return replace(placed, value=placed.text)
+    if isinstance(placed.value, dict):
+        return replace(placed, value={key: _typed(each, schema, (*path, key)) for key, each in placed.value.items()})
+    return placed if placed.text is None else read_reference(placed)
+
+
+def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | None:
+    found = None
+    for step in steps:
+        if schema is None:
+            break
+        fields = {each.name: each for each in option_fields(schema)}
+        if step not in fields:
+            return None
+        found = fields[str(step)]
+        schema = found.schema
+    return found
+
+
+def read_reference(placed: Placed) -> Placed:
+    """What a reference stood for where no text is asked for: a number, say. Any other value as it is."""
+    if placed.shown is None:
+        return placed
+    try:
+        value = parse_placed(placed.text or "", placed.origin).value
+    except ConfigError:
+        return placed
+    return placed if isinstance(value, dict | list) else replace(placed, value=value)

@@ -1,0 +1,1 @@
+"""Renders plans, status, metrics and progress for people."""

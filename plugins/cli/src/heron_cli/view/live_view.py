@@ -1,0 +1,87 @@
+"""The live table on a terminal; imported only when there is one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from heron.clock import Clock, SystemClock
+from heron.ipc.status import ComponentStatus, TopologyStatus
+from heron_cli.view.view import spoken_bytes, spoken_count, spoken_pressure
+
+__all__ = ["LiveView", "status_table"]
+
+_PERIOD_S = 0.25
+
+
+class LiveView:
+    """A table that is redrawn in place below what the author's program prints."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._console = Console(stderr=True)
+        self._same_screen = sys.stdout.isatty()
+        self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        self._drawn_at_s = -_PERIOD_S
+        self._status: TopologyStatus | None = None
+        self._live.start()
+
+    def show(self, status: TopologyStatus) -> None:
+        """Redraws, a few times a second."""
+        self._status = status
+        if self._clock.monotonic_s() - self._drawn_at_s >= _PERIOD_S:
+            self._draw(status)
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """Prints above the table, or into the file that stdout is."""
+        if self._same_screen:
+            self._console.print(Text.from_ansi("\n".join(texts)), soft_wrap=True)
+        else:
+            print("\n".join(texts), flush=True)
+
+    def note(self, text: str) -> None:
+        """Prints above the table."""
+        self._console.print(Text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        """Leaves the last table on the screen."""
+        if self._status:
+            self._draw(self._status)
+        self._live.stop()
+
+    def _draw(self, status: TopologyStatus) -> None:
+        self._drawn_at_s = self._clock.monotonic_s()
+        self._live.update(status_table(status, self._clock.wall_s()), refresh=True)
+
+
+def status_table(status: TopologyStatus, wall_s: float) -> Group:
+    """The components, and the culprits of back pressure."""
+    table = Table(title=f"{status.topology} ({status.state})", title_justify="left", expand=False)
+    table.add_column("component", no_wrap=True)
+    for heading in ("tasks", "emitted", "executed", "failed", "per second", "queue", "latency"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in status.components:
+        table.add_row(*_row(each))
+    culprits = [
+        Text(f"{spoken_pressure(each, wall_s)} (container {each.container_id})", style="yellow")
+        for each in status.backpressure
+    ]
+    return Group(table, *culprits)
+
+
+def _row(each: ComponentStatus) -> tuple[str, ...]:
+    return (
+        each.name,
+        str(each.parallelism),
+        spoken_count(each.emitted),
+        spoken_count(each.executed) if each.kind == "bolt" else "",
+        spoken_count(each.failed) if each.failed else "",
+        spoken_count(each.rate_per_s),
+        spoken_bytes(each.queue_bytes),
+        f"{each.latency_s * 1e6:,.1f} µs" if each.latency_s else "",
+    )

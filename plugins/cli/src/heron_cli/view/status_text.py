@@ -1,0 +1,146 @@
+"""The status of a topology as a person reads it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from heron.ipc.status import ProcessStatus, StandbyStatus, TopologyStatus
+from heron_cli.client.status_report import StatusReport
+from heron_cli.view.live_view import status_table
+from heron_cli.view.view import spoken_count
+
+__all__ = ["spoken_duration", "status_text"]
+
+_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+_GOOD = ("running", "ended", "leading", "standing by")
+
+
+def status_text(report: StatusReport, wall_s: float) -> Group:
+    """Everything, the most important first; `wall_s` is the time now."""
+    status = report.status
+    parts: list[RenderableType] = [Text(_headline(report, wall_s)), status_table(status, wall_s)]
+    if status.processes and report.run:
+        parts.append(_process_table(status))
+        parts += [Text(line) for line in _leader_lines(status, wall_s)]
+    parts += [Text(line) for line in _place_lines(report)]
+    parts += [Text(line, style="yellow") for line in _container_lines(report)]
+    parts += [Text(line, style="yellow") for line in _unreached_lines(status)]
+    parts += [Text(line, style="yellow") for line in _outage_lines(status)]
+    parts += [Text(line, style="red") for line in _error_lines(status)]
+    if report.run:
+        parts.append(Text(f"logs: {report.run.log_dir}"))
+    parts += [Text(f"{link.title}: {link.url}") for link in report.links if link.title != "logs"]
+    return Group(*parts)
+
+
+def spoken_duration(seconds: float) -> str:
+    """``12 s``, ``3 min 20 s``, ``5 h 12 min``, ``2 d 3 h``."""
+    whole = max(0, round(seconds))
+    for size, large, part, small in _UNITS:
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {large} {rest} {small}" if rest else f"{whole // size} {large}"
+    return f"{whole} s"
+
+
+def _headline(report: StatusReport, wall_s: float) -> str:
+    status, run = report.status, report.run
+    if run is None:
+        return f"{status.topology} is not running; this is the end of its last run, {status.topology_id}"
+    since = datetime.fromtimestamp(status.started_at_s, UTC).isoformat(sep=" ", timespec="seconds")
+    plan = f"plan {status.plan_version}" if status.plan_version else "no plan yet: its containers are starting"
+    age = spoken_duration(wall_s - status.started_at_s)
+    containers = 1 + len({task.container_id for task in status.tasks})
+    size = f"{spoken_count(containers)} containers, {spoken_count(len(status.tasks))} tasks"
+    return f"{run.topology_id} by {run.user} on {run.host}, since {since} ({age}); {plan}, {size}"
+
+
+def _process_table(status: TopologyStatus) -> Table:
+    tasks = {task.task_id: task.state for task in status.tasks}
+    table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
+    for heading in ("container", "process", "state", "pid", "restarts", "host"):
+        table.add_column(heading, no_wrap=True, justify="right" if heading in {"pid", "restarts"} else "left")
+    for each in status.processes:
+        state = _state(each, tasks, status)
+        shown = Text(state, style="" if state in _GOOD else "yellow")
+        pid = str(each.pid) if each.pid else ""
+        table.add_row(str(each.container_id), each.process, shown, pid, str(each.restarts or ""), each.host)
+    return table
+
+
+def _state(process: ProcessStatus, tasks: dict[int, str], status: TopologyStatus) -> str:
+    """A process that runs is in the state of its task; one of several topology managers leads."""
+    if process.state != "running":
+        return process.state
+    if process.process == "tmanager" and status.leader and status.standbys:
+        return "leading" if process.container_id == status.leader.container_id else "standing by"
+    return tasks.get(process.task_id, process.state)
+
+
+def _leader_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
+    """Who leads, where others could."""
+    leader = status.leader
+    if leader is not None and status.standbys:
+        others = ", ".join(f"container {each.container_id}{_fate(each)}" for each in status.standbys)
+        age = spoken_duration(wall_s - leader.since_s)
+        yield (
+            f"topology manager: container {leader.container_id} leads for {age} (pid {leader.pid}, epoch "
+            f"{leader.epoch}); standing by: {others}"
+        )
+
+
+def _fate(standby: StandbyStatus) -> str:
+    return f" (pid {standby.pid})" if standby.state == "running" else f" ({standby.state})"
+
+
+def _place_lines(report: StatusReport) -> Iterator[str]:
+    """Where the scheduler has put the containers, if it says so."""
+    if report.handle:
+        yield report.handle
+    for each in report.containers:
+        if each.running and each.where:
+            again = f", attempt {each.attempts}" if each.attempts > 1 else ""
+            yield f"  container {each.container_id}: {each.where}{again}"
+
+
+def _container_lines(report: StatusReport) -> Iterator[str]:
+    for each in report.containers:
+        if not each.running:
+            why = f": {each.last_error}" if each.last_error else ""
+            yield f"container {each.container_id} does not run, after {each.attempts} starts{why}"
+
+
+def _outage_lines(status: TopologyStatus) -> Iterator[str]:
+    for sink in sorted({each.sink for each in status.outages}):
+        there = [each for each in status.outages if each.sink == sink]
+        containers = ", ".join(str(each.container_id) for each in there)
+        longest = spoken_duration(max(each.outage_s for each in there))
+        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}); data flows on"
+
+
+def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
+    for container_id in sorted({each.container_id for each in status.unreached}):
+        there = [each for each in status.unreached if each.container_id == container_id]
+        who = ", ".join(f"container {each.by}" for each in there)
+        longest = spoken_duration(max(each.silent_s for each in there))
+        yield f"container {container_id} is not reached from {who}, for {longest}; what goes there waits"
+
+
+def _error_lines(status: TopologyStatus) -> Iterator[str]:
+    said = set()
+    for error in filter(None, (status.error, *status.errors)):
+        if error not in said:
+            said.add(error)
+            yield f"error: {error}"
+    for task in status.tasks:
+        if task.last_error and task.last_error not in said:
+            said.add(task.last_error)
+            yield f"error: {task.component}/{task.task_id} in container {task.container_id}: {task.last_error}"
+    for each in status.processes:
+        if each.last_error and not each.task_id and not any(each.last_error in error for error in said):
+            yield f"error: {each.process} of container {each.container_id}: {each.last_error}"

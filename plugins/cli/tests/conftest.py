@@ -1,0 +1,288 @@
+"""An author's folder, a profile whose files are all in the test's own folder, and a scheduler that starts nothing."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, Self
+
+import pytest
+
+from heron.driver_kit.loading import open_driver
+from heron.errors import MissingDriverError, SchedulerError
+from heron.spi.driver import DriverRef
+from heron.spi.packing import Packing
+from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, JobLink, JobStatus, Scheduler, SchedulerState
+from heron.spi.statemgr import StateManager
+from heron.spi.uploader import Uploader
+from heron_cli.catalog.drivers import Drivers
+from heron_cli.client.environment import Environment
+from heron_cli.profiles import Profile, Resolver, load_profile, read_profile
+
+WORDS = """
+from heron.api import Bolt, Grouping, Spout, Topology, TopologyBuilder
+
+class Lines(Spout):
+    outputs = ["line"]
+    def next_tuple(self):
+        self.end()
+
+class Count(Bolt):
+    outputs = ["word", "count"]
+    def process(self, tup):
+        pass
+"""
+
+WordsFile = Callable[..., Path]
+
+
+@dataclass
+class IdleScheduler(Scheduler):
+    """Takes jobs and never runs them; `state` is what a test makes of them."""
+
+    spi_version = 1
+    refusal: str = ""
+    state: SchedulerState = SchedulerState.ABSENT
+    reason: str = ""
+    attempts: int = 1
+    whose: str = ""
+    jobs: list[Job] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """No options."""
+        assert not options
+        return cls()
+
+    def schedule(self, job: Job) -> None:
+        """Takes the job, unless it is to refuse."""
+        if self.refusal:
+            raise SchedulerError(self.refusal)
+        self.jobs.append(job)
+        self.whose = job.topology_id
+        self.state = SchedulerState.RUNNING
+
+    def kill(self, topology: str, topology_id: str = "") -> None:
+        """Ends the job, unless it is another run's."""
+        if self.status(topology).of(topology_id).state is not self.state:
+            return
+        self.killed.append(topology)
+        self.state = SchedulerState.ABSENT
+
+    def restart(self, topology: str, container_id: int) -> None:
+        """Never asked for here."""
+        raise SchedulerError(topology, container_id)
+
+    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        """Never asked for here."""
+        raise SchedulerError(topology, add, remove)
+
+    def status(self, topology: str) -> JobStatus:
+        """What the test set."""
+        assert topology
+        troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
+        return JobStatus(self.state, troubles, self.whose)
+
+    def links(self, topology: str) -> tuple[JobLink, ...]:
+        """None."""
+        assert topology
+        return ()
+
+
+@pytest.fixture
+def words_file(tmp_path: Path) -> WordsFile:
+    """Writes an author's file: two components, then what the test adds."""
+
+    def write(rest: str, name: str = "words.py") -> Path:
+        path = tmp_path / "author" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(WORDS + textwrap.dedent(rest), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of the test's own, with nothing in it."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def profiles(tmp_path: Path, home: Path) -> Path:
+    """A folder with the profile ``here``, for --config-path."""
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    assert home.is_dir()
+    (folder / "here.yaml").write_text(
+        textwrap.dedent(
+            f"""
+            scheduler: {{driver: local, root: {tmp_path}/jobs}}
+            statemgr: {{driver: localfs, root: {tmp_path}/state}}
+            uploader: {{driver: localfs, root: {tmp_path}/packages}}
+            packing: {{driver: roundrobin}}
+            metricsink: []
+            run: {{log_dir: {tmp_path}/logs}}
+            """
+        ),
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.fixture
+def profile(profiles: Path) -> Profile:
+    """The profile ``here``, loaded."""
+    return load_profile("here", Drivers().resolve, config_path=profiles)
+
+
+@pytest.fixture
+def scheduler() -> IdleScheduler:
+    """The scheduler of `environment`."""
+    return IdleScheduler()
+
+
+@pytest.fixture
+def environment(profile: Profile, scheduler: IdleScheduler) -> Environment:
+    """Real state and packages in the test's folder, and the idle scheduler."""
+    return Environment(
+        profile,
+        open_driver(profile.packing, Packing),
+        open_driver(profile.statemgr, StateManager),
+        open_driver(profile.uploader, Uploader),
+        scheduler,
+    )
+
+
+class Install(Protocol):
+    """Puts a distribution with one module and one entry point on the path."""
+
+    def __call__(self, distribution: str, group: str, name: str, source: str, attribute: str = "It") -> str:
+        """Returns the name of the module."""
+        ...
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """The distributions are gone, and their modules forgotten, after the test."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+    modules: list[str] = []
+
+    def put(distribution: str, group: str, name: str, source: str, attribute: str = "It") -> str:
+        module = distribution.replace("-", "_")
+        (site / f"{module}.py").write_text(source)
+        info = site / f"{module}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:{attribute}\n")
+        modules.append(module)
+        importlib.invalidate_caches()
+        return module
+
+    yield put
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+DRIVERS = """
+from typing import Annotated
+import msgspec
+from heron.spi.driver import NoOptions
+from heron.spi.options import Secret
+
+class Account(msgspec.Struct, frozen=True):
+    user: str
+    password: Secret = ""
+    tries: int = 3
+
+class StateOptions(msgspec.Struct, frozen=True):
+    root: str = "~/state"
+    hosts: tuple[str, ...] = ()
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 2181
+    account: Account | None = None
+    token: Secret = ""
+
+    def __post_init__(self) -> None:
+        if self.root.startswith("$"):
+            raise ValueError(f"root {self.root!r} is no path")
+
+class SinkOptions(msgspec.Struct, frozen=True):
+    directory: str
+    max_bytes: int = 10
+
+class Plain:
+    options_type = NoOptions
+
+class State:
+    options_type = StateOptions
+
+class Sink:
+    options_type = SinkOptions
+"""
+ENTRIES = {"statemgr": "State", "metricsink": "Sink"}
+
+
+@pytest.fixture
+def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
+    """Finds a made-up driver under any name but ``absent``; state managers and sinks have options."""
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "made_up_drivers.py").write_text(DRIVERS)
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+
+    def find(family: str, name: str, options: Mapping[str, object]) -> DriverRef:
+        if name == "absent":
+            msg = f"no {family} driver {name!r} is installed"
+            raise MissingDriverError(msg, f"heron-{family}-{name}")
+        return DriverRef(family, name, f"made_up_drivers:{ENTRIES.get(family, 'Plain')}", dict(options))
+
+    yield find
+    sys.modules.pop("made_up_drivers", None)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reads the profile ``mine`` of a folder, as text that the test gives."""
+
+    folder: Path
+    resolve: Resolver
+
+    def write(self, text: str, name: str = "mine") -> Path:
+        """Writes a profile."""
+        path = self.folder / f"{name}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def load(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> Profile:
+        """The profile with this text."""
+        self.write(text)
+        return load_profile(
+            "mine", self.resolve, config_path=self.folder, overrides=overrides, environ=environ or {"TEAM": "red"}
+        )
+
+    def problems(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> list[str]:
+        """What is wrong with this text."""
+        self.write(text)
+        found = read_profile(
+            "mine", self.resolve, config_path=self.folder, overrides=overrides, environ=environ or {"TEAM": "red"}
+        )
+        assert (found.profile is None) == bool(found.problems)
+        return [each.text.replace(f"{self.folder}/", "") for each in found.problems]
+
+
+@pytest.fixture
+def reading(tmp_path: Path, home: Path, resolve: Resolver) -> Reading:
+    """An empty folder of profiles, and the made-up drivers."""
+    assert home.is_dir()
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    return Reading(folder, resolve)

@@ -1,0 +1,32 @@
+"""Ctrl-C where the author's code runs in the command's own process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+
+import pytest
+
+from heron.clock import monotonic_s
+from heron_cli.launch.interrupts import insistent_interrupts
+
+
+def drop_the_first() -> None:
+    with insistent_interrupts():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(10)
+        threading.Event().wait(10)
+
+
+def test_a_ctrl_c_that_is_dropped_comes_again_and_only_while_it_is_wanted() -> None:
+    """Python drops what is raised in a callback of an import or a finalizer: the command would never end."""
+    before = signal.getsignal(signal.SIGINT)
+    start_s = monotonic_s()
+    with pytest.raises(KeyboardInterrupt):
+        drop_the_first()
+    assert monotonic_s() - start_s < 9
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGINT) is before

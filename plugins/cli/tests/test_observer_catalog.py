@@ -1,0 +1,30 @@
+"""The catalog of installed observers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.kernel.observers import GROUP
+from heron_cli.catalog.observer_catalog import observer_catalog
+
+if TYPE_CHECKING:
+    from conftest import Install
+
+
+def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
+    monkeypatch.setattr("heron_cli.catalog.observer_catalog.IMPORT_LIMIT_S", 2.0)  # the others have no more
+    hook = "class It:\n    def {}(self): ...\n"
+    install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
+    install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))
+    install("obs-c", GROUP, "c", "import no_such_module_at_all")
+    hanging = install("obs-d", GROUP, "d", "import threading\ngate = threading.Event()\ngate.wait(30)\n")
+    found = {each.name: each for each in observer_catalog()}
+    sys.modules[hanging].gate.set()
+    assert (found["a"].family, found["a"].capabilities, found["a"].error) == ("hooks", ("heron_plan_changed",), "")
+    assert "nearest: 'heron_plan_changed'" in found["b"].error
+    assert "no_such_module_at_all" in found["c"].error
+    assert "not done after 2 s" in found["d"].error

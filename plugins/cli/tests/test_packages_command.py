@@ -1,0 +1,147 @@
+"""`heron packages`: list and prune, on packages of files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heron.errors import StateUnavailableError
+from heron.spi.statemgr import Hold, NodeKind, StateManager
+from heron_cli.client.environment import Environment
+from heron_cli.client.execution_state import ExecutionState, encode_execution_state
+from heron_cli.main import heron
+
+DAY_S = 86400
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def command(profiles: Path) -> Command:
+    """Calls `heron packages` with the profile of the tests."""
+
+    def call(*arguments: str) -> Result:
+        options = ("--profile", "here", "--config-path", str(profiles))
+        return CliRunner().invoke(heron, ["packages", *arguments, *options])
+
+    return call
+
+
+def store(environment: Environment, tmp_path: Path, name: str, content: str, age_days: float) -> str:
+    """A package of that age."""
+    file = tmp_path / "package"
+    file.write_text(content)
+    uri = environment.uploader.upload(file, name)
+    path = Path(uri.removeprefix("file://"))
+    then = path.stat().st_mtime - age_days * DAY_S
+    os.utime(path, (then, then))
+    return uri
+
+
+def use(environment: Environment, topology: str, uri: str) -> None:
+    """A topology that runs with that package."""
+    state = ExecutionState(topology, f"{topology}-1", 0.0, "me", "here", "here", uri, "/run", "/log", attached=False)
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, topology, encode_execution_state(state))
+
+
+def test_list_says_whose_and_how_large_and_in_use(command: Command, environment: Environment, tmp_path: Path) -> None:
+    """What one has to see before one removes anything."""
+    old = store(environment, tmp_path, "words", "old", 9)
+    new = store(environment, tmp_path, "words", "newer", 0)
+    use(environment, "words", new)
+    said = command("list").stdout.splitlines()
+    assert [line.split()[-1] for line in said[:2]] == [new, old]
+    assert "in use by words" in said[0]
+    assert "9 d" in said[1]
+    assert said[2] == "2 packages, 8 B"
+    listed = {each["uri"]: each for each in json.loads(command("list", "--json").stdout)}
+    assert (listed[new]["topology"], listed[old]["topology"]) == ("words", None)
+    assert (listed[old]["name"], listed[old]["size_bytes"], listed[old]["whole"]) == ("words", 3, True)
+
+
+def test_prune_removes_what_is_old_and_not_used(command: Command, environment: Environment, tmp_path: Path) -> None:
+    """And nothing else; a look at it first changes nothing."""
+    old, used = store(environment, tmp_path, "a", "1", 9), store(environment, tmp_path, "a", "2", 9)
+    young = store(environment, tmp_path, "b", "3", 1)
+    use(environment, "a", used)
+    looked = command("prune", "--dry-run")
+    assert looked.stdout == f"would remove {old}\n1 package would be removed, 1 B\n"
+    pruned = command("prune", "--json")
+    assert pruned.exit_code == 0
+    assert json.loads(pruned.stdout) == {"dry_run": False, "removed": [old], "failed": {}}
+    assert {each.uri for each in environment.uploader.packages()} == {used, young}
+    assert command("prune", "--older-than", "0.5", "--keep", "1").stdout == "0 packages removed, 0 B\n"
+    assert command("prune", "--older-than", "0.5").stdout.startswith(f"removed {young}\n")
+
+
+def test_prune_leaves_a_topology_alone_that_another_command_works_on(
+    command: Command, environment: Environment, tmp_path: Path
+) -> None:
+    """Between upload and state a package is in use, and nothing but the lock says so."""
+    uri = store(environment, tmp_path, "words", "1", 9)
+    hold = environment.statemgr.hold(NodeKind.LOCK, "words", b"a submission")
+    try:
+        result = command("prune")
+    finally:
+        hold.release()
+    assert result.exit_code == 1
+    assert f"{uri} stays: another command is at work on topology 'words'" in result.stderr
+    assert command("prune").exit_code == 0
+
+
+def test_prune_goes_on_after_a_name_that_no_topology_can_have(
+    command: Command, environment: Environment, tmp_path: Path
+) -> None:
+    """A store may hold what others have put there; it must not stand in the way of the rest."""
+    uris = [store(environment, tmp_path, name, name, 9) for name in ("a", "b.dotted", "c")]
+    result = command("prune", "--json")
+    assert result.exit_code == 0
+    assert sorted(json.loads(result.stdout)["removed"]) == sorted(uris)
+
+
+def test_prune_says_what_it_has_removed_when_the_state_manager_goes_away(
+    command: Command, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done is done, and must be told; the state manager is not asked again for each that is left."""
+    for number, name in enumerate("abc"):
+        store(environment, tmp_path, name, name, 9 + number)
+    asked: list[str] = []
+    manager = type(environment.statemgr)
+    really = manager.hold
+
+    def hold(self: StateManager, kind: NodeKind, topology: str, value: bytes) -> Hold:
+        asked.append(topology)
+        if len(asked) > 1:
+            msg = "the state manager is away"
+            raise StateUnavailableError(msg)
+        return really(self, kind, topology, value)
+
+    monkeypatch.setattr(manager, "hold", hold)
+    result = command("prune", "--json")
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert (len(said["removed"]), set(said["failed"].values())) == (1, {"the state manager is away"})
+    assert asked == ["a", "b"]
+
+
+def test_prune_removes_nothing_while_a_state_cannot_be_read(
+    command: Command, environment: Environment, tmp_path: Path
+) -> None:
+    """What an unreadable topology uses nobody knows."""
+    store(environment, tmp_path, "words", "1", 9)
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, "odd", b"not JSON")
+    result = command("prune")
+    assert result.exit_code == 2
+    assert "execution state of topology 'odd' cannot be read" in result.stderr
+    assert len(environment.uploader.packages()) == 1
+
+
+def test_what_cannot_be_is_refused(command: Command) -> None:
+    """A negative age would remove all."""
+    assert command("prune", "--older-than", "-1").exit_code == 2
+    assert command("prune", "--keep", "-1").exit_code == 2

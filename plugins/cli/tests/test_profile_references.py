@@ -1,0 +1,200 @@
+"""References: what they stand for, what is refused, and that nobody gets to see it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron_cli.profiles import Profile, list_settings
+
+if TYPE_CHECKING:
+    from conftest import Reading
+
+SECRET = "hunter2-and-more"
+TEXT = """
+scheduler: {driver: local}
+statemgr: {driver: localfs, OPTIONS}
+uploader: {driver: localfs}
+packing: {driver: roundrobin}
+metricsink: []
+"""
+
+
+def text(options: str) -> str:
+    return TEXT.replace("OPTIONS", options)
+
+
+def secret_file(folder: Path, content: bytes = SECRET.encode() + b"\n", mode: int = 0o600) -> Path:
+    path = folder / "secret"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def test_reference_is_read_everywhere_in_a_value(reading: Reading) -> None:
+    """Also inside lists and nested sections of a driver, and beside other text."""
+    profile = reading.load(text("root: '/s/${env:TEAM}/x', hosts: ['${env:TEAM}'], account: {user: '${env:TEAM}'}"))
+    assert profile.statemgr.options == {"root": "/s/red/x", "hosts": ["red"], "account": {"user": "red"}}
+
+
+def test_reference_is_a_number_where_one_is_asked_for(reading: Reading) -> None:
+    """A port in a variable is still a port; what is text stays text, also of digits."""
+    profile = reading.load(text("port: '${env:P}', token: '${env:P}'"), {"P": "99"})
+    assert profile.statemgr.options == {"port": 99, "token": "99"}
+
+
+def test_two_dollars_are_one(reading: Reading) -> None:
+    """Some monitoring system wants `${...}` for itself."""
+    assert reading.load(text("root: 'a$${env:TEAM}$b'")).statemgr.options["root"] == "a${env:TEAM}$b"
+
+
+def test_file_is_read_without_its_last_line_end(reading: Reading, tmp_path: Path) -> None:
+    """Every editor writes one."""
+    path = secret_file(tmp_path)
+    assert reading.load(text(f"token: '${{file:{path}}}'")).statemgr.options["token"] == SECRET
+
+
+def test_file_may_be_in_the_home_folder(reading: Reading, home: Path) -> None:
+    """So that one profile serves several people."""
+    secret_file(home)
+    assert reading.load(text("token: '${file:~/secret}'")).statemgr.options["token"] == SECRET
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("${env:NOBODY}", "the environment has no 'NOBODY'; set it or change the profile"),
+        ("${TEAM}", "'${TEAM}' is no reference; known: '${env:NAME}', '${file:PATH}'"),
+        ("${env:}", "'${env:}' is no reference"),
+        ("${env:TEAM", "'${env:TEAM' is no reference"),
+        ("${vault:x}", "'${vault:x}' is no reference"),
+        ("${run:logs}", "'${run:logs}' is no reference"),
+        ("${env:${env:TEAM}}", "is no reference"),
+        ("${file:secret}", "the file 'secret' is not named from the root"),
+        ("${file:/no/such/file}", "the file /no/such/file cannot be read: No such file or directory"),
+        ("${file:/etc}", "/etc is no regular file"),
+        ("${file:/dev/null}", "/dev/null is no regular file"),
+    ],
+)
+def test_reference_that_leads_nowhere_is_refused(reading: Reading, value: str, message: str) -> None:
+    """With the line of the profile, and what to do."""
+    problems = reading.problems(text(f"root: '{value}'"))
+    assert len(problems) == 1
+    assert problems[0].startswith("mine.yaml:3: statemgr.root: ")
+    assert message in problems[0]
+
+
+def test_reference_that_leads_nowhere_is_one_problem(reading: Reading) -> None:
+    """That it is no number either is no news."""
+    engine = "engine: {heron.heartbeat.s: '${env:BEAT}'}"
+    (problem,) = reading.problems(text("port: '${env:NOBODY}'") + engine, {"BEAT": "1"})
+    assert "statemgr.port: the environment has no" in problem
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        (SECRET.encode(), 0o604, "others may use the file {path}, its mode is 0604; `chmod 600 {path}`"),
+        (b"", 0o600, "the file {path} is empty"),
+        (b"x" * 65537, 0o600, "the file {path} is larger than 65536 bytes"),
+        (b"\xff\xfe", 0o600, "the file {path} is not UTF-8 text"),
+    ],
+)
+def test_file_that_is_no_secret_is_refused(
+    reading: Reading, tmp_path: Path, content: bytes, mode: int, message: str
+) -> None:
+    """One that everybody may read is none any more."""
+    path = secret_file(tmp_path, content, mode)
+    (problem,) = reading.problems(text(f"token: '${{file:{path}}}'"))
+    assert message.format(path=path) in problem
+    assert SECRET not in problem
+
+
+def test_pipe_does_not_hold_up_the_command(reading: Reading, tmp_path: Path) -> None:
+    """Nobody may ever write to it."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (problem,) = reading.problems(text(f"token: '${{file:{tmp_path}/pipe}}'"))
+    assert "is no regular file" in problem
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "port: '${env:SECRET}'",
+        "hosts: '${env:SECRET}'",
+        "hosts: {a: '${env:SECRET}'}",
+        "account: '${env:SECRET}'",
+        "account: {user: u, tries: 'x${env:SECRET}'}",
+        "root: '/x/${env:SECRET}', '${env:SECRET}': 1",
+        "rot: '${env:SECRET}'",
+        "token: {a: '${env:SECRET}'}",
+    ],
+)
+def test_no_problem_shows_what_a_reference_stood_for(reading: Reading, options: str) -> None:
+    """A message ends up in a terminal, a ticket, a chat."""
+    problems = reading.problems(text(options), {"SECRET": SECRET})
+    assert problems
+    assert SECRET not in "\n".join(problems)
+
+
+def test_plain_secret_is_not_shown_either(reading: Reading) -> None:
+    """Written into the profile it is no better kept, but this is not what spreads it."""
+    problems = reading.problems(text(f"token: [{SECRET}], port: {SECRET}, account: {{user: 3, password: {SECRET}}}"))
+    assert len(problems) == 3
+    assert "hunter2" not in "\n".join(each for each in problems if ".port" not in each)
+
+
+def secrets_of(profile: Profile) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return profile.statemgr.secrets, profile.secret_variables
+
+
+def test_secrets_are_known_by_declaration_or_by_file(reading: Reading, tmp_path: Path) -> None:
+    """What a driver calls a secret, and every file; an ordinary variable is nothing to hide, nor to take away."""
+    path = secret_file(tmp_path)
+    environ = {"SECRET": SECRET, "TEAM": "red-team", "HERON__STATEMGR__ACCOUNT__PASSWORD": "by-variable"}
+    options = "root: '${env:TEAM}', token: 'x-${env:SECRET}', account: {user: u}"
+    profile = reading.load(text(options), environ)
+    assert secrets_of(profile) == (
+        ("by-variable", SECRET, f"x-{SECRET}"),
+        ("HERON__STATEMGR__ACCOUNT__PASSWORD", "SECRET"),
+    )
+    assert secrets_of(reading.load(text(f"root: '/${{file:{path}}}'"))) == ((SECRET,), ())
+    assert SECRET not in repr(profile)
+
+
+def test_listing_shows_references_and_resolves_none(reading: Reading) -> None:
+    """Also where what they name is not there."""
+    reading.write(text("root: '${env:NOBODY}', token: '${file:/nowhere}', account: {user: u, password: plain-one}"))
+    listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={})
+    values = {each.path: each.value for each in listed.settings}
+    assert values["statemgr.root"] == "${env:NOBODY}"
+    assert values["statemgr.token"] == "${file:/nowhere}"
+    assert values["statemgr.account.password"] == "(secret)"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        f"tokn: {SECRET}",
+        f"account: {{user: u, pasword: {SECRET}}}",
+        "token: 'hunter2$${ss'",
+        "token: 'hunter2${env:TEAM}'",
+        "token: 'hunter2'",
+    ],
+)
+def test_listing_shows_of_a_secret_only_what_is_a_reference_as_a_whole(reading: Reading, options: str) -> None:
+    """A misspelt key may be that of a secret; what stands beside a reference is a part of one."""
+    reading.write(text(options))
+    listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={"TEAM": "red"})
+    assert "hunter2" not in repr(listed.settings)
+
+
+def test_what_stands_beside_a_reference_to_a_secret_is_in_no_message(reading: Reading) -> None:
+    """A driver that repeats its options would show half of the password otherwise."""
+    environ = {"TEAM": "red-team"}
+    problems = reading.problems(text("token: 'hunter2${env:TEAM}', port: 'hunter2${env:TEAM}'"), environ)
+    assert "(secret)" in problems[0]
+    assert "hunter2" not in "\n".join(problems)

@@ -1,0 +1,190 @@
+"""Profiles: where they are found, what one builds on, what they may say, and how they refuse the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.errors import ConfigError, PluginError
+from heron_cli.profiles import Resolver, load_profile, profile_entries, profile_names, read_profile
+
+if TYPE_CHECKING:
+    from conftest import Reading
+
+MINIMAL = """
+scheduler: {driver: local}
+statemgr: {driver: localfs, root: /state}
+uploader: {driver: localfs}
+packing: {driver: roundrobin}
+metricsink: []
+"""
+LOCAL = MINIMAL.replace("metricsink: []", "metricsink: [{driver: file, directory: '${run:logs}'}]")
+
+
+def test_engine_and_run_sections_are_read(reading: Reading, home: Path) -> None:
+    """Engine keys have dots of their own and stand flat in their section."""
+    text = MINIMAL + "engine:\n  heron.instance.batch.rows: 7\nrun:\n  log_dir: ~/logs\n  run_dir: /r/${env:TEAM}\n"
+    profile = reading.load(text)
+    assert profile.engine.batch_rows == 7
+    assert (profile.log_dir, profile.run_dir) == (f"{home}/logs", "/r/red")
+
+
+def test_what_is_not_said_has_a_default(reading: Reading, home: Path) -> None:
+    """A profile of five lines is a whole one."""
+    profile = reading.load(MINIMAL)
+    assert (profile.log_dir, profile.run_dir, profile.metricsinks) == (f"{home}/.heron/logs", "", ())
+    assert profile.secret_variables == ()
+
+
+def test_logs_of_a_run_are_filled_into_its_sinks(reading: Reading) -> None:
+    """They are known only when there is a run."""
+    assert [each.options for each in reading.load(LOCAL).sinks("/logs/words-1")] == [{"directory": "/logs/words-1"}]
+
+
+def test_own_profile_hides_the_shipped_one_and_the_given_folder_both(reading: Reading, home: Path) -> None:
+    """The search order is what lets a person change one thing without touching the installation."""
+    own = home / ".heron" / "profiles"
+    own.mkdir(parents=True)
+    (own / "local.yaml").write_text(MINIMAL)
+    assert load_profile("local", reading.resolve).source == own / "local.yaml"
+    assert load_profile("local", reading.resolve, config_path=reading.folder).source == own / "local.yaml"
+    given = reading.write(MINIMAL, "local")
+    assert load_profile("local", reading.resolve, config_path=reading.folder).source == given
+    assert profile_names(reading.folder)["local"] == given
+
+
+def test_shipped_profiles_read(home: Path) -> None:
+    """Each, with the variables that it asks for, is a profile: this is what a new user begins with."""
+    assert home.is_dir()
+    found = {each.name: each for each in profile_entries()}
+    assert list(found) == ["local", "production", "spark", "testing"]
+    assert all(each.shipped and each.about and not each.error for each in found.values())
+    assert found["testing"].extends == ("local",)
+
+
+def test_profile_builds_on_another(reading: Reading) -> None:
+    """Key by key; a section with another driver starts anew, as the options below are the other driver's."""
+    reading.write(LOCAL + "engine: {heron.heartbeat.s: 2, heron.silence.s: 9}", "base")
+    profile = reading.load("extends: base\nstatemgr: {port: 99}\nengine: {heron.heartbeat.s: 3}\n")
+    assert profile.statemgr.options == {"root": "/state", "port": 99}
+    assert (profile.engine.heartbeat_s, profile.engine.silence_s) == (3.0, 9.0)
+    assert [each.name for each in profile.metricsinks] == ["file"]
+    profile = reading.load("extends: base\nstatemgr: {driver: zookeeper, port: 99}\nmetricsink: []\n")
+    assert (profile.statemgr.name, profile.statemgr.options, profile.metricsinks) == ("zookeeper", {"port": 99}, ())
+
+
+def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Reading, home: Path) -> None:
+    """One line of one's own instead of a copy of what is shipped."""
+    own = home / ".heron" / "profiles"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text(MINIMAL)
+    profile = reading.load("extends: mine\nstatemgr: {port: 7}")
+    assert profile.statemgr.options == {"root": "/state", "port": 7}
+
+
+@pytest.mark.parametrize(
+    ("extends", "message"),
+    [
+        ("mine", r"mine\.yaml:1: extends: mine -> mine goes in a circle"),
+        ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'local', "),
+        ("other", r"other\.yaml:1: extends: mine -> other -> mine goes in a circle"),
+        ("[local]", r"mine\.yaml:1: extends: not the name of a profile"),
+    ],
+)
+def test_base_that_cannot_be_is_refused(reading: Reading, extends: str, message: str) -> None:
+    """Before a circle is followed for ever."""
+    reading.write("extends: mine", "other")
+    with pytest.raises(ConfigError, match=message):
+        reading.load(f"extends: {extends}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("packing:", "packin:", "mine.yaml:5: packin: unknown section (nearest: 'packing'); known: 'engine', "),
+        ("packing: {driver: roundrobin}", "", "mine.yaml: packing: missing; say `packing: {driver: NAME}`"),
+        ("{driver: roundrobin}", "{}", "mine.yaml:5: packing.driver: None is not the name of a driver"),
+        ("{driver: roundrobin}", "{driver: 3}", "mine.yaml:5: packing.driver: 3 is not the name of a driver"),
+        ("{driver: roundrobin}", "roundrobin", "mine.yaml:5: packing: not a section of keys and values"),
+        ("metricsink: []", "metricsink: {driver: file}", "mine.yaml:6: metricsink: not a list; say"),
+        ("metricsink: []", "metricsink: [file]", "mine.yaml:6: metricsink[0]: 'file' is not a section"),
+        ("metricsink: []", "metricsink: [{driver: file}]", "mine.yaml:6: metricsink[0].directory: missing"),
+        ("metricsink: []", "metricsink:", "mine.yaml: metricsink: missing; say"),
+        ("[]", "[]\nrun: {logdir: x}", "mine.yaml:7: run.logdir: unknown key (nearest: 'log_dir'); known: "),
+        ("[]", "[]\nrun: {log_dir: 3}", "mine.yaml:7: run.log_dir: 3 is not a path"),
+        ("[]", "[]\nengine: {heron.heartbeat: 1}", "mine.yaml:7: engine.heron.heartbeat: unknown key (nearest: "),
+        ("[]", "[]\nengine: {heron.heartbeat.s: soon}", "mine.yaml:7: engine.heron.heartbeat.s: 'soon' is not of type"),
+        ("[]", "[]\nengine: {heron.tuple.max.bytes: 1}", "heron.tuple.max.bytes: 1 bytes is below the least value"),
+        ("[]", "[]\nengine: {heron.stmgr.low.watermark.bytes: 9000000}", "is not below heron.stmgr.high"),
+        ("root: /state", "rot: /state", "mine.yaml:3: statemgr.rot: unknown key (nearest: 'root'); known: 'account', "),
+        ("root: /state", "port: high", "mine.yaml:3: statemgr.port: expected `int`, got `str`; it is 'high'"),
+        ("root: /state", "port: 70000", "mine.yaml:3: statemgr.port: expected `int` <= 65535; it is 70000"),
+        ("root: /state", "account: {usr: x}", "mine.yaml:3: statemgr.account.usr: unknown key (nearest: 'user')"),
+        ("root: /state", "hosts: [a, 3]", "mine.yaml:3: statemgr.hosts[1]: expected `str`, got `int`; it is 3"),
+        ("driver: localfs, root", "driver: absent, root", "statemgr.driver: no statemgr driver 'absent' is installed"),
+    ],
+)
+def test_mistake_is_named_with_its_place(reading: Reading, old: str, new: str, message: str) -> None:
+    """A profile is written by hand; each mistake leads to its line."""
+    assert old in MINIMAL
+    problems = reading.problems(MINIMAL.replace(old, new))
+    assert any(message in each for each in problems), problems
+
+
+def test_all_mistakes_are_told_at_once(reading: Reading) -> None:
+    """Mending one after the other, each with a new attempt, is what a check is there to spare."""
+    text = MINIMAL.replace("root: /state", "rot: 1, port: x, token: '${env:NOBODY}'").replace("packing", "packin")
+    text += "engine: {heron.a: 1, heron.b: 2}\nrun: {c: d}\n"
+    said = "\n".join(reading.problems(text, {"HERON__X": "1"}, **{"engine.y": "1"}))
+    paths = ("packin", "statemgr.rot", "statemgr.port", "statemgr.token", "engine.heron.a", "engine.heron.b", "run.c")
+    for path in (*(f"{each}: " for each in paths), "HERON__X: ", "--set engine.y: "):
+        assert path in said
+    with pytest.raises(ConfigError, match=r"\(and \d+ more: `heron profiles check mine`\)"):
+        reading.load(text)
+
+
+def test_missing_drivers_are_all_named_with_what_brings_them(reading: Reading) -> None:
+    """One `pip install` for all of them is the remedy."""
+    reading.write(MINIMAL.replace("localfs", "absent"))
+    found = read_profile("mine", reading.resolve, config_path=reading.folder, environ={})
+    assert [each.install for each in found.problems] == ["heron-statemgr-absent", "heron-uploader-absent"]
+    with pytest.raises(PluginError, match=r"statemgr\.driver: no statemgr driver .* \(and 1 more"):
+        load_profile("mine", reading.resolve, config_path=reading.folder, environ={})
+
+
+@pytest.mark.parametrize("name", ["nothing", "../local", "lokal", "", "local.yaml"])
+def test_unknown_profile_is_told_with_those_known(name: str, resolve: Resolver) -> None:
+    """A name is never a path: a profile outside the search order is given by its folder."""
+    with pytest.raises(ConfigError, match=r"no profile .*; known: 'local'"):
+        load_profile(name, resolve)
+
+
+def test_config_path_that_is_no_folder_is_refused(tmp_path: Path, resolve: Resolver) -> None:
+    """Falling back to the shipped profile would run something else than was asked for."""
+    with pytest.raises(ConfigError, match=r"--config-path: .*no-such-folder"):
+        load_profile("local", resolve, config_path=tmp_path / "no-such-folder")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"mine\.yaml: is empty; give it sections"),
+        ("# nothing\n", r"mine\.yaml: is empty"),
+        ("just text", r"mine\.yaml: 'just text' is not a profile"),
+        ("- driver: local", r"mine\.yaml: a list is not a profile; it consists of sections"),
+    ],
+)
+def test_file_without_sections_is_refused(reading: Reading, text: str, message: str) -> None:
+    """An empty file is what an interrupted editor leaves."""
+    with pytest.raises(ConfigError, match=message):
+        reading.load(text)
+
+
+def test_broken_profile_is_listed_with_the_reason(reading: Reading) -> None:
+    """One that does not read hides nothing of the others."""
+    reading.write("a: [", "broken")
+    found = {each.name: each for each in profile_entries(reading.folder)}
+    assert "broken.yaml: line 1" in found["broken"].error
+    assert not found["local"].error

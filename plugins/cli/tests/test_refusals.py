@@ -1,0 +1,209 @@
+"""What the command refuses before anything is started: one line, exit code 2, nothing changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heron_cli.main import heron
+
+if TYPE_CHECKING:
+    from conftest import WordsFile
+
+CLASS = """
+class Words(Topology):
+    lines = Lines.spec(par=1)
+    count = Count.spec(par=2, inputs=[lines])
+"""
+
+
+def command(*arguments: str) -> Result:
+    """Calls `heron`."""
+    return CliRunner().invoke(heron, list(arguments))
+
+
+def refused(result: Result) -> str:
+    """The one line of a refusal."""
+    assert result.exit_code == 2, result.output
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("heron: error: ")
+    assert "Traceback" not in result.output
+    return last
+
+
+def unchanged(tmp_path: Path) -> bool:
+    """Whether no node, package, log or job was written (a state manager may keep hidden version counters)."""
+    folders = ("state", "packages", "logs", "jobs")
+    return not any(each.is_file() for folder in folders for each in (tmp_path / folder).rglob("[!.]*"))
+
+
+@pytest.mark.parametrize(
+    ("topology", "said"),
+    [
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=0)\n    count = Count.spec(par=1, inputs=[lines])",
+            "0",
+        ),
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=-3)\n    count = Count.spec(par=1, inputs=[lines])",
+            "-3",
+        ),
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=20000)\n    count = Count.spec(par=1, inputs=[lines])",
+            "10000",
+        ),
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=1)\n"
+            "    count = Count.spec(par=2000, inputs={lines: Grouping.fields('line')})",
+            "1024",
+        ),
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=1)\n"
+            "    count = Count.spec(par=1, inputs={lines: Grouping.fields('lime')})",
+            "nearest: 'line'",
+        ),
+        (
+            "class W(Topology):\n    lines = Lines.spec(par=1)\n"
+            "    count = Count.spec(par=1, inputs={lines['wordz']: Grouping.SHUFFLE})",
+            "wordz",
+        ),
+        (
+            "from heron.api import GlobalStreamId\nclass W(Topology):\n    lines = Lines.spec(par=1)\n"
+            "    count = Count.spec(par=1, inputs={GlobalStreamId('linez', 'default'): Grouping.SHUFFLE})",
+            "nearest: 'lines'",
+        ),
+        (
+            "from heron.api import GlobalStreamId\nclass W(Topology):\n    lines = Lines.spec(par=1)\n"
+            "    a = Count.spec(par=1, inputs={lines: Grouping.ALL, GlobalStreamId('b', 'default'): Grouping.ALL})\n"
+            "    b = Count.spec(par=1, inputs=[a])",
+            "a -> b -> a",
+        ),
+        (
+            "class W(Topology):\n    config = {'topology.stmgr': 2}\n    lines = Lines.spec(par=1)\n"
+            "    count = Count.spec(par=1, inputs=[lines])",
+            "nearest: 'topology.stmgrs'",
+        ),
+        ("b = TopologyBuilder('a/b')", "a/b"),
+        ("b = TopologyBuilder('a.b')", "a.b"),
+        ("import nowhere_else", "ModuleNotFoundError"),
+    ],
+)
+def test_a_topology_that_cannot_run_is_refused(
+    words_file: WordsFile, profiles: Path, tmp_path: Path, topology: str, said: str
+) -> None:
+    """Each names place, value and what is known or allowed."""
+    result = command("run", str(words_file(topology)), "--profile", "here", "--config-path", str(profiles))
+    assert said in refused(result)
+    assert unchanged(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--profile", "locl"), "no profile 'locl' (nearest: 'local')"),
+        (("--set", "statemgr.rot=/tmp"), "statemgr.rot"),
+        (("--set", "statemgr.driver=localsf"), "pip install heron-statemgr-localsf"),
+        (("--set", "heron.tuple.max.byte=5"), "nearest: 'heron.tuple.max.bytes'"),
+        (
+            ("--set", "topology.component.output.bps=0"),
+            "topology.component.output.bps: 0 bytes/s is below the least value, 1 bytes/s; -1 switches it off",
+        ),
+        (("--set", "heron.network.host=nosuchif0"), "heron.network.host: 'nosuchif0' is neither an address nor"),
+        (("--set", "heron.network.host=192.0.2.1"), "heron.network.host: cannot listen at '192.0.2.1'"),
+        (("--set", "heron.tuple.max.bytes=5"), "5 bytes is below the least value, 1024 bytes"),
+        (("--set", "topology.stmgr=5"), "nearest: 'topology.stmgrs'"),
+        (("--set", "engin.x=5"), "nearest: 'engine'"),
+        (("--set", "nonsense"), "not of the form KEY=VALUE"),
+        (("--set", "run.a=1", "--set", "run.a=2"), "given twice"),
+        (("--set", "run.log_dri=/x"), "nearest: 'log_dir'"),
+        (("--timeout", "0"), "--timeout: 0 s is not above 0 s"),
+        (("--report", "/nowhere/report.json"), "folder '/nowhere' does not exist"),
+        (("--config-path", "/nowhere"), "'/nowhere' is not a folder"),
+        (("--set", f"run.run_dir={'/x' * 60}"), "the limit is 107 bytes"),
+        (("--set", "run.run_dir=/sys"), "no run directory can be made in /sys"),
+        (("--set", "run.log_dir=/sys/logs"), "/sys/logs"),
+        (("--set", "statemgr.root=/sys/state"), "/sys/state"),
+        (("--set", "uploader.root=/sys/packages"), "/sys/packages"),
+        (("--set", "scheduler.root=/sys/jobs"), "/sys/jobs"),
+    ],
+)
+def test_settings_that_cannot_hold_are_refused(
+    words_file: WordsFile, profiles: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """A setting that is ignored is worse than none; a place that cannot be written is found out in time."""
+    given = [] if "--profile" in arguments else ["--profile", "here"]
+    given += [] if "--config-path" in arguments else ["--config-path", str(profiles)]
+    result = command("run", str(words_file(CLASS)), *given, *arguments)
+    assert said in refused(result)
+    assert unchanged(tmp_path)
+
+
+def test_unknown_commands_and_options_are_clicks_own_refusals() -> None:
+    """Exit code 2 too."""
+    assert command("rum").exit_code == 2
+    assert command("run", "--unknown").exit_code == 2
+
+
+def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, profiles: Path, tmp_path: Path) -> None:
+    """Both show the same: what flows, what each container needs, where each task runs."""
+    arguments = ("plan", str(words_file(CLASS)), "--profile", "here", "--config-path", str(profiles))
+    tree = command(*arguments)
+    assert tree.exit_code == 0, tree.output
+    for text in ("spout lines: 1 task, words:Lines", "in lines:default by shuffle", "count/3", "topology manager"):
+        assert text in tree.stdout
+    document = json.loads(command(*arguments, "--json").stdout)
+    assert document["topology"] == "Words"
+    assert [each["component"] for each in document["physical"]["tasks"]] == ["lines", "count", "count"]
+    assert unchanged(tmp_path)
+
+
+def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles: Path) -> None:
+    """To see what it would do; the options of the profile's own packing are not for it."""
+    given = ("--profile", "here", "--config-path", str(profiles))
+    chosen = ("--packing", "ffd", "--set", "packing.instance_ram=2GB")
+    arguments = ("plan", str(words_file(CLASS)), *given, *chosen)
+    picture = command(*arguments)
+    assert picture.exit_code == 0, picture.output
+    for text in ("(by ffd): 3 instances in 1 container", "2 x count: 1 cpu, 2.0 GiB memory", "cpu     ██"):
+        assert text in picture.stdout
+    packing = json.loads(command(*arguments, "--json").stdout)["packing"]
+    assert packing["driver"] == "ffd"
+    assert packing["limits"]["ram_bytes"] == 20 << 30
+    assert packing["containers"][0]["used"]["ram_bytes"] == 6 << 30
+    assert packing["containers"][0]["ram_bytes"] == 8 << 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--packing", "fdd"), "no packing driver 'fdd' is installed (nearest: 'ffd')"),
+        (("--packing", "ffd", "--set", "packing.stmgr_ram=1GB"), "packing.stmgr_ram: unknown key"),
+        (("--packing", "ffd", "--set", "topology.container.ram=1000"), "a container has room for 0 bytes: 1000 bytes"),
+        (("--packing", "roundrobin", "--set", "topology.stmgrs=9"), "topology.stmgrs 9 exceeds the number"),
+    ],
+)
+def test_a_plan_that_cannot_be_packed_says_why(
+    words_file: WordsFile, profiles: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """As a run would, without one."""
+    given = ("--profile", "here", "--config-path", str(profiles))
+    assert said in refused(command("plan", str(words_file(CLASS)), *given, *arguments))
+
+
+def test_the_list_of_plugins_has_those_of_one_machine() -> None:
+    """By family, as a table and as JSON."""
+    assert "heron-statemgr-localfs" in command("plugins", "list").stdout
+    listed = json.loads(command("plugins", "list", "--json").stdout)
+    assert ("scheduler", "local") in {(each["family"], each["name"]) for each in listed}
+
+
+def test_help_names_every_command() -> None:
+    """Without importing what the commands need."""
+    result = command("--help")
+    assert result.exit_code == 0
+    for name in ("run", "plan", "plugins"):
+        assert name in result.stdout

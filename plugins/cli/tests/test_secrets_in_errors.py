@@ -1,0 +1,102 @@
+"""What a driver or its server says of a secret is in no output of a command, and in no report that it leaves."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heron.kernel.tmanager_location import TManagerLocation, encode_location
+from heron.spi.statemgr import NodeKind, StateManager
+from heron_cli.client.environment import Environment, open_environment
+from heron_cli.client.execution_state import ExecutionState, encode_execution_state
+from heron_cli.client.last_report import decode_last_report
+from heron_cli.commands.overrides import parse_overrides
+from heron_cli.launch.prepare import find_profile
+from heron_cli.main import heron
+
+SECRET = "hunter2-and-more"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A profile whose state manager's folder is a secret, which its errors name."""
+
+    profiles: Path
+    environment: Environment
+
+    @property
+    def statemgr(self) -> StateManager:
+        """The real one, opened."""
+        return self.environment.statemgr
+
+    def cut(self, kind: NodeKind, topology: str) -> None:
+        """Writes a node, and then as much of it as a full disk would have kept."""
+        before = set(self._files())
+        self.statemgr.set(kind, topology, b"x" * 100)
+        for path in set(self._files()) - before:
+            path.write_bytes(path.read_bytes()[:3])
+
+    def command(self, *words: str) -> Result:
+        """Calls `heron` with the profile."""
+        return CliRunner().invoke(heron, [*words, "--config-path", str(self.profiles)])
+
+    def _files(self) -> list[Path]:
+        return [each for each in self.profiles.parent.joinpath(SECRET).rglob("*") if each.is_file()]
+
+
+@pytest.fixture
+def place(profiles: Path, tmp_path: Path) -> Place:
+    """The profile ``here`` with its folder named in a file."""
+    (tmp_path / "secret").write_text(str(tmp_path / SECRET))
+    (tmp_path / "secret").chmod(0o600)
+    path = profiles / "here.yaml"
+    path.write_text(path.read_text().replace(f"{tmp_path}/state", f"'${{file:{tmp_path}/secret}}'"))
+    return Place(profiles, open_environment(find_profile("here", profiles, parse_overrides(()))))
+
+
+def test_error_after_opening_hides_it(place: Place) -> None:
+    """Most errors of a state manager come when it is asked, not when it is opened."""
+    place.cut(NodeKind.EXECUTION_STATE, "Words")
+    calls = (("status", "Words", "--profile", "here"), ("list", "here"), ("list", "here", "--json"), ("doctor", "here"))
+    outputs = [place.command(*each) for each in calls]
+    assert all("(secret)" in each.output for each in outputs)
+    assert SECRET not in "".join(each.output for each in outputs)
+
+
+def test_answer_of_a_server_hides_it(place: Place) -> None:
+    """`plugins check` prints what the driver says of its server."""
+    for words in ((), ("--json",)):
+        result = place.command("plugins", "check", "statemgr", "localfs", "--profile", "here", *words)
+        assert "(secret)" in result.output
+        assert SECRET not in result.output
+
+
+def test_report_of_a_kill_hides_it(place: Place, tmp_path: Path) -> None:
+    """The report is kept for a day, and everybody who may read the state reads it."""
+    run = ExecutionState(
+        topology="Words",
+        topology_id="Words-1",
+        submitted_at_s=1.0,
+        user="me",
+        host=socket.gethostname(),
+        profile="here",
+        package_uri="",
+        run_dir=str(tmp_path / "heron-00000001"),
+        log_dir="",
+        attached=False,
+        role="ads",
+        env="prod",
+    )
+    place.statemgr.set(NodeKind.EXECUTION_STATE, "Words", encode_execution_state(run))
+    place.cut(NodeKind.KEYS, "Words")
+    location = encode_location(TManagerLocation("tcp://127.0.0.1:1", "Words-1", 1, "nowhere"))
+    place.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", location)
+    result = place.command("kill", "Words", "--profile", "here", "--json")
+    report = place.statemgr.get(NodeKind.REPORT, "Words")
+    assert report is not None
+    assert "(secret)" in decode_last_report(report.value, "Words").status.error
+    assert SECRET not in report.value.decode() + result.output

@@ -1,0 +1,131 @@
+"""Brings a job under a supervisor, or leaves nothing of it."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from heron.clock import monotonic_s
+from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.spawn import spawn
+from heron.errors import SchedulerError
+from heron.spi.scheduler import Job
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.options import SupervisedOptions
+from heron_scheduler_kit.run_dir import own_run_dir
+
+__all__ = ["launch"]
+
+_STOP_S = 10.0
+_LOOK_S = 0.1
+
+# -P: a file of the user's folder must not stand in for a module of ours.
+_PYTHON = (sys.executable, "-P", "-m")
+
+
+def launch(
+    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str, look: Callable[[], None]
+) -> subprocess.Popen[bytes]:
+    """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
+
+    `supervisor` is the module that does it; `look` is called while that starts, and what it raises ends the wait.
+
+    Raises:
+        SchedulerError: when a directory, a file or a process cannot be made. A supervisor that was there already may
+            still be at work on its end.
+    """
+    made: list[Path] = []
+    record = _record(job, options)
+    try:
+        folder.write_job(record)  # first: it says which run directories there may be, should this command be killed
+        made.extend(path for path in map(Path, record.run_dirs) if own_run_dir(path))
+        for log_dir in sorted({spec.log_dir for spec in job.containers}):
+            make_private_dir(Path(log_dir))
+        for spec in job.containers:
+            write_private(folder.spec_file(spec.container_id), msgspec.json.encode(spec))
+    except BaseException as error:
+        for run_dir in made:
+            shutil.rmtree(run_dir, ignore_errors=True)
+        folder.remove()
+        if isinstance(error, OSError):
+            message = f"topology {job.topology!r} cannot be scheduled: {error}; make room, or choose another folder"
+            raise SchedulerError(message) from error
+        raise
+    return _start_supervisor(folder, lock, record, supervisor, look, options.take_over_s)
+
+
+def _record(job: Job, options: SupervisedOptions) -> JobRecord:
+    return JobRecord(
+        topology=job.topology,
+        topology_id=job.topology_id,
+        attached=job.attached,
+        executor=options.executor,
+        log_dir=job.containers[0].log_dir,
+        run_dirs=tuple(sorted({spec.run_dir for spec in job.containers})),
+        backoff_s=options.restart_backoff_s,
+        backoff_max_s=options.restart_backoff_max_s,
+        stable_s=options.stable_s,
+        grace_s=options.stop_grace_s,
+        restart_limit=options.restart_limit,
+        options=msgspec.to_builtins(options),
+    )
+
+
+def _start_supervisor(
+    folder: JobFolder, lock: int, record: JobRecord, module: str, look: Callable[[], None], take_over_s: float
+) -> subprocess.Popen[bytes]:
+    reader, ready = os.pipe()
+    try:
+        with Path(record.log_dir, "supervisor.err").open("wb") as stderr:
+            supervisor = spawn(
+                [*_PYTHON, module, str(folder.job_file), str(lock), str(ready)],
+                stdout=stderr,
+                death_signal=signal.SIGTERM if record.attached else None,
+                detached=True,
+                pass_fds=(lock, ready),
+            )
+        os.close(ready)
+        ready = -1
+        try:
+            if error := _wait_for_word(reader, take_over_s, look):
+                message = f"topology {record.topology!r} cannot be scheduled: {error}"
+                raise SchedulerError(message)
+        except BaseException:
+            _end(supervisor)  # where it is detached it is no child of ours, and what began it is gone already
+            raise
+        if not record.attached:
+            supervisor.wait(_STOP_S)
+        return supervisor
+    finally:
+        os.close(reader)
+        if ready >= 0:
+            os.close(ready)
+
+
+def _wait_for_word(reader: int, limit_s: float, look: Callable[[], None]) -> str:
+    """The supervisor's complaint; empty when it took over."""
+    deadline_s = monotonic_s() + limit_s
+    look()
+    while not select.select([reader], [], [], _LOOK_S)[0]:
+        look()
+        if monotonic_s() > deadline_s:
+            return f"its supervisor did not start within {limit_s:g} s; is the machine overloaded?"
+    word = os.read(reader, 4096)
+    return word.decode(errors="replace").strip() if word else "its supervisor ended; see supervisor.err in its logs"
+
+
+def _end(supervisor: subprocess.Popen[bytes]) -> None:
+    supervisor.terminate()
+    try:
+        supervisor.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        supervisor.kill()
+        supervisor.wait()

@@ -1,0 +1,226 @@
+"""A scheduler whose jobs have a supervisor each: finds the job's folder and its supervisor, and has it do the work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from heron.clock import monotonic_s
+from heron.driver_kit.private_dir import make_private_dir
+from heron.errors import SchedulerError, known, nearest
+from heron.spi.scheduler import (
+    ContainerSpec,
+    ContainerStatus,
+    Job,
+    JobLink,
+    JobStatus,
+    Scheduler,
+    SchedulerState,
+)
+from heron_scheduler_kit.control import Message, request
+from heron_scheduler_kit.job_folder import JobFolder
+from heron_scheduler_kit.launch import launch
+from heron_scheduler_kit.options import SupervisedOptions
+from heron_scheduler_kit.process_list import ProcessList
+from heron_scheduler_kit.remnants import clear
+
+__all__ = ["SupervisedScheduler"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_CHANGE_S = 30.0
+_ANSWER_S = 5.0
+_START_S = 5.0  # a supervisor whose command died listens by then, on a busy machine
+_POLL_S = 0.01
+
+
+class SupervisedScheduler(Scheduler):
+    """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children.
+
+    A driver gives `supervisor`, the module that is this process, and may refuse a job before anything is made.
+    """
+
+    supervisor: ClassVar[str]
+    end_s: ClassVar[float] = 1.5
+    """How long a supervisor may take to end, beyond the grace time of its executors (s)."""
+
+    def __init__(self, options: SupervisedOptions) -> None:
+        self._options = options
+        self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
+        self._supervisors: list[subprocess.Popen[bytes]] = []
+
+    def schedule(self, job: Job) -> None:
+        folder = self._folder(job.topology)
+        ids = [spec.container_id for spec in job.containers]
+        if not ids or len(set(ids)) != len(ids):
+            message = f"topology {job.topology!r}: its containers are {ids}; give at least one, each id once"
+            raise SchedulerError(message)
+        self.refuse(job)
+        lock = self._take(folder)
+        try:
+            with _closing(lock):
+                clear(folder)  # what an earlier supervisor left that was killed
+                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
+        except BaseException:
+            with contextlib.suppress(SchedulerError):  # why it cannot be scheduled says more; `kill` names it again
+                self.kill(job.topology, job.topology_id)
+            raise
+        if job.attached:
+            self._supervisors.append(supervisor)
+
+    def refuse(self, job: Job) -> None:
+        """Raises SchedulerError when the job cannot be run, before anything of it is made."""
+
+    def kill(self, topology: str, topology_id: str = "") -> None:
+        folder = self._folder(topology)
+        if folder.is_of_another(topology_id):
+            return
+        processes = ProcessList.read(folder)
+        with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
+            request(folder, {"op": "kill"}, self._options.stop_grace_s + self.end_s)
+        lock = self._lock_of_ended(folder, topology_id, _START_S)
+        if lock is None and processes is not None and folder.path.exists() and not folder.is_of_another(topology_id):
+            processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
+            lock = self._lock_of_ended(folder, topology_id, self.end_s)
+        if lock is not None:
+            try:
+                clear(folder)
+                folder.remove()
+            finally:
+                os.close(lock)
+        elif folder.path.exists() and not folder.is_of_another(topology_id):
+            message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
+            raise SchedulerError(message)
+        self._reap()
+
+    def restart(self, topology: str, container_id: int) -> None:
+        self._ask(topology, {"op": "restart", "container_id": container_id})
+
+    def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        specs = [msgspec.to_builtins(spec) for spec in add]
+        try:
+            for spec in add:
+                make_private_dir(Path(spec.log_dir))
+        except OSError as error:
+            message = f"topology {topology!r} cannot be updated: {error}"
+            raise SchedulerError(message) from error
+        self._ask(topology, {"op": "update", "add": specs, "remove": list(remove)})
+
+    def status(self, topology: str) -> JobStatus:
+        folder = self._folder(topology)
+        self._reap()
+        deadline_s = monotonic_s() + _ANSWER_S
+        pause = threading.Event()
+        while folder.job_file.exists():
+            topology_id = folder.topology_id()
+            try:
+                answer = request(folder, {"op": "status"}, _ANSWER_S)
+            except OSError:
+                if (lock := folder.lock(make=False)) is not None:
+                    os.close(lock)
+                    return JobStatus(SchedulerState.FAILED, _last_known(folder), topology_id)
+                if monotonic_s() > deadline_s:
+                    message = f"the supervisor of {topology!r} does not answer; see its log, or kill the topology"
+                    raise SchedulerError(message) from None
+                pause.wait(_POLL_S)  # it is about to listen, or about to be gone
+                continue
+            state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
+            containers = msgspec.convert(answer["containers"], tuple[ContainerStatus, ...])
+            return JobStatus(state, containers, topology_id, str(answer["handle"]))
+        return JobStatus(SchedulerState.ABSENT)
+
+    def links(self, topology: str) -> tuple[JobLink, ...]:
+        folder = self._folder(topology)
+        record = folder.read_job()
+        if record is None:
+            return ()
+        pages: dict[str, str] = {}
+        with contextlib.suppress(OSError, SchedulerError):  # the files are there all the same
+            pages = msgspec.convert(request(folder, {"op": "status"}, _ANSWER_S)["links"], dict[str, str])
+        return (JobLink("logs", record.log_dir), *(JobLink(title, url) for title, url in pages.items()))
+
+    def _ask(self, topology: str, message: Message) -> None:
+        folder = self._folder(topology)
+        try:
+            request(folder, message, _CHANGE_S)
+        except OSError as error:
+            jobs = [each.parent.name for each in self._root.glob("*/job.json")]
+            if topology not in jobs:
+                text = f"topology {topology!r} does not run here{nearest(topology, jobs)}; running: {known(jobs)}"
+                raise SchedulerError(text) from None
+            text = f"the supervisor of {topology!r} does not answer ({error}); it ended or hangs, kill the topology"
+            raise SchedulerError(text) from error
+
+    def _folder(self, topology: str) -> JobFolder:
+        if not _NAME.fullmatch(topology):
+            message = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
+            raise SchedulerError(message)
+        return JobFolder(self._root / topology)
+
+    def _take(self, folder: JobFolder) -> int:
+        """The lock of the folder, made when absent; a supervisor that is about to be gone is waited for."""
+        deadline_s = monotonic_s() + self.end_s
+        pause = threading.Event()
+        try:
+            make_private_dir(self._root)
+            while (lock := folder.lock(make=True)) is None:
+                if _answers(folder) or monotonic_s() > deadline_s:
+                    message = f"topology {folder.path.name!r} is running already (see {folder.path}); kill it first"
+                    raise SchedulerError(message)
+                pause.wait(_POLL_S)
+        except OSError as error:
+            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
+            raise SchedulerError(message) from error
+        return lock
+
+    def _lock_of_ended(self, folder: JobFolder, topology_id: str, limit_s: float) -> int | None:
+        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither.
+
+        None too when another run has taken the name meanwhile.
+        """
+        deadline_s = monotonic_s() + limit_s
+        pause = threading.Event()
+        while folder.path.exists() and not folder.is_of_another(topology_id) and monotonic_s() < deadline_s:
+            self._reap()
+            if (lock := folder.lock(make=False)) is not None:
+                return lock
+            with contextlib.suppress(OSError):  # the command that started it may have died before it listened
+                request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
+            pause.wait(_POLL_S)
+        return None
+
+    def _reap(self) -> None:
+        self._supervisors = [each for each in self._supervisors if each.poll() is None]
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _answers(folder: JobFolder) -> bool:
+    try:
+        request(folder, {"op": "status"}, _START_S)
+    except OSError:
+        return False
+    return True
+
+
+def _last_known(folder: JobFolder) -> tuple[ContainerStatus, ...]:
+    processes = ProcessList.read(folder)
+    entries = processes.containers if processes is not None else ()
+    return tuple(
+        ContainerStatus(each.container_id, False, each.attempts, each.last_error or "its supervisor was killed")
+        for each in entries
+    )

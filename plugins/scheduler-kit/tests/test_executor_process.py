@@ -1,0 +1,40 @@
+"""Whose fault it was that an executor ended: its own failing counts, nothing else does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from heron_scheduler_kit.executor_process import ExecutorProcess
+from heron_testing.pytest_plugin import wait_until
+
+
+def ended(folder: Path, code: str) -> tuple[str, bool]:
+    """Why an executor that runs this ended, and whether that was its own fault."""
+    spec = {"container_id": 1, "run_dir": str(folder / "run"), "log_dir": str(folder / "log")}
+    executor = ExecutorProcess([sys.executable, "-c", code], folder / "c1.json", spec)
+    reasons: list[str] = []
+
+    def over() -> bool:
+        reasons.extend(reason for reason in [executor.ended()] if reason is not None)
+        return bool(reasons)
+
+    wait_until(over, 20.0, "the executor has ended")
+    return reasons[0], executor.at_fault
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "own"),
+    [
+        ("raise SystemExit(0)", "", False),
+        ("raise SystemExit('no module named x')", "exit code 1: no module named x", True),
+        ("raise SystemExit(75)", "exit code 75", False),  # the state, or a disk, is away
+        ("raise SystemExit(143)", "exit code 143", False),  # it was told to, by SIGTERM
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL", False),
+    ],
+)
+def test_only_an_exit_code_of_its_own_is_its_fault(tmp_path: Path, code: str, reason: str, own: bool) -> None:
+    """A container is left down for what a further start does not mend, and for nothing else."""
+    assert ended(tmp_path, code) == (reason, own)

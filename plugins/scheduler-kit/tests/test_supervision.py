@@ -1,0 +1,166 @@
+"""What is done with containers, without processes: times are numbers, instructions are values."""
+
+from __future__ import annotations
+
+import pytest
+
+from heron.errors import SchedulerError
+from heron_scheduler_kit.backoff import BackoffLimits
+from heron_scheduler_kit.supervision import ContainerState, Kill, Start, Supervision, Terminate
+
+
+@pytest.fixture
+def supervision() -> Supervision:
+    """Two containers, both up since 0 s."""
+    made = Supervision(BackoffLimits(0.1, 10.0, 30.0), grace_s=4.0)
+    for container_id in (0, 1):
+        made.add(container_id, first_attempt=1, now_s=0.0)
+    assert made.due(0.0) == (Start(0, 1), Start(1, 1))
+    for container_id in (0, 1):
+        made.started(container_id, 0.0)
+    return made
+
+
+def test_a_failed_container_is_due_after_its_back_off(supervision: Supervision) -> None:
+    """Not before, and with the next attempt; the loop is told when to wake."""
+    supervision.exited(1, 1.0, "exit code 3")
+    assert supervision.due(1.05) == ()
+    assert supervision.next_due_s() == pytest.approx(1.1)
+    assert supervision.due(1.1) == (Start(1, 2),)
+    supervision.started(1, 1.1)
+    supervision.exited(1, 1.2, "exit code 3")
+    assert supervision.next_due_s() == pytest.approx(1.4)
+    assert supervision.container(1).last_error == "exit code 3"
+
+
+def test_one_that_cannot_be_started_backs_off_too(supervision: Supervision) -> None:
+    """A full disk must not make the supervisor spin."""
+    supervision.exited(1, 1.0, "killed by SIGKILL")
+    supervision.due(1.1)
+    supervision.exited(1, 1.1, "no space")
+    assert supervision.container(1).state is ContainerState.WAITING
+    assert supervision.next_due_s() == pytest.approx(1.3)
+
+
+def test_the_job_is_over_when_all_have_ended(supervision: Supervision) -> None:
+    """Exit code 0 is for good, one by one."""
+    supervision.exited(0, 1.0, "")
+    assert not supervision.over()
+    supervision.exited(1, 2.0, "")
+    assert supervision.over()
+    assert supervision.due(100.0) == ()
+    assert supervision.next_due_s() is None
+
+
+def test_a_restart_terminates_and_starts_at_once(supervision: Supervision) -> None:
+    """The end was asked for: whatever the exit code, it is no failure and there is no back-off."""
+    assert supervision.restart(1, 5.0) == (Terminate(1),)
+    supervision.exited(1, 5.5, "killed by SIGTERM")
+    assert supervision.due(5.5) == (Start(1, 2),)
+    assert supervision.container(1).last_error == ""
+
+
+def test_a_restart_of_a_waiting_container_ends_the_wait(supervision: Supervision) -> None:
+    """Whoever repaired the cause does not want to wait for ten seconds."""
+    supervision.exited(1, 1.0, "exit code 3")
+    assert supervision.restart(1, 1.01) == ()
+    assert supervision.due(1.01) == (Start(1, 2),)
+
+
+def test_a_deaf_container_is_killed_after_the_grace_time_and_once(supervision: Supervision) -> None:
+    """Asking twice does not give it more time."""
+    assert supervision.stop([1], 1.0) == (Terminate(1),)
+    supervision.stop([1], 4.0)
+    assert supervision.due(4.9) == ()
+    assert supervision.due(5.0) == (Kill(1),)
+    assert supervision.due(6.0) == ()
+    supervision.exited(1, 6.0, "killed by SIGKILL")
+    assert supervision.container(1).state is ContainerState.STOPPED
+
+
+def test_stopping_wins_over_restarting(supervision: Supervision) -> None:
+    """A kill that meets a restart must not leave a new attempt behind."""
+    supervision.restart(1, 1.0)
+    supervision.stop([0, 1], 1.1)
+    supervision.exited(0, 1.2, "")
+    supervision.exited(1, 1.2, "")
+    assert supervision.over()
+    with pytest.raises(SchedulerError, match="stopped"):
+        supervision.restart(1, 1.3)
+
+
+def test_what_is_unknown_is_refused_and_changes_nothing(supervision: Supervision) -> None:
+    """The message lists what there is."""
+    with pytest.raises(SchedulerError, match="'0', '1'"):
+        supervision.stop([0, 7], 1.0)
+    with pytest.raises(SchedulerError, match="container 0 is there already"):
+        supervision.add(0, 1, 1.0)
+    assert [each.state for each in supervision.containers()] == [ContainerState.RUNNING] * 2
+
+
+def test_an_ended_container_cannot_be_restarted(supervision: Supervision) -> None:
+    """Its tasks are done; doing them again is a new submit."""
+    supervision.exited(1, 1.0, "")
+    with pytest.raises(SchedulerError, match="ended"):
+        supervision.restart(1, 2.0)
+
+
+def _fails(supervision: Supervision, at_s: float, times: int, *, own: bool = True, ran_s: float = 0.1) -> None:
+    for _ in range(times):
+        assert supervision.due(at_s + 20.0)[-1:] != ()
+        supervision.started(1, at_s + 20.0)
+        supervision.exited(1, at_s + 20.0 + ran_s, "exit code 1", own=own)
+        at_s += 40.0 + ran_s
+
+
+@pytest.fixture
+def strict() -> Supervision:
+    """Two containers, 0 up and 1 to be started, of which one is left down after a third failure in a row."""
+    made = Supervision(BackoffLimits(0.1, 10.0, 30.0), grace_s=4.0, restart_limit=2)
+    made.add(0, first_attempt=1, now_s=0.0)
+    made.due(0.0)
+    made.started(0, 0.0)
+    made.add(1, first_attempt=1, now_s=0.0)
+    return made
+
+
+def test_one_that_fails_too_often_in_a_row_is_left_down_until_a_restart(strict: Supervision) -> None:
+    """The rest goes on; who asks for it to be started again has mended what was wrong, so that it counts anew."""
+    _fails(strict, 0.0, 2)
+    assert strict.container(1).state is ContainerState.WAITING
+    _fails(strict, 100.0, 1)
+    assert (strict.container(1).state, strict.container(1).last_error) == (ContainerState.DOWN, "exit code 1")
+    assert strict.due(1000.0) == ()
+    assert strict.next_due_s() is None
+    assert not strict.over()
+    assert strict.restart(1, 1000.0) == ()
+    assert strict.due(1000.0) == (Start(1, 4),)
+    strict.started(1, 1000.0)
+    strict.exited(1, 1001.0, "exit code 1", own=True)
+    assert strict.container(1).state is ContainerState.WAITING
+
+
+def test_what_it_waited_for_its_place_is_no_run(strict: Supervision) -> None:
+    """On a busy cluster a container that crashes at once would seem to have run well each time."""
+    for start_s in (0.0, 100.0, 200.0):
+        strict.due(start_s + 20.0)
+        strict.started(1, start_s + 20.0)
+        strict.exited(1, start_s + 80.0, "exit code 1", own=True, ran_s=0.1)
+    assert strict.container(1).state is ContainerState.DOWN
+
+
+def test_what_others_have_done_to_it_does_not_count(strict: Supervision) -> None:
+    """A cluster that is away for a night must not leave anything down; nor must a failure between long runs."""
+    _fails(strict, 0.0, 50, own=False)
+    _fails(strict, 10_000.0, 50, ran_s=30.0)
+    assert strict.container(1).state is ContainerState.WAITING
+
+
+def test_one_that_is_down_does_not_keep_a_job_that_has_ended(strict: Supervision) -> None:
+    """The topology is finished; while all others are stopped one by one it can still be restarted."""
+    _fails(strict, 0.0, 3)
+    assert not strict.over()
+    strict.exited(0, 500.0, "")
+    assert strict.over()
+    assert strict.stop([0, 1], 501.0) == ()
+    assert strict.container(1).state is ContainerState.STOPPED

@@ -1,0 +1,293 @@
+"""The contract suite of schedulers, with its faults: killed containers, deaf ones, and a killed command.
+
+It runs `heron_testing.fake_executor` in place of the executor; the driver's options must make it do so. A driver's
+test::
+
+    class TestMyScheduler(SchedulerContract):
+        name = "mine"
+        driver_class = MyScheduler
+
+        @pytest.fixture
+        def options(self, tmp_path: Path) -> dict[str, object]:
+            return {"executor": [*FAKE_EXECUTOR]}
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from heron.errors import SchedulerError
+from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, SchedulerState
+from heron_testing.contracts.driver import requires
+from heron_testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
+from heron_testing.contracts.scheduler_faults import SchedulerFaultCases
+from heron_testing.pytest_plugin import wait_until
+
+__all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract", "runs"]
+
+_HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hidden", "a" * 5000]
+
+
+class SchedulerContract(SchedulerFaultCases):
+    """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        """Jobs with short run directories, as socket paths need them."""
+        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+            yield Bench(tmp_path, Path(run_root))
+
+    @pytest.fixture
+    def scheduler(self, options: dict[str, object], bench: Bench) -> Iterator[Scheduler]:
+        """The scheduler under test; its jobs are killed at the end."""
+        scheduler = self._open(options)
+        yield scheduler
+        for topology in bench.jobs:
+            scheduler.kill(topology)
+
+    @pytest.fixture
+    def other(self, options: dict[str, object], scheduler: Scheduler) -> Scheduler:
+        """A scheduler as another command has it; opened from the same options, it shares nothing but the world."""
+        assert scheduler is not None
+        return self._open(options)
+
+    # -- starting
+
+    def test_every_container_starts_once_with_private_files(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Sockets without keys lie in the run directory, secrets in the spec: both are the user's alone."""
+        scheduler.schedule(bench.job("t", "serve", "serve", "serve"))
+        executors = [bench.wait("t", number) for number in range(3)]
+        assert len({each.pid for each in executors}) == 3
+        assert [each.attempt for each in executors] == [1, 1, 1]
+        assert {each.spec_mode for each in executors} == {0o600}
+        assert {each.run_dir_mode for each in executors} == {0o700}
+        status = scheduler.status("t")
+        assert status.state is SchedulerState.RUNNING
+        assert status.containers == tuple(ContainerStatus(number, True, 1) for number in range(3))
+        assert status.topology_id == "t-1"
+
+    def test_a_job_that_runs_is_left_alone(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """By a second submit of its name; and by who means another run of it.
+
+        Two state managers may each have a topology of one name: who ends one of them must not end the other.
+        """
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        for each in (scheduler, other):
+            with pytest.raises(SchedulerError, match="'t'"):
+                each.schedule(bench.job("t", "serve"))
+        other.kill("t", "t-2")
+        assert runs(pid)
+        assert bench.wait("t", 0).pid == pid
+        assert other.status("t").of("t-2") == JobStatus(SchedulerState.ABSENT)
+        assert other.status("t").of("t-1").state is SchedulerState.RUNNING
+        other.kill("t", "t-1")
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
+
+    def test_a_job_that_cannot_start_leaves_nothing(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A refusal must not leave half a job, and the name is free for the next try."""
+        bench.log_dir("t").parent.mkdir(parents=True, exist_ok=True)
+        bench.log_dir("t").write_text("a file where a directory belongs")
+        with pytest.raises(SchedulerError):
+            scheduler.schedule(bench.job("t", "serve"))
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
+        assert not bench.run_dir("t").exists()
+        bench.log_dir("t").unlink()
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+
+    def test_two_jobs_run_side_by_side(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Killing one topology must not be felt by another, whose name begins alike."""
+        scheduler.schedule(bench.job("t", "serve"))
+        scheduler.schedule(bench.job("t-2", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t-2", 0)
+        scheduler.kill("t")
+        bench.wait_until_nothing_is_left("t", first)
+        assert scheduler.status("t-2").containers == (ContainerStatus(0, True, 1),)
+        assert runs(second.pid)
+
+    # -- ends
+
+    def test_a_killed_container_comes_back_alone(self, scheduler: Scheduler, bench: Bench) -> None:
+        """The machine kills one executor: it has a new attempt, says why, and nobody else notices.
+
+        Its children are gone: a new attempt beside the old one's processes would run the same tasks twice.
+        """
+        scheduler.schedule(bench.job("t", "serve", "parent"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        assert runs(second.child)
+        os.kill(second.pid, signal.SIGKILL)
+        again = bench.wait("t", 1, attempt=2)
+        assert again.pid != second.pid
+        assert bench.wait("t", 0).pid == first.pid
+        containers = scheduler.status("t").containers
+        assert containers[0] == ContainerStatus(0, True, 1)
+        assert (containers[1].running, containers[1].attempts) == (True, 2)
+        assert containers[1].last_error
+        wait_until(lambda: not runs(second.child), GONE_S, "the child of the killed executor is gone")
+
+    def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
+        """The back-off goes on for as long as the job does; the reason is the executor's own."""
+        scheduler.schedule(bench.job("t", "crash"))
+
+        def tried_thrice() -> ContainerStatus | None:
+            (container,) = scheduler.status("t").containers
+            return container if container.attempts >= 3 and container.last_error else None
+
+        container = wait_until(tried_thrice, START_S, "a third attempt")
+        assert container is not None
+        assert "asked to crash" in container.last_error
+
+    def test_exit_code_0_ends_a_container_for_good(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A finished topology is not started again, and its last container ends the job."""
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        os.kill(second.pid, signal.SIGUSR1)
+        wait_until(lambda: not scheduler.status("t").containers[1].running, GONE_S, "container 1 ended")
+        containers = (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1))
+        assert scheduler.status("t") == JobStatus(SchedulerState.RUNNING, containers, "t-1")
+        os.kill(first.pid, signal.SIGUSR1)
+        bench.wait_until_nothing_is_left("t", first, second)
+        ended = {SchedulerState.ENDED, SchedulerState.ABSENT}
+        wait_until(lambda: scheduler.status("t").state in ended, GONE_S, "the job ended")
+        wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
+
+    def test_kill_leaves_nothing(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Another command ends the job: orderly executors, deaf ones and children, all gone when it returns.
+
+        And again: kill and submit is what people do all day; attempts begin anew.
+        """
+        scheduler.schedule(bench.job("t", "serve", "deaf", "parent"))
+        executors = [bench.wait("t", number) for number in range(3)]
+        other.kill("t")
+        assert [runs(pid) for each in executors for pid in (each.pid, each.child)] == [False] * 6
+        assert not bench.run_dir("t").exists()
+        assert other.status("t") == JobStatus(SchedulerState.ABSENT)
+        other.kill("t")
+        bench.forget("t")
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+        scheduler.kill("t")
+
+    # -- changes
+
+    def test_restart_is_of_one_container(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """The container has a new attempt when the call returns; the others keep theirs. One must be there."""
+        requires(scheduler, "restart")
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        with pytest.raises(SchedulerError, match="9"):
+            scheduler.restart("t", 9)
+        other.restart("t", 1)
+        assert not runs(second.pid)
+        assert bench.wait("t", 1, attempt=2).pid != second.pid
+        assert bench.wait("t", 0).pid == first.pid
+        assert scheduler.status("t").containers[1].attempts == 2
+
+    def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Scaling leaves the containers that stay alone, also where two commands do it in the same moment.
+
+        One that fails changes nothing: half an update would leave a plan that nobody wrote.
+        """
+        requires(scheduler, "update")
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        before, new = scheduler.status("t"), bench.spec("t", 2)
+        for add, remove in (([new, bench.spec("t", 0)], [1]), ([new], [9]), ([new, new], [])):
+            with pytest.raises(SchedulerError):
+                scheduler.update("t", add, remove)
+            assert scheduler.status("t") == before
+        assert [bench.wait("t", number).pid for number in range(2)] == [first.pid, second.pid]
+        other.update("t", [bench.spec("t", 2), bench.spec("t", 3, "deaf")], [1])
+        assert not runs(second.pid)
+        third = bench.wait("t", 3)
+        bench.wait("t", 2)
+        assert [each.container_id for each in scheduler.status("t").containers] == [0, 2, 3]
+        assert bench.wait("t", 0).pid == first.pid
+        with ThreadPoolExecutor(2) as threads:  # one was tried again: whatever they are told, 3 is gone once
+            told = list(threads.map(lambda each: _updates(each, remove=3), (scheduler, other)))
+        assert True in told
+        assert not runs(third.pid)
+        status = scheduler.status("t")
+        assert (status.state, [each.container_id for each in status.containers]) == (SchedulerState.RUNNING, [0, 2])
+        assert bench.wait("t", 0).pid == first.pid
+
+    def test_what_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:
+        """An unknown name is an error that names it; ending it is none."""
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
+        assert scheduler.links("t") == ()
+        scheduler.kill("t")
+        attempts: list[Callable[[], None]] = [
+            lambda: scheduler.restart("t", 0),
+            lambda: scheduler.update("t", [bench.spec("t", 0)], []),
+        ]
+        for attempt in attempts:
+            with pytest.raises(SchedulerError, match="t"):
+                attempt()
+
+    @pytest.mark.parametrize("topology", _HOSTILE_NAMES)
+    def test_a_hostile_name_is_refused(self, scheduler: Scheduler, bench: Bench, topology: str) -> None:
+        """A name that leaves the driver's own folder would end or overwrite what is not a job."""
+        attempts: list[Callable[[], object]] = [
+            lambda: scheduler.schedule(Job(topology, "t-1", (bench.spec("t", 0),))),
+            lambda: scheduler.kill(topology),
+            lambda: scheduler.restart(topology, 0),
+            lambda: scheduler.status(topology),
+            lambda: scheduler.links(topology),
+        ]
+        for attempt in attempts:
+            with pytest.raises(SchedulerError):
+                attempt()
+
+    # -- the command's own end
+
+    def test_an_attached_job_ends_with_its_command_also_on_kill_9(
+        self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
+    ) -> None:
+        """`heron run` may be killed by anything; within seconds nothing of it is left."""
+        requires(scheduler, "attached")
+        process = command(bench.job("t", "serve", "parent", attached=True))
+        executors = [bench.wait("t", number) for number in range(2)]
+        process.kill()
+        bench.wait_until_nothing_is_left("t", *executors)
+        wait_until(lambda: scheduler.status("t").state is SchedulerState.ABSENT, GONE_S, "the job is gone")
+
+    def test_a_detached_job_survives_its_command(
+        self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
+    ) -> None:
+        """`heron submit` returns, the terminal is closed, and the topology goes on and is kept running."""
+        process = command(bench.job("t", "serve"))
+        first = bench.wait("t", 0)
+        process.kill()
+        process.wait()
+        os.kill(first.pid, signal.SIGKILL)
+        bench.wait("t", 0, attempt=2)
+        assert scheduler.status("t").state is SchedulerState.RUNNING
+
+    def _open(self, options: dict[str, object]) -> Scheduler:
+        return cast("Scheduler", self.driver_class.open(options))
+
+
+def _updates(scheduler: Scheduler, remove: int) -> bool:
+    try:
+        scheduler.update("t", [], [remove])
+    except SchedulerError:
+        return False
+    return True
+
+
+def _can_schedule(scheduler: Scheduler, job: Job) -> bool:
+    try:
+        scheduler.schedule(job)
+    except SchedulerError:
+        return False
+    return True

@@ -1,0 +1,163 @@
+"""The faults of the scheduler's contract: commands that are killed on the way, commands that race, a server away."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from heron.errors import SchedulerError
+from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
+from heron_testing.contracts.driver import DriverContract, in_time, needed
+from heron_testing.contracts.scheduler_bench import GONE_S, START_S, Bench
+from heron_testing.fake_executor import alive
+from heron_testing.faults import Faults
+from heron_testing.pytest_plugin import wait_until
+
+__all__ = ["SchedulerFaultCases"]
+
+_SCHEDULE_S = 30.0
+_RACERS = 4
+
+
+class SchedulerFaultCases(DriverContract):
+    """Part of `heron_testing.contracts.scheduler.SchedulerContract`."""
+
+    family = "scheduler"
+
+    @pytest.fixture
+    def command(self, options: dict[str, object]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+        """Schedules a job from a process of its own, which then waits to be killed.
+
+        Returns when the process is about to schedule (``until="scheduling"``) or has (``"scheduled"``).
+        """
+        started: list[subprocess.Popen[str]] = []
+        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
+
+        def start(job: Job, until: str = "scheduled") -> subprocess.Popen[str]:
+            module = "heron_testing.contracts.scheduler_actor"
+            arguments = [entry, json.dumps(options), msgspec.json.encode(job).decode()]
+            process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
+            started.append(process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "scheduling\n"
+            if until == "scheduled":
+                assert process.stdout.readline() == "scheduled\n"
+            return process
+
+        yield start
+        for process in started:
+            process.kill()
+            process.communicate()
+
+    @pytest.mark.parametrize("instant", ["at once", "run directory", "first container"])
+    @pytest.mark.parametrize("attached", [False, True])
+    def test_a_command_killed_while_it_schedules_leaves_what_kill_removes(
+        self,
+        scheduler: Scheduler,
+        bench: Bench,
+        command: Callable[..., subprocess.Popen[str]],
+        instant: str,
+        attached: bool,
+    ) -> None:
+        """A whole job or none, or something that looks like one of them to `kill`; and then the name is free."""
+        if attached and "attached" not in scheduler.capabilities:
+            attached = False
+        process = command(bench.job("t", "serve", "serve", "serve", attached=attached), until="scheduling")
+        reached: dict[str, Callable[[], bool]] = {
+            "at once": lambda: True,
+            "run directory": lambda: bench.run_dir("t").exists() or process.poll() is not None,
+            # No container comes of a command that has failed.
+            "first container": lambda: alive(bench.log_dir("t"), 0) is not None or process.poll() not in {None, 0},
+        }
+        wait_until(reached[instant], START_S, instant)
+        process.kill()
+        process.wait()
+        executors = [found for number in range(3) if (found := alive(bench.log_dir("t"), number)) is not None]
+        scheduler.kill("t")
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
+        bench.wait_until_nothing_is_left("t", *executors)
+        bench.forget("t")
+        wait_until(functools.partial(_schedules, scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
+        bench.wait("t", 0)
+
+    def test_of_commands_that_race_one_schedules(
+        self, options: dict[str, object], scheduler: Scheduler, bench: Bench
+    ) -> None:
+        """Two people submit one name in the same moment: one job, whole, and everybody else is told."""
+        job = bench.job("t", "serve", "serve")
+
+        def race(_: int) -> str:
+            other = self.driver_class.open(options)
+            assert isinstance(other, Scheduler)
+            return "scheduled" if _schedules(other, job) else "refused"
+
+        with ThreadPoolExecutor(_RACERS) as threads:
+            outcomes = list(threads.map(race, range(_RACERS)))
+        assert sorted(outcomes) == ["refused"] * (_RACERS - 1) + ["scheduled"]
+        for number in range(2):
+            bench.wait("t", number)
+        status = scheduler.status("t")
+        assert status.state is SchedulerState.RUNNING
+        assert [each.container_id for each in status.containers] == [0, 1]
+
+    @pytest.mark.parametrize("fault", ["away", "silent"])
+    def test_a_server_that_does_not_answer_is_an_error_in_time(
+        self, scheduler: Scheduler, bench: Bench, faults: Faults, fault: str
+    ) -> None:
+        """Nothing of the job may be running when the command says that it is not."""
+        with needed(scheduler, faults, fault)(), in_time(_SCHEDULE_S), pytest.raises(SchedulerError):
+            scheduler.schedule(bench.job("t", "serve"))
+        wait_until(lambda: _is_absent(scheduler, "t"), GONE_S, "the server answers, and has no such job")
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+
+    def test_a_job_whose_answer_is_lost_is_there_once_or_not(
+        self, scheduler: Scheduler, bench: Bench, faults: Faults
+    ) -> None:
+        """The outcome is unknown to the command; `status` knows it, and `kill` ends whatever it is."""
+        with needed(scheduler, faults, "answers_lost")(), _maybe():
+            scheduler.schedule(bench.job("t", "serve"))
+        wait_until(lambda: _can_be_killed(scheduler, "t"), GONE_S, "the server answers")
+        assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
+        bench.forget("t")
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+
+
+@contextmanager
+def _maybe() -> Iterator[None]:
+    try:
+        yield
+    except SchedulerError:
+        return
+
+
+def _schedules(scheduler: Scheduler, job: Job) -> bool:
+    try:
+        scheduler.schedule(job)
+    except SchedulerError:
+        return False
+    return True
+
+
+def _is_absent(scheduler: Scheduler, topology: str) -> bool:
+    try:
+        return scheduler.status(topology).state is SchedulerState.ABSENT
+    except SchedulerError:
+        return False
+
+
+def _can_be_killed(scheduler: Scheduler, topology: str) -> bool:
+    try:
+        scheduler.kill(topology)
+    except SchedulerError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""The contract suite of serializers: what arrives is what was sent, or it was refused.
+
+A driver's test::
+
+    class TestMySerializer(SerializerContract):
+        name = "mine"
+        driver_class = MySerializer
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import enum
+import json
+import math
+import subprocess
+import sys
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from heron.errors import SerializationError
+from heron.instance.batch_codec import decode_columns
+from heron.ipc.frame import Encoding
+from heron.spi.serializer import PRIVATE_ENCODINGS, Serializer
+from heron_testing.contracts.driver import DriverContract, requires
+
+__all__ = ["Point", "SerializerContract", "same"]
+
+_LARGE_BYTES = 5 * 1024 * 1024
+_PROPERTY = settings(
+    max_examples=100,
+    deadline=None,  # the machine may be busy
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A class of an author's; a serializer with the capability ``objects`` carries it, another one refuses it."""
+
+    x: int
+    y: int
+
+
+class Colour(enum.IntEnum):
+    """Equal to an int, and not one."""
+
+    RED = 1
+
+
+_PLAIN: tuple[object, ...] = (
+    None, True, False, 0, 1, -1, 2**31, -(2**63), 2**63 - 1, 2**64 - 1, 0.0, -0.0, 1.5, 1e308, math.inf, math.nan,
+    "", "word", "ä→𝄞", "a\0b", "x" * 70_000, b"", b"\0\xff", [], [1, "two", [3.0]], {}, {"a": {"b": [None]}},
+)  # fmt: skip
+"""What every serializer carries."""
+
+_RICH: tuple[object, ...] = (
+    (), (1, "two"), {1, 2}, frozenset({"a"}), {1: "a", None: "b"}, {(1, 2): "pair"}, 2**64, -(2**63) - 1, 10**2000,
+    decimal.Decimal("1.10"), decimal.Decimal("NaN"), datetime.date(2024, 2, 29),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),  # noqa: DTZ001  # without a zone on purpose
+    datetime.datetime(2024, 2, 29, 1, 2, 3, 4, datetime.UTC),
+    datetime.datetime(2024, 2, 29, 1, 2, 3, 4, datetime.timezone(datetime.timedelta(hours=-9, minutes=-30))),
+    datetime.time(1, 2), datetime.timedelta(days=1), uuid.UUID(int=7), bytearray(b"ab"), memoryview(b"ab"), 1 + 2j,
+    range(3), OrderedDict(a=1), Colour.RED, "\ud800", Point(1, 2), Point, print,
+)  # fmt: skip
+"""What it may refuse, and must not change."""
+
+_scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()
+_values = st.recursive(
+    _scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10
+)
+
+
+def same(sent: object, arrived: object) -> bool:
+    """Whether it arrived as it was sent: equal, and everything in it of the same type; a buffer may arrive as bytes."""
+    if isinstance(sent, bytearray | memoryview) and isinstance(arrived, bytes):
+        return bytes(sent) == arrived
+    if type(sent) is not type(arrived):
+        return False
+    if isinstance(sent, list | tuple) and isinstance(arrived, list | tuple):
+        return len(sent) == len(arrived) and all(map(same, sent, arrived))
+    if isinstance(sent, dict) and isinstance(arrived, dict):
+        pairs = zip(sent.items(), arrived.items(), strict=False)
+        return len(sent) == len(arrived) and all(same(list(one), list(other)) for one, other in pairs)
+    if isinstance(sent, float) and isinstance(arrived, float):
+        return sent.hex() == arrived.hex()  # -0.0 and NaN
+    return str(sent) == str(arrived) if isinstance(sent, decimal.Decimal) else sent == arrived
+
+
+class SerializerContract(DriverContract):
+    """Subclass it; give `name` and `driver_class`, and the fixture `options` where the driver needs some."""
+
+    family = "serializer"
+    driver_class: type[Serializer]
+
+    @pytest.fixture
+    def serializer(self, options: dict[str, object]) -> Serializer:
+        """The driver under test."""
+        return self.driver_class.open(options)
+
+    def test_has_a_number_on_the_wire(self) -> None:
+        """Readers choose by it: 0 says that there are no values, and numbers of WIRE.md are taken."""
+        number = self.driver_class.encoding
+        assert number in PRIVATE_ENCODINGS or number in {each.value for each in Encoding if each is not Encoding.NONE}
+
+    @pytest.mark.parametrize("value", _PLAIN, ids=lambda value: f"{value!r:.20}")
+    def test_plain_values_arrive_as_they_were(self, serializer: Serializer, value: object) -> None:
+        """None, bool, int of 64 bits, float, str, bytes, lists and dicts of these: the least that a topology needs."""
+        assert same(value, _there_and_back(serializer, value))
+
+    @_PROPERTY
+    @given(value=_values)
+    def test_nested_plain_values_arrive_as_they_were(self, serializer: Serializer, value: object) -> None:
+        """Whatever is made of plain values is plain."""
+        assert same(value, _there_and_back(serializer, value))
+
+    @pytest.mark.parametrize("value", _RICH, ids=lambda value: type(value).__name__)
+    def test_other_values_arrive_as_they_were_or_are_refused(self, serializer: Serializer, value: object) -> None:
+        """A tuple that arrives as a list, or an enum as a number, is a wrong result that nobody sees."""
+        for held in (value, [value], {"key": value}):
+            try:
+                payload = serializer.encode([(held,)])
+            except Exception:  # noqa: S112  # refused, which is all that is asked
+                continue
+            ((arrived,),) = serializer.decode(payload)
+            assert same(held, arrived)
+
+    def test_objects_travel_as_declared(self, serializer: Serializer) -> None:
+        """What the flag says is what the documentation of a topology relies on."""
+        if "objects" in serializer.capabilities:
+            assert _there_and_back(serializer, Point(1, 2)) == Point(1, 2)
+        else:
+            with pytest.raises(SerializationError, match="Point"):
+                serializer.encode([[Point(1, 2)]])
+
+    @pytest.mark.parametrize("rows", [1, 2, 1000])
+    @pytest.mark.parametrize("fields", [0, 1, 3])
+    def test_a_batch_keeps_its_shape(self, serializer: Serializer, rows: int, fields: int) -> None:
+        """Columns come back in order, whether they were given as lists or as tuples."""
+        for kind in (list, tuple):
+            columns: list[Sequence[object]] = [kind(f"{field}-{row}" for row in range(rows)) for field in range(fields)]
+            found = decode_columns(serializer.encode(columns), rows, serializer)
+            assert [list(column) for column in found] == [list(column) for column in columns]
+
+    def test_what_it_is_given_stays_the_callers(self, serializer: Serializer) -> None:
+        """A batch that is refused is halved and encoded again; an author may change a value after its flush."""
+        inner = {"a": [1]}
+        columns: list[Sequence[object]] = [[inner, inner]]
+        payload = serializer.encode(columns)
+        assert columns == [[{"a": [1]}, {"a": [1]}]]
+        inner["a"].append(2)
+        ((first, _),) = serializer.decode(payload)
+        assert first == {"a": [1]}
+
+    def test_what_it_returns_does_not_live_in_the_payload(self, serializer: Serializer) -> None:
+        """A payload is part of a frame, whose memory is used again; it starts anywhere in it."""
+        payload = serializer.encode([[b"bytes", "text", [1.5]]])
+        frame = bytearray(b"head" + payload + b"tail")
+        ((*arrived,),) = serializer.decode(memoryview(frame)[4:-4].toreadonly())
+        frame[:] = bytes(len(frame))
+        assert arrived == [b"bytes", "text", [1.5]]
+
+    def test_a_large_value_arrives_whole(self, serializer: Serializer) -> None:
+        """The limit on a tuple is the engine's, and a serializer has none of its own below it."""
+        for value in ("x" * _LARGE_BYTES, b"x" * _LARGE_BYTES, [1] * (_LARGE_BYTES // 10)):
+            assert _there_and_back(serializer, value) == value
+
+    def test_depth_is_carried_or_refused(self, serializer: Serializer) -> None:
+        """A deep value must not take the process down; a hundred levels are no unusual document."""
+        for depth in (100, 100_000):
+            value: list[object] = []
+            for _ in range(depth):
+                value = [value]
+            try:
+                payload = serializer.encode([[value]])
+            except Exception:  # refused; which error it is depends on where it gave up
+                assert depth > 100
+            else:
+                serializer.decode(payload)
+
+    def test_a_refusal_leaves_nothing_behind(self, serializer: Serializer) -> None:
+        """The next batch has nothing to do with the one that was refused."""
+        before = serializer.encode([[1, "a"]])
+        with pytest.raises(Exception):  # noqa: B017, PT011  # any, see the contract
+            serializer.encode([["b", threading.Lock()]])
+        assert serializer.encode([[1, "a"]]) == before
+
+    def test_it_serves_either_thread(self, serializer: Serializer) -> None:
+        """The gateway's thread flushes where the author's code blocks the task's."""
+        with ThreadPoolExecutor(1) as thread:
+            made = thread.submit(serializer.encode, [["from another thread"]]).result()
+        assert serializer.decode(made) in ([["from another thread"]], [("from another thread",)])
+
+    def test_another_process_reads_it(self, serializer: Serializer, options: dict[str, object]) -> None:
+        """Nothing of a payload may mean something in its own process only."""
+        values: list[object] = ["text", 1, 1.5, None, [True, {"a": b"b"}]]
+        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
+        command = [sys.executable, "-m", "heron_testing.contracts.serializer_actor", entry, json.dumps(options)]
+        answer = subprocess.run(command, input=serializer.encode([values]), capture_output=True, check=True)
+        ((*arrived,),) = serializer.decode(answer.stdout)
+        assert same(values, arrived)
+
+    def test_every_cut_payload_is_an_error(self, serializer: Serializer) -> None:
+        """No prefix may end the task or pass for a batch."""
+        payload = serializer.encode([[1, "text"], [b"bytes", 2.5]])
+        for size in range(len(payload)):
+            with pytest.raises(SerializationError):
+                decode_columns(payload[:size], 2, serializer)
+
+    @_PROPERTY
+    @given(payload=st.binary(max_size=200))
+    def test_rubbish_is_an_error_or_harmless(self, serializer: Serializer, payload: bytes) -> None:
+        """Other programs write what is neutral: what they get wrong must cost one batch, not the task."""
+        requires(serializer, "neutral")
+        with contextlib.suppress(SerializationError):
+            decode_columns(payload, 2, serializer)
+
+
+def _there_and_back(serializer: Serializer, value: object) -> object:
+    ((arrived,),) = serializer.decode(serializer.encode([[value]]))
+    return arrived

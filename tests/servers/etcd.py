@@ -1,0 +1,45 @@
+"""An etcd of one node, without forced writes: quick, and as real as any other in what it answers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from servers.install import debian_package, installed
+from servers.server_process import ServerProcess, answers, free_port
+
+__all__ = ["EtcdServer"]
+
+
+class EtcdServer(ServerProcess):
+    """Keeps its data in `folder`, so that what was written is there after a kill and a start."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the etcd on the PATH, else Debian's, which it installs into the cache.
+
+        Raises:
+            ServerNotInstalledError: when there is neither.
+        """
+        self.address = ("127.0.0.1", free_port())
+        """Where clients connect: host and port."""
+        self.url = f"http://127.0.0.1:{self.address[1]}"
+        """The same as a URL."""
+        peer = f"http://127.0.0.1:{free_port()}"
+        command = {
+            "--name": "one",
+            "--data-dir": str(folder / "data"),
+            "--listen-client-urls": self.url,
+            "--advertise-client-urls": self.url,
+            "--listen-peer-urls": peer,
+            "--initial-advertise-peer-urls": peer,
+            "--initial-cluster": f"one={peer}",
+        }
+        options = [part for pair in command.items() for part in pair]
+        super().__init__([_program(), *options, "--unsafe-no-fsync"], folder / "etcd.log", self._healthy)
+
+    def _healthy(self) -> bool:
+        return answers(f"{self.url}/health")
+
+
+def _program() -> str:
+    return shutil.which("etcd") or str(installed("etcd-debian", debian_package("etcd-server")) / "usr" / "bin" / "etcd")

@@ -1,0 +1,84 @@
+"""A Prometheus that scrapes what tests serve, four times a second."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.clock import wall_s
+from heron_testing.pytest_plugin import wait_until
+from servers.install import debian_package, installed
+from servers.server_process import ServerProcess, answers, free_port
+
+__all__ = ["PrometheusServer", "Sample"]
+
+_CONF = """\
+global:
+  scrape_interval: 250ms
+  scrape_timeout: 250ms
+scrape_configs:
+  - job_name: test
+    static_configs:
+      - targets: ["127.0.0.1:{port}"]
+  - job_name: found
+    file_sd_configs:
+      - files: ["{targets}/*.json"]
+        refresh_interval: 1s
+"""
+_TIMEOUT_S = 10.0
+_SCRAPED_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The newest value of one series; its name is the label ``__name__``."""
+
+    labels: dict[str, str]
+    value: float
+
+
+class PrometheusServer(ServerProcess):
+    """Keeps its data in `folder`, so that what was scraped is there after a kill and a start."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the prometheus on the PATH, else Debian's, which it installs into the cache.
+
+        Raises:
+            ServerNotInstalledError: when there is neither.
+        """
+        self.target_port = free_port()
+        """It scrapes this port of the loopback address, as job ``test``."""
+        self.targets = folder / "targets"
+        """It scrapes what JSON files in this folder name, as job ``found``, some seconds after they appear."""
+        self.targets.mkdir()
+        self._url = f"http://127.0.0.1:{(port := free_port())}"
+        conf = folder / "prometheus.yml"
+        conf.write_text(_CONF.format(port=self.target_port, targets=self.targets), encoding="utf-8")
+        options = [f"--config.file={conf}", f"--storage.tsdb.path={folder / 'data'}"]
+        command = [_program(), *options, f"--web.listen-address=127.0.0.1:{port}"]
+        super().__init__(command, folder / "prometheus.log", lambda: answers(f"{self._url}/-/ready"))
+
+    def query(self, expression: str) -> list[Sample]:
+        """What an expression of its language says now."""
+        words = urllib.parse.urlencode({"query": expression})
+        with urllib.request.urlopen(f"{self._url}/api/v1/query?{words}", timeout=_TIMEOUT_S) as answer:  # noqa: S310  # its own URL
+            found = json.load(answer)["data"]["result"]
+        return [Sample(each["metric"], float(each["value"][1])) for each in found]
+
+    def scraped(self) -> list[Sample]:
+        """All series of the job ``test``, from a scrape that began after this call; none while nobody listens there."""
+        asked_s = wall_s()
+        wait_until(lambda: self._scraped_at_s() > asked_s, _SCRAPED_S, "a scrape")
+        return self.query('{job="test"}')
+
+    def _scraped_at_s(self) -> float:
+        return max((each.value for each in self.query('timestamp(up{job="test"})')), default=0.0)
+
+
+def _program() -> str:
+    place = shutil.which("prometheus")
+    return place or str(installed("prometheus-debian", debian_package("prometheus")) / "usr" / "bin" / "prometheus")

@@ -1,0 +1,52 @@
+"""An S3 server of one process over a folder: versitygw, which has multipart, conditional puts and real signatures."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from servers.install import go_program, installed
+from servers.server_process import ServerProcess, answers, free_port
+
+__all__ = ["S3Server"]
+
+_VERSION = "v1.8.0"
+
+
+class S3Server(ServerProcess):
+    """Keeps its buckets in `folder`, so that what was stored is there after a kill and a start."""
+
+    region = "us-east-1"
+    access_key = "testkey"
+    secret_key = "testsecret"  # of a server on the loopback address that ends with the tests
+
+    def __init__(self, folder: Path) -> None:
+        """Builds the server into the cache when it is not there.
+
+        Raises:
+            ServerNotInstalledError: when there is no Go, or the build fails.
+        """
+        self.address = ("127.0.0.1", free_port())
+        """Where clients connect: host and port."""
+        self.url = f"http://127.0.0.1:{self.address[1]}"
+        """The same as a URL: the ``endpoint_url`` of clients."""
+        self.data = folder / "data"
+        """One folder per bucket, and in it a file per object."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        program = installed(f"versitygw-{_VERSION}", go_program("github.com/versity/versitygw/cmd/versitygw", _VERSION))
+        keys = f"ROOT_ACCESS_KEY={self.access_key}", f"ROOT_SECRET_KEY={self.secret_key}"
+        (folder / "users").mkdir(exist_ok=True)
+        listen = "--port", f"127.0.0.1:{self.address[1]}", "--region", self.region, "--health", "/health"
+        users = "--iam-dir", str(folder / "users")
+        self._program = str(program / "bin" / "versitygw")
+        command = ["env", *keys, self._program, *listen, *users, "posix", str(self.data)]
+        super().__init__(command, folder / "s3.log", self._healthy)
+
+    def add_user(self, access_key: str, secret_key: str) -> None:
+        """Makes a user who may do nothing in the buckets of others."""
+        admin = "admin", "--access", self.access_key, "--secret", self.secret_key, "--endpoint-url", self.url
+        user = "--access", access_key, "--secret", secret_key, "--role", "user"
+        subprocess.run([self._program, *admin, "create-user", *user], check=True, capture_output=True)
+
+    def _healthy(self) -> bool:
+        return answers(f"{self.url}/health")
