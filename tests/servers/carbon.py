@@ -5,12 +5,18 @@ from __future__ import annotations
 import pickle
 import socket
 import struct
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.install import installed, python_packages
 from servers.server_process import ServerProcess, free_port, listens
+from servers.serving import serving
 
-__all__ = ["CarbonServer"]
+__all__ = ["FIXTURES", "CarbonServer", "carbon"]
+
+FIXTURES = ("carbon",)
 
 _REQUIREMENTS = ("carbon==1.1.10", "whisper==1.1.10", "setuptools<81")
 
@@ -99,3 +105,9 @@ class CarbonServer(ServerProcess):
                 (length,) = struct.unpack("!L", answer.read(4))
                 found = pickle.loads(answer.read(length))  # from the test's own server
         return {int(at_s): float(value) for at_s, value in found["datapoints"]}
+
+
+@pytest.fixture(scope="session")
+def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarbonServer]:
+    """A running carbon, shared by the session: give series a prefix of your own, and start it again after a kill."""
+    yield from serving("carbon", request.config, lambda: CarbonServer(tmp_path_factory.mktemp("carbon")))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.install import debian_package, installed
 from servers.server_process import ServerProcess, answers, free_port
+from servers.serving import serving
 
-__all__ = ["EtcdServer"]
+__all__ = ["FIXTURES", "EtcdServer", "etcd"]
+
+FIXTURES = ("etcd",)
 
 
 class EtcdServer(ServerProcess):
@@ -43,3 +49,9 @@ class EtcdServer(ServerProcess):
 
 def _program() -> str:
     return shutil.which("etcd") or str(installed("etcd-debian", debian_package("etcd-server")) / "usr" / "bin" / "etcd")
+
+
+@pytest.fixture(scope="session")
+def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
+    yield from serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))

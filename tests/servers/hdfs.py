@@ -11,13 +11,19 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from servers.install import installed, maven_jars
 from servers.server_process import ServerError, ServerProcess, answers, free_port
+from servers.serving import serving
 
-__all__ = ["HdfsServer"]
+__all__ = ["FIXTURES", "HdfsServer", "hdfs"]
+
+FIXTURES = ("hdfs",)
 
 _NAMES = ("hadoop-hdfs", "hadoop-hdfs-client", "hadoop-common")
 _ARTIFACTS = [f"org.apache.hadoop:{name}:{HADOOP_VERSION}" for name in _NAMES]
@@ -155,3 +161,9 @@ def _configure(folder: Path, web_port: int) -> None:
         "dfs.client.block.write.locateFollowingBlock.retries": "10",
     }
     write_hadoop_settings(conf, core, hdfs_site=site)
+
+
+@pytest.fixture(scope="session")
+def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A running HDFS, shared by the session: write below a folder of your own, and start it again after a kill."""
+    yield from serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))

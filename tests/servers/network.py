@@ -16,11 +16,16 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from heron_testing.relay import Relay
 from servers.install import ServerNotInstalledError, system_program
 from servers.namespace import Namespace, remove_stale
+from servers.serving import serving
 
-__all__ = ["HERE", "Network"]
+__all__ = ["FIXTURES", "HERE", "Network", "network"]
+
+FIXTURES = ("network",)
 
 HERE = -1
 """This machine, as a host of the network."""
@@ -195,3 +200,9 @@ def _free_block() -> int:
 
 def _block(base: int) -> str:
     return f"{ipaddress.IPv4Address(base)}/26"
+
+
+@pytest.fixture(scope="session")
+def network(request: pytest.FixtureRequest) -> Iterator[Network]:
+    """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
+    yield from serving("network", request.config, lambda: Network(4))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.install import debian_package, installed
 from servers.server_process import ServerProcess, answers, free_port
+from servers.serving import serving
 
-__all__ = ["NginxServer"]
+__all__ = ["FIXTURES", "NginxServer", "nginx"]
+
+FIXTURES = ("nginx",)
 
 _CONF = """
 daemon off;
@@ -83,3 +89,9 @@ def _install(folder: Path) -> None:
     for name in ("nginx", "libnginx-mod-http-dav-ext"):
         debian_package(name)(folder)
     shutil.rmtree(folder / "usr" / "share", ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxServer]:
+    """A running nginx with WebDAV, shared by the session: use folders of your own, and start it again after a kill."""
+    yield from serving("nginx", request.config, lambda: NginxServer(tmp_path_factory.mktemp("nginx")))

@@ -6,15 +6,21 @@ import json
 import shutil
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from heron.clock import wall_s
 from heron_testing.pytest_plugin import wait_until
 from servers.install import debian_package, installed
 from servers.server_process import ServerProcess, answers, free_port
+from servers.serving import serving
 
-__all__ = ["PrometheusServer", "Sample"]
+__all__ = ["FIXTURES", "PrometheusServer", "Sample", "prometheus"]
+
+FIXTURES = ("prometheus",)
 
 _CONF = """\
 global:
@@ -82,3 +88,9 @@ class PrometheusServer(ServerProcess):
 def _program() -> str:
     place = shutil.which("prometheus")
     return place or str(installed("prometheus-debian", debian_package("prometheus")) / "usr" / "bin" / "prometheus")
+
+
+@pytest.fixture(scope="session")
+def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """A running Prometheus, shared by the session, that scrapes `PrometheusServer.target_port` and its `targets`."""
+    yield from serving("prometheus", request.config, lambda: PrometheusServer(tmp_path_factory.mktemp("prometheus")))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.install import go_program, installed
 from servers.server_process import ServerProcess, answers, free_port
+from servers.serving import serving
 
-__all__ = ["S3Server"]
+__all__ = ["FIXTURES", "S3Server", "s3"]
+
+FIXTURES = ("s3",)
 
 _VERSION = "v1.8.0"
 
@@ -50,3 +56,9 @@ class S3Server(ServerProcess):
 
     def _healthy(self) -> bool:
         return answers(f"{self.url}/health")
+
+
+@pytest.fixture(scope="session")
+def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3 server, shared by the session: make a bucket of your own, and start it again after a kill."""
+    yield from serving("s3", request.config, lambda: S3Server(tmp_path_factory.mktemp("s3")))

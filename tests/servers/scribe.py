@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.install import ServerNotInstalledError, installed, maven_jars
 from servers.server_process import ServerProcess, free_port, listens
+from servers.serving import serving
 
-__all__ = ["ScribeServer"]
+__all__ = ["FIXTURES", "ScribeServer", "scribe"]
+
+FIXTURES = ("scribe",)
 
 _ARTIFACTS = (
     "org.apache.flume:flume-ng-node:1.11.0",
@@ -76,3 +82,9 @@ class ScribeServer(ServerProcess):
             matches = (match for line in lines if (match := _LINE.match(line)))
             found += [match[2] for match in matches if match[1] == category]
         return found
+
+
+@pytest.fixture(scope="session")
+def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
+    """A running Flume with a Scribe source, shared by the session: use categories of your own."""
+    yield from serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))

@@ -9,13 +9,18 @@ import shutil
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 from servers.install import ServerNotInstalledError
 from servers.server_process import ServerError, ServerProcess, free_port
+from servers.serving import serving
 
-__all__ = ["SparkCluster", "SparkWorker"]
+__all__ = ["FIXTURES", "SparkCluster", "SparkWorker", "spark"]
+
+FIXTURES = ("spark",)
 
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _SETTINGS = (
@@ -162,3 +167,9 @@ class SparkWorker:
     def decommission(self) -> None:
         """Tells it to leave: it takes nothing new, and its executors go when their tasks have ended."""
         os.kill(self.process.pid, signal.SIGPWR)
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A running standalone Spark with two workers, shared by the session: start again what you kill."""
+    yield from serving("spark", request.config, lambda: SparkCluster(tmp_path_factory.mktemp("spark")))

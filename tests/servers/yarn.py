@@ -6,13 +6,19 @@ import json
 import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from servers.install import installed, maven_jars
 from servers.server_process import ServerError, ServerProcess, free_port
+from servers.serving import serving
 
-__all__ = ["YarnCluster"]
+__all__ = ["FIXTURES", "YarnCluster", "yarn"]
+
+FIXTURES = ("yarn",)
 
 _NAMES = (
     "hadoop-hdfs-client",
@@ -151,3 +157,9 @@ def _configure(folder: Path, home: Path, page_port: int, size: tuple[int, int]) 
     }
     core = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(data)}
     write_hadoop_settings(folder / "conf", core, yarn_site=site, capacity_scheduler=queues)
+
+
+@pytest.fixture(scope="session")
+def yarn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
+    """A running YARN of one node, shared by the session: start again what you kill."""
+    yield from serving("yarn", request.config, lambda: YarnCluster(tmp_path_factory.mktemp("yarn")))

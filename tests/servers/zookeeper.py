@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import pytest
 
 from heron_testing.pytest_plugin import wait_until
 from servers.install import ServerNotInstalledError, installed, maven_jars
 from servers.server_process import ServerError, ServerProcess, free_port
+from servers.serving import serving
 
-__all__ = ["ZooKeeperEnsemble", "ZooKeeperServer"]
+__all__ = ["FIXTURES", "ZooKeeperEnsemble", "ZooKeeperServer", "zookeeper", "zookeeper_ensemble"]
+
+FIXTURES = ("zookeeper", "zookeeper_ensemble")
 
 _VERSION = "3.9.3"
 _ARTIFACTS = (
@@ -143,3 +148,17 @@ class ZooKeeperEnsemble:
         """Ends all with SIGKILL; idempotent."""
         for server in self.servers:
             server.kill()
+
+
+@pytest.fixture(scope="session")
+def zookeeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """A running ZooKeeper of one server, shared by the session: use a root of your own, and start it after a kill."""
+    yield from serving("zookeeper", request.config, lambda: ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")))
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ZooKeeperEnsemble]:
+    """A running ZooKeeper of three servers, shared by the session: start again what you kill."""
+    yield from serving("zookeeper", request.config, lambda: ZooKeeperEnsemble(tmp_path_factory.mktemp("zookeeper")))
