@@ -1,4 +1,4 @@
-"""``python -m bench [NAME...] [--quick]``: measures, prints tables with ratios, and writes results/latest.json."""
+"""``python -m bench [NAME...] [--quick]``: measure, print tables with ratios, and write results/latest.json."""
 
 from __future__ import annotations
 
@@ -21,26 +21,25 @@ _RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 _INTERRUPTED = 143
 _QUICK = Pace(warm_up_s=1.0, window_s=2.0, pairs=1)
 
-_HELP = """Measures the named benches, or all.
+_HELP = """Measure the named benches, or all.
 
 \b
-Spark              those on a Spark cluster, which "all" leaves out: they need Spark and a Java
-gate               instead: the ratios that do not depend on the machine, against floor.json
-profile [NAME]...  instead: where the processor time goes
+Spark              the benches on a Spark cluster; they need Spark and Java, and are not among "all"
+gate               instead: compare the ratios that do not depend on the machine with floor.json
+profile [NAME]...  instead: show where the processor time goes
 """
 
 
 @click.command(help=_HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="One short run of each: to see whether it works, not how fast it is.")
-@click.option("--pairs", type=click.IntRange(min=1), help="How often each is measured (default: 5).")
+@click.option("--quick", is_flag=True, help="One short run of each bench: a test that it works, not of its speed.")
+@click.option("--pairs", type=click.IntRange(min=1), help="Number of runs of each bench (default: 5).")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An engine setting; repeatable.")
-@click.option("--against", metavar="REV", help="Compares with the engine of another revision, by turns.")
+@click.option("--against", metavar="REV", help="Compare with the engine of another revision.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Where to write what was found; benches write results/latest.json, of which those that are named replace "
-    "their own part.",
+    help="Write the findings to this file (default: results/latest.json, where the named benches replace their part).",
 )
 def main(
     names: tuple[str, ...],
@@ -50,14 +49,14 @@ def main(
     against: str | None,
     out: Path | None,
 ) -> None:
-    """Does one of four things."""
+    """Run the benches, the gate, a profile, or a comparison of two revisions."""
     usual = _QUICK if quick else Pace()
     pace = replace(usual, pairs=pairs or usual.pairs, engine=Engine(settings))
     measures = not against and names[:1] not in (("gate",), ("profile",))
     path = out or (_RESULTS if measures else None)
     before = read_findings(_RESULTS) if measures and names and not out else None
     session = Session(pace, lambda findings: write_findings(findings, path, pace, before) if path else None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # so that what runs is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # SIGTERM must also end the running topology
     if names[:1] == ("gate",):
         session.gate()
     elif names[:1] == ("profile",):
@@ -74,7 +73,7 @@ def _chosen(names: Sequence[str]) -> list[Bench]:
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
         known = ", ".join([*(bench.name for bench in (*BENCHES, *SPARK)), "Spark"])
-        msg = f"no bench {unknown[0]!r}; there are {known}"
+        msg = f"there is no bench {unknown[0]!r}; the benches are {known}"
         raise click.UsageError(msg)
     return [bench for name in names for bench in by_name[name.lower()]]
 

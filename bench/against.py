@@ -1,4 +1,4 @@
-"""Two revisions of the engine side by side: the same topologies, by turns."""
+"""Compare two revisions of the engine: alternating runs of the same topologies."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _THIS = "this tree"
 
 @contextmanager
 def working_tree(revision: str) -> Iterator[Path]:
-    """A working tree of a revision, for as long as the context is open.
+    """Yield a working tree of a revision and remove it at the end.
 
     Raises:
-        BenchError: when git has none of that name.
+        BenchError: when git has no such revision.
     """
     with tempfile.TemporaryDirectory(prefix="hb-tree-") as folder:
         tree = Path(folder) / "tree"
@@ -40,17 +40,17 @@ def working_tree(revision: str) -> Iterator[Path]:
 
 
 def compare(bench: Throughput, mode: str, pace: Pace, other: tuple[str, Path]) -> Findings:
-    """This tree's engine to another: a revision's name and its tree.
+    """Compare the engine of this tree with another; `other` is the name and the tree of a revision.
 
     Raises:
-        BenchError: when a run of either fails, or counts wrongly.
+        BenchError: when a run of either engine fails or counts wrongly.
     """
     name, tree = other
     paces = {each: replace(pace, engine=pace.engine.of_tree(root)) for each, root in ((name, tree), (_THIS, ROOT))}
     runs: defaultdict[str, list[Measured]] = defaultdict(list)
     job = bench.job.in_mode(mode)
     for number in range(pace.pairs):
-        for each in sorted(paces, reverse=bool(number % 2)):  # who comes second may find the machine warmer
+        for each in sorted(paces, reverse=bool(number % 2)):  # the second may find a warmer machine
             runs[each].append(measure_heron(job, paces[each]))
     findings = Findings()
     for each, measured in runs.items():

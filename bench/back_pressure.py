@@ -1,4 +1,4 @@
-"""A bolt that is far too slow: whether memory stays flat, and how soon all is quick again when the bolt is."""
+"""Measure a bolt that is far too slow: the growth of memory, and the rate after the bolt has recovered."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RECOVERY_S = 2.0
 
 @dataclass(frozen=True)
 class BackPressure(Bench):
-    """At most 10,000 tuples a second are wanted of a spout that makes millions; then as many as there are."""
+    """The bolt accepts at most 10,000 tuples a second from a spout that makes millions; then it becomes fast."""
 
     name: str
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         findings = Findings()
         for mode in MODES:
             for (what, unit), value in self._figures(pace, Job("back_pressure").in_mode(mode)).items():
@@ -33,15 +33,15 @@ class BackPressure(Bench):
 
     @staticmethod
     def _figures(pace: Pace, job: Job) -> dict[tuple[str, str], float]:
-        """Slow for twice the window, quick for one."""
+        """Measure twice the window with the slow bolt, and one window with the fast bolt."""
         with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
             trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
             slow_s = trial.wait(pace.warm_up_s)
             before = _largest(trial.processes())
             end_s = trial.wait(2 * pace.window_s)
             after = _largest(trial.processes())
-            trial.wait_for_note(LAST, 1, end_s)  # the next note after the recovery would be of another pace
-            trial.say(_RECOVERY_FILE)
+            trial.wait_for_note(LAST, 1, end_s)  # so that no interval between two notes contains both rates
+            trial.create_file(_RECOVERY_FILE)
             quick_s = trial.wait(_RECOVERY_S)
             done_s = trial.wait(pace.window_s)
             trial.wait_for_note(LAST, 1, done_s)
@@ -59,5 +59,5 @@ class BackPressure(Bench):
 
 
 def _largest(uses: list[ProcessUse]) -> dict[str, float]:
-    """The instances and the stream manager: where tuples could pile up."""
+    """Return MiB of the instances and the stream manager, where tuples could pile up."""
     return {each.role: each.resident_bytes / 2**20 for each in uses if each.instance or each.role == "stream manager"}

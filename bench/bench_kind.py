@@ -1,4 +1,4 @@
-"""What every bench is: something with a name that can be measured."""
+"""The interface of a bench."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Bench"]
 
 
 class Bench(ABC):
-    """One bench, of one kind or another."""
+    """Something with a name that can be measured."""
 
     name: str
 
     @abstractmethod
     def run(self, pace: Pace) -> Findings:
-        """Measures.
+        """Measure.
 
         Raises:
-            BenchError: when a run fails, or counts wrongly.
+            BenchError: when a run fails or counts wrongly.
         """

@@ -1,4 +1,4 @@
-"""What can be measured, by name. The names are those of Apache Storm's own performance topologies where it has them."""
+"""The benches by name. Where Apache Storm's performance topologies have an equivalent, the names are the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("ConstSpoutNullBolt", "const", Job("const_spout_null_bolt")),
     Throughput("ConstSpoutIdBoltNullBolt", "constid", Job("const_spout_id_bolt_null_bolt")),
     WORD_COUNT,
-    Throughput("ToldWordCount", "told", Job("simplified_word_count", ("--told", "1")), modes=(ATLEAST,)),
+    Throughput("ToldWordCount", "told", Job("simplified_word_count", ("--acks", "1")), modes=(ATLEAST,)),
     FILE_READ,
     Throughput("FileReadWordCount3", "fileread3", Job("file_read_word_count", ("--containers", "3"))),
     Encryption("CrossContainerWordCount", "crosscontainer", Job("simplified_word_count", ("--containers", "2"))),
@@ -49,4 +49,4 @@ SPARK: tuple[Bench, ...] = (
     SparkLatency("SparkLatency10k", 10_000),
     SparkStart("SparkStart"),
 )
-"""What needs Spark and a Java; measured only when it is named."""
+"""These need Spark and Java; they run only when they are named."""

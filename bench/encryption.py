@@ -1,4 +1,4 @@
-"""What encryption costs: a word count whose words all cross from one container to another, with and without it."""
+"""Measure the cost of encryption: a word count between two containers, with and without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Encryption(Bench):
     job: Job
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`: by turns, as the machine's pace drifts."""
+        """See `Bench.run`. Runs with and without encryption alternate, because the speed of the machine drifts."""
         plain_pace = replace(pace, engine=pace.engine.with_path(_PLAIN_LINKS))
         encrypted: defaultdict[str, list[Measured]] = defaultdict(list)
         plain: defaultdict[str, list[Measured]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Which engine a bench runs: its settings, and the tree of sources where it is not the installed one."""
+"""The engine that a bench runs: its settings, and its source tree if that is not the installed one."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ __all__ = ["Engine"]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`settings` are as ``heron run --set`` takes them; `paths` and `variables` go into its processes' environment."""
+    """`settings` have the form of ``heron run --set``; `paths` and `variables` go into the processes' environment."""
 
     settings: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
 
     def of_tree(self, root: Path) -> Engine:
-        """The same, with the sources of another working tree."""
+        """Return a copy that uses the sources of another working tree."""
         sources = (root / "heron-core" / "src", *sorted(root.glob("plugins/*/src")))
         return replace(self, paths=(*map(str, sources), *self.paths))
 
     def with_path(self, folder: Path, **variables: str) -> Engine:
-        """The same, with one more folder to import from, and more variables."""
+        """Return a copy with one more import folder and more variables."""
         return replace(self, paths=(str(folder), *self.paths), variables=(*self.variables, *variables.items()))
 
     def options(self) -> list[str]:
-        """The settings as options of the command."""
+        """Return the settings as options of the command."""
         return [part for each in self.settings for part in ("--set", each)]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """The environment of its processes; with stored bytecode, or each would compile all that it imports."""
+        """Return the environment of the processes; stored bytecode saves each process from compiling its imports."""
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment = {**inherited, **dict(self.variables), "HOME": str(home)}
         if self.paths:

@@ -1,4 +1,4 @@
-"""What a bench has found: rows of figures, and ratios that can be compared between machines."""
+"""Results of benches: rows of figures, and ratios that can be compared between machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Findings", "Pace", "Row", "median_row", "read_findings", "write_find
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long and how often is measured, and what."""
+    """How long and how often each bench measures, and which engine it runs."""
 
     warm_up_s: float = 1.5
     window_s: float = 4.0
@@ -26,7 +26,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure: the median of `runs` runs; `spread` is the distance of the extremes over the median."""
+    """A figure: `value` is the median of `runs` runs; `spread` is (largest - smallest) / median."""
 
     bench: str
     path: str
@@ -40,28 +40,28 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Rows in the order in which they were measured, and ratios by name."""
+    """Rows in the order of measurement, and ratios by name."""
 
     rows: list[Row] = field(default_factory=list)
     ratios: dict[str, float] = field(default_factory=dict)
 
     def add(self, other: Findings) -> None:
-        """Takes in another bench's."""
+        """Add the findings of another bench."""
         self.rows.extend(other.rows)
         self.ratios.update(other.ratios)
 
 
 def median_row(bench: str, subject: str, unit: str, values: Sequence[float], mode: str = "atmost") -> Row:
-    """A row of the tuple path."""
+    """Return a row of the tuple path."""
     middle = statistics.median(values)
     spread = (max(values) - min(values)) / middle if middle else 0.0
     return Row(bench, "tuple", mode, subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
 
 
 def write_findings(findings: Findings, path: Path, pace: Pace, before: Findings | None = None) -> None:
-    """Writes them as JSON, with what the machine is and how it was measured.
+    """Write the findings as JSON, with the machine and the pace.
 
-    Of `before`, what was found earlier on this machine, stays what was not measured again.
+    Rows and ratios of `before` (earlier findings of this machine) are kept unless they were measured again.
     """
     measured = {row.bench for row in findings.rows}
     rows = [*(row for row in before.rows if row.bench not in measured), *findings.rows] if before else findings.rows
@@ -81,7 +81,7 @@ def write_findings(findings: Findings, path: Path, pace: Pace, before: Findings 
 
 
 def read_findings(path: Path) -> Findings | None:
-    """What was written there on a machine like this one; None where there is nothing of that kind."""
+    """Read earlier findings. Return None if the file is missing or another machine wrote it."""
     if not path.exists():
         return None
     document = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The ratios that do not depend on the machine, measured anew and compared with what may not be undercut."""
+"""The gate: measure the ratios that do not depend on the machine, and compare them with the bounds in floor.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BENCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A ratio beside its bound; None was not measured, which is as bad as too low."""
+    """A ratio and its bound. None means that the ratio was not measured, which counts as a failure."""
 
     name: str
     measured: float | None
@@ -35,17 +35,16 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether it may pass."""
         if self.measured is None:
             return False
         return self.measured >= self.bound if self.least else self.measured <= self.bound
 
 
 def measure(pace: Pace) -> Findings:
-    """Runs what the floor is about, with the engine of `pace` and a pace of its own: under three minutes on two cores.
+    """Run the benches of the gate with the engine of `pace`: under three minutes on two cores.
 
     Raises:
-        BenchError: when a run fails, or counts wrongly.
+        BenchError: when a run fails or counts wrongly.
     """
     findings = Findings()
     for bench, own in _BENCHES:
@@ -54,10 +53,10 @@ def measure(pace: Pace) -> Findings:
 
 
 def checks_of(ratios: dict[str, float], floor: Path = FLOOR) -> list[Check]:
-    """Every bound of the file: ``{"least": {name: value}, "most": {name: value}}``.
+    """Return a check for every bound of the file: ``{"least": {name: value}, "most": {name: value}}``.
 
     Raises:
-        BenchError: when the file is not of this form.
+        BenchError: when the file does not have this form.
     """
     document = json.loads(floor.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or set(document) != {"least", "most"}:

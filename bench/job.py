@@ -1,4 +1,4 @@
-"""A bench topology with its arguments, as the bench knows it: which component is first and last, and what it sends."""
+"""A bench topology with its arguments: its first and last component, and the tuples that it sends."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from heron.api.definition import ComponentKind, TopologyDefinition
 __all__ = ["ATLEAST", "ATMOST", "LAST", "MODES", "Job"]
 
 LAST = "last"
-"""The component at which tuples are counted, in every bench topology."""
+"""The component that counts tuples, in every bench topology."""
 
 ATMOST, ATLEAST = MODES = ("atmost", "atleast")
 
 _ATLEAST_ARGUMENT = "--atleast"
-_LOADING_S = 0.2  # a quarter of a second of processor time, and two cores or more
+_LOADING_S = 0.2  # loading numpy takes 0.25 s of processor time, on two cores or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,44 @@ class Job:
 
     @property
     def acked(self) -> bool:
-        """Whether its tuples have ids, are anchored and acked."""
+        """Whether its tuples have ids, are anchored and are acked."""
         return _ATLEAST_ARGUMENT in self.arguments
 
     def in_mode(self, mode: str) -> Job:
-        """The same with this delivery: of the classes those that give ids, anchor and ack."""
+        """Return the same job with this delivery mode; ``atleast`` selects the classes with ids, anchors and acks."""
         plain = tuple(each for each in self.arguments if each != _ATLEAST_ARGUMENT)
         return replace(self, arguments=(*plain, _ATLEAST_ARGUMENT) if mode == ATLEAST else plain)
 
     def builder(self, folder: str, *more: str) -> TopologyBuilder:
-        """The topology, in this process."""
+        """Build the topology in this process."""
         found: TopologyBuilder = self._module().topology(["--folder", folder, *self.arguments, *more])
         return found
 
     def definition(self) -> TopologyDefinition:
-        """What it is made of."""
+        """Return the definition of the topology."""
         return self.builder("unused").definition()
 
     def last_tasks(self) -> int:
-        """How many tasks count tuples."""
+        """Return the number of tasks that count tuples."""
         return self.definition().component(LAST).parallelism
 
     def warm_up_s(self) -> float:
-        """How much longer its warm-up is: each task that tracks acks loads numpy when it first needs it."""
+        """Return additional seconds of warm-up: each task that tracks acks loads numpy at its first use."""
         tasks = sum(each.parallelism for each in self.definition().components)
         return _LOADING_S * tasks if self.acked else 0.0
 
     def check(self, records: Records, report: Mapping[str, Mapping[str, int]]) -> int:
-        """How many tuples came, once they have been compared with what was sent, by key; `report` is the engine's.
+        """Compare the received tuples with the sent ones, by key, and return their number; `report` is the engine's.
 
         Raises:
-            BenchError: when any count differs, the engine's own does, or not every root was acked.
+            BenchError: when a count differs, the engine's own count differs, or a root was not acked.
         """
         spout = self._spout()
         if spout == LAST:
             return report[LAST]["emitted"]
         came, executed = self.compare(records), report[LAST]["executed"]
         if came != executed:
-            msg = f"{self.topology}: {came} tuples came to the last bolt, the engine counted {executed}"
+            msg = f"{self.topology}: the last bolt received {came} tuples, but the engine counted {executed}"
             raise BenchError(msg)
         emitted, acked = report[spout]["emitted"], report[spout]["acked"]
         if self.acked and acked != emitted:
@@ -79,10 +79,10 @@ class Job:
         return came
 
     def compare(self, records: Records) -> int:
-        """How many tuples came, once they have been compared with what was sent, by key.
+        """Compare the received tuples with the sent ones, by key, and return their number.
 
         Raises:
-            BenchError: when any count differs.
+            BenchError: when a count differs.
         """
         return records.check(self._spout(), LAST, self._module().EXPECTED)
 

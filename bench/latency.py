@@ -1,4 +1,4 @@
-"""How long tuples take from the moment they are due at the spout until the bolt has them, at a given rate."""
+"""Measure the latency of tuples at a given rate, from the time when each is due at the spout until the bolt has it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 @dataclass(frozen=True)
 class Latency(Bench):
-    """Each tuple is timed, from when it was due and not from when it was emitted: a held-up spout hides nothing."""
+    """The latency starts when a tuple is due, not when it is emitted, so a delayed spout hides nothing."""
 
     name: str
     rate: int
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(max(1, pace.pairs // 2)):
             for mode in MODES:
@@ -49,11 +49,11 @@ class Latency(Bench):
             job.check(trial.records, trial.end())
             late_ms = [late_s * 1e3 for due_s, late_s in trial.records.latencies(LAST) if start_s <= due_s < end_s]
         if len(late_ms) < 0.9 * self.rate * pace.window_s:
-            msg = f"{self.name}: {len(late_ms)} tuples were due in {pace.window_s:g} s, at {self.rate}/s"
+            msg = f"{self.name}: only {len(late_ms)} tuples were due in {pace.window_s:g} s at {self.rate}/s"
             raise BenchError(msg)
         return late_ms
 
 
 def percentile(ordered: list[float], per_cent: float) -> float:
-    """The smallest value that so many per cent of the values do not exceed."""
+    """Return the smallest value that at least `per_cent` per cent of the values do not exceed."""
     return ordered[max(0, ceil(len(ordered) * per_cent / 100) - 1)]

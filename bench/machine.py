@@ -1,4 +1,4 @@
-"""The machine: what it is, and how busy other programs keep it while something is measured."""
+"""The machine: its properties, and the cores that other programs use during a measurement."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["OtherPrograms", "machine"]
 
 
 class OtherPrograms:
-    """How many cores other programs use, from its construction on: figures of a busy machine cannot be compared."""
+    """The cores that other programs use since its construction. Figures of a busy machine cannot be compared."""
 
     def __init__(self) -> None:
         self._start_s = monotonic()
         self._busy_s = _busy_s()
 
     def cores(self, own_s: float) -> float:
-        """Cores in use up to now, less the processor seconds that the measured processes have used."""
+        """Return the cores in use so far, less `own_s`, the processor seconds of the measured processes."""
         return max(0.0, (_busy_s() - self._busy_s - own_s) / (monotonic() - self._start_s))
 
 
 def machine() -> dict[str, object]:
-    """What figures depend on."""
+    """Return the properties of the machine that figures depend on."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -1,4 +1,4 @@
-"""Resident memory of each kind of process while a topology has next to nothing to do."""
+"""Measure the resident memory of each kind of process while a topology is almost idle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Memory(Bench):
     name: str
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for _ in range(max(1, pace.pairs // 2)):
             for mode in MODES:
@@ -36,7 +36,7 @@ class Memory(Bench):
 
 
 def _largest(pace: Pace, mode: str) -> dict[str, int]:
-    """Bytes of the largest process of each role."""
+    """Return the bytes of the largest process of each role."""
     largest: defaultdict[str, int] = defaultdict(int)
     job = Job("low_throughput", ("--rate", "10")).in_mode(mode)
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:

@@ -1,4 +1,4 @@
-"""Which part of the work a function belongs to, by the file that it stands in."""
+"""Assign functions to parts of the work, by their source file."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ZMQ = "ZeroMQ's threads"
 OTHER = "other"
 
 PARTS = (USER, *_FILES, GATEWAY, ZMQ, OTHER)
-"""The parts in which a profile is shown."""
+"""The parts of a profile."""
 
 
 def part_of(filename: str, function: str) -> str:
-    """The part of one function."""
+    """Return the part of one function."""
     path = Path(filename)
     if filename == "<string>":
         return "calls and emits" if "emit" in function or "add" in function else OTHER

@@ -1,4 +1,4 @@
-"""The processes of a run as the system sees them: processor time and resident memory by role."""
+"""Processor time and resident memory of the processes of a run, by role, as the operating system reports them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ProcessUse:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUse:
-    """What a thread has used so far; `name` is the system's."""
+    """What a thread has used so far; `name` is the operating system's."""
 
     pid: int
     role: str
@@ -50,7 +50,7 @@ class ThreadUse:
 
 
 def processes_of(command_pid: int) -> list[ProcessUse]:
-    """The command of a run and all that it started, directly or not, and that is alive."""
+    """Return the command of a run and all its living descendants."""
     root = psutil.Process(command_pid)
     found = [ProcessUse(command_pid, "command", False, *_use(root))]
     for process in root.children(recursive=True):
@@ -63,7 +63,7 @@ def processes_of(command_pid: int) -> list[ProcessUse]:
 
 
 def processes_of_home(home: Path) -> list[ProcessUse]:
-    """Every process that has this HOME and is alive, whoever started it."""
+    """Return every living process with this HOME, whatever its parent."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -74,7 +74,7 @@ def processes_of_home(home: Path) -> list[ProcessUse]:
 
 
 def threads_of(processes: Iterable[ProcessUse]) -> dict[int, ThreadUse]:
-    """Their threads that are alive, by the system's number. Linux only."""
+    """Return the living threads of the processes, by thread id. Linux only."""
     found: dict[int, ThreadUse] = {}
     for each in processes:
         on_path = each.instance or each.role == _STREAM_MANAGER
@@ -90,7 +90,7 @@ def _thread_name(pid: int, thread_id: int) -> str:
     try:
         return Path(f"/proc/{pid}/task/{thread_id}/comm").read_text(encoding="utf-8").strip()
     except OSError:
-        return ""  # it has just ended
+        return ""  # the thread has just ended
 
 
 def _use(process: psutil.Process) -> tuple[float, int]:

@@ -1,7 +1,7 @@
-"""Where a topology's processor time goes: by process, by part of the work, and by function.
+"""Profile a topology: processor time by process, by part of the work, and by function.
 
-How much is what the system counts per thread. The main threads of instances and stream managers are divided by
-samples (`bench/sampling`), the other threads are not.
+The operating system counts the time of each thread. Samples (`bench/sampling`) divide the time of the main threads of
+instances and stream managers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class ProcessProfile:
     functions: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, part: str, used_s: float, function: str = "") -> None:
-        """Adds to a part, and to a function where it is known."""
+        """Add seconds to a part, and to a function if it is known."""
         self.parts[part] += used_s
         if function:
             self.functions[function] += used_s
 
 
 Profile = dict[str, ProcessProfile]
-"""By role."""
+"""Profiles by role."""
 
 
 def profile(bench: Throughput, mode: str, pace: Pace) -> tuple[float, Profile]:
-    """Runs it once; tuples a second, which the samples make a little slower than they are, and the profile.
+    """Run the bench once. Return the tuples a second, which sampling reduces a little, and the profile.
 
     Raises:
         BenchError: when the run fails, or a process has left no samples.
@@ -59,7 +59,7 @@ def profile(bench: Throughput, mode: str, pace: Pace) -> tuple[float, Profile]:
 
 
 def findings_of(bench: Throughput, mode: str, roles: Profile) -> Findings:
-    """A row for each part of each role."""
+    """Return a row for each part of each role."""
     findings = Findings()
     for role, found in roles.items():
         for part, used_s in found.parts.items():
@@ -96,7 +96,7 @@ def _divide(into: ProcessProfile, thread: ThreadUse, used_s: float, folder: Path
     else:
         samples = _samples(folder / f"{thread.pid}.json", window)
         if not samples:
-            msg = f"{thread.role}, process {thread.pid}: left no samples"
+            msg = f"{thread.role}, process {thread.pid} has left no samples"
             raise BenchError(msg)
         per_second = used_s / sum(each_s for each_s, _, _ in samples)
         for each_s, filename, function in samples:

@@ -1,4 +1,4 @@
-"""How long a topology under load takes to recover from the kill of a process, of each kind."""
+"""Measure how long a topology under load takes to recover from a kill, for each kind of process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import psutil
 from chaos.campaign import Campaign
+from chaos.chaos_run import ChaosRun
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
 from chaos.leader import LeaderWatch, leading_pid
-from chaos.world import World
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
@@ -21,7 +21,7 @@ from heron.clock import monotonic_s
 
 __all__ = ["Recovery"]
 
-_RATE = 2_000  # at 25,000 two cores are full, and the chaos runs say how long it takes then
+_RATE = 2_000  # 25,000 would fill two cores; the chaos runs measure that case
 _LEAST_KILLS = 5
 _KILLS = {
     Kind.SPOUT: "spout killed",
@@ -36,15 +36,15 @@ _WHOLE_S = 30.0
 
 @dataclass(frozen=True)
 class Recovery(Bench):
-    """Kills one after the other, each when the one before is over, at 2,000 lines a second, each acked.
+    """Single kills, each after the recovery of the one before, at 2,000 lines a second, each acked.
 
-    `chaos.recovery` says what is over when.
+    `chaos.recovery` defines when a process has recovered.
     """
 
     name: str
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         findings, times = Findings(), max(_LEAST_KILLS, pace.pairs)
 
         def note(subject: str, took_s: list[float]) -> None:
@@ -52,14 +52,14 @@ class Recovery(Bench):
             findings.rows.append(median_row(self.name, f"{subject}, longest", "s", [max(took_s)], ATLEAST))
 
         try:
-            with _world(pace) as world:
+            with _chaos_run(pace) as chaos_run:
                 for kind, subject in _KILLS.items():
-                    campaign = _kills(world, kind, times)
+                    campaign = _kills(chaos_run, kind, times)
                     if kind in campaign.back_s:
                         note(f"{subject}, its task initialised", campaign.back_s[kind])
                     note(subject, campaign.recover_s[kind])
-            with _world(pace, standbys=1) as world:
-                note("leader killed, a standby leads", [_take_over(world) for _ in range(times)])
+            with _chaos_run(pace, standbys=1) as chaos_run:
+                note("leader killed, a standby leads", [_take_over(chaos_run) for _ in range(times)])
         except ChaosError as error:
             msg = f"{self.name}: {error}"
             raise BenchError(msg) from error
@@ -67,21 +67,21 @@ class Recovery(Bench):
 
 
 @contextmanager
-def _world(pace: Pace, standbys: int = 0) -> Iterator[World]:
-    """A topology that runs, and ends well."""
-    world = World(_RATE, standbys=standbys, options=pace.engine.options())
+def _chaos_run(pace: Pace, standbys: int = 0) -> Iterator[ChaosRun]:
+    """Run a topology, and check that it ends well."""
+    chaos_run = ChaosRun(_RATE, standbys=standbys, options=pace.engine.options())
     try:
-        with world:
-            yield world
-            world.say_stop()
-            world.wait_for_end()
+        with chaos_run:
+            yield chaos_run
+            chaos_run.stop_spouts()
+            chaos_run.wait_for_end()
     finally:
-        world.remove()
+        chaos_run.remove()
 
 
-def _kills(world: World, kind: Kind, times: int) -> Campaign:
-    """Each of the kind in turn; without the container of the topology manager, which is measured by itself."""
-    campaign = Campaign(world)
+def _kills(chaos_run: ChaosRun, kind: Kind, times: int) -> Campaign:
+    """Kill processes of the kind in turn, except the topology manager's container, which is measured separately."""
+    campaign = Campaign(chaos_run)
     indices = range(1 if kind is Kind.EXECUTOR else 0, COUNTS[kind])
     plan = tuple(
         Fault(_CALM_S, Action.KILL, (Victim(kind, indices[number % len(indices)]),)) for number in range(times)
@@ -91,15 +91,17 @@ def _kills(world: World, kind: Kind, times: int) -> Campaign:
     return campaign
 
 
-def _take_over(world: World) -> float:
-    """From the kill of the leader until another one answers, and knows that every task runs."""
-    world.until(lambda: world.is_whole() and leading_pid(world.state) > 0, _WHOLE_S, "a leader and a standby")
-    pid = leading_pid(world.state)
+def _take_over(chaos_run: ChaosRun) -> float:
+    """Return the seconds from the kill of the leader until another one answers and reports that every task runs."""
+    chaos_run.until(
+        lambda: chaos_run.is_whole() and leading_pid(chaos_run.state) > 0, _WHOLE_S, "a leader and a standby"
+    )
+    pid = leading_pid(chaos_run.state)
     psutil.Process(pid).kill()
     began_s = monotonic_s()
-    watch = LeaderWatch(world.state, pid)
+    watch = LeaderWatch(chaos_run.state, pid)
     try:
-        world.until(lambda: watch.back_at_s is not None, _WHOLE_S, "a standby leads")
+        chaos_run.until(lambda: watch.back_at_s is not None, _WHOLE_S, "a standby leads")
     finally:
         watch.close()
     return (watch.back_at_s or monotonic_s()) - began_s

@@ -1,4 +1,4 @@
-"""One call of the bench: does what was asked for, shows it, and keeps what was found."""
+"""One call of the bench: run the requested measurement, print it, and keep the findings."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Session"]
 
 
 class Session:
-    """What was found, and whether anything failed: an error of one bench does not keep the others from running."""
+    """The findings so far, and whether a bench failed. A failed bench does not stop the others."""
 
     def __init__(self, pace: Pace, keep: Callable[[Findings], None]) -> None:
-        """`keep` is given all findings so far after each bench: what is interrupted has measured something."""
+        """`keep` receives all findings after each bench, so an interrupted call keeps its results."""
         self.findings = Findings()
         self.failed = False
         self._pace = pace
@@ -32,13 +32,13 @@ class Session:
         self._console = Console()
 
     def measure(self, benches: Sequence[Bench]) -> None:
-        """Each bench in turn."""
+        """Run each bench in turn."""
         for bench in benches:
             self._add(bench.name, partial(bench.run, self._pace))
         self._console.print(ratios_table(self.findings))
 
     def gate(self) -> None:
-        """Fails when a bound of the floor is broken."""
+        """Run the gate, and fail if a bound of the floor is broken."""
         self._add("gate", partial(measure, self._pace), rows=False)
         checks = checks_of(self.findings.ratios)
         self._console.print(checks_table(checks))
@@ -47,12 +47,12 @@ class Session:
         self.failed |= bool(broken)
 
     def profile(self, benches: Sequence[Throughput]) -> None:
-        """One run of each in each of its modes."""
+        """Profile one run of each bench in each of its modes."""
         for bench, mode in _in_modes(benches):
             self._add(f"{bench.name}, {mode}", partial(self._profile, bench, mode), rows=False)
 
     def compare(self, benches: Sequence[Throughput], revision: str) -> None:
-        """Each in each of its modes, this tree's engine and the other's by turns."""
+        """Compare each bench in each of its modes: alternating runs of this tree's engine and the other's."""
         try:
             with working_tree(revision) as tree:
                 for bench, mode in _in_modes(benches):

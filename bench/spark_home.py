@@ -1,4 +1,4 @@
-"""A home folder whose profiles name this machine and a Spark cluster, which runs beside it."""
+"""A home folder with two profiles: this machine, and a Spark cluster on this machine."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["CLUSTER", "HERE", "SparkHome", "spark_home"]
 
 HERE = "here"
 CLUSTER = "cluster"
-"""The profiles: one machine without Spark, and the same machine as a cluster."""
+"""The profiles: the machine without Spark, and the machine as a cluster."""
 
 _PROFILES = {
     HERE: "extends: local\n",
-    # All that Spark starts for it is known by its home, and so counts as used by it.
+    # HOME identifies the processes that Spark starts for the topology, so their use is counted.
     CLUSTER: 'extends: spark\nscheduler: {{master: "{url}", conf: {{spark.executorEnv.HOME: "{home}"}}}}\n',
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SparkHome:
-    """Where topologies are submitted from, and what they are submitted to."""
+    """The folder that topologies are submitted from, and the cluster that runs them."""
 
     folder: Path
     cluster: SparkCluster
@@ -38,20 +38,20 @@ class SparkHome:
 
 @contextmanager
 def spark_home() -> Iterator[SparkHome]:
-    """A standalone master and two workers, gone at the end.
+    """Start a standalone master and two workers, and stop them at the end.
 
     Raises:
-        BenchError: when there is no Spark, or it does not start.
+        BenchError: when Spark is not installed or does not start.
     """
     folder = Path(tempfile.mkdtemp(prefix="hb-"))
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each Python worker would compile all that it imports
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each Python worker would compile all its imports
     try:
         (folder / "servers").mkdir()
         cluster = SparkCluster(folder / "servers")
         cluster.start()
     except (ServerNotInstalledError, ServerError) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        msg = f"there is no Spark to measure: {error}"
+        msg = f"Spark is not available: {error}"
         raise BenchError(msg) from error
     try:
         profiles = folder / ".heron" / "profiles"

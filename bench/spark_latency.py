@@ -1,4 +1,4 @@
-"""How long words take until they are counted, at a given rate: on a Spark cluster, and by Spark's own count."""
+"""Measure the time until words are counted, at a given rate: on a Spark cluster, and by Structured Streaming."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PERCENTILES = (50.0, 99.0)
 
 @dataclass(frozen=True)
 class SparkLatency(Bench):
-    """Each word is timed from when it was due until it was counted."""
+    """The latency of each word starts when it is due and ends when it is counted."""
 
     name: str
     rate: int
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`: by turns."""
+        """See `Bench.run`. Runs of both alternate."""
         found: defaultdict[str, list[float]] = defaultdict(list)
         ratios: list[float] = []
         with spark_home() as home:
@@ -56,6 +56,6 @@ class SparkLatency(Bench):
             run.end()
             late_ms = [late_s * 1e3 for due_s, late_s in run.records.latencies(LAST) if start_s <= due_s < end_s]
         if len(late_ms) < 0.9 * self.rate * pace.window_s:
-            msg = f"{self.name}: {len(late_ms)} words were due in {pace.window_s:g} s, at {self.rate}/s"
+            msg = f"{self.name}: only {len(late_ms)} words were due in {pace.window_s:g} s at {self.rate}/s"
             raise BenchError(msg)
         return late_ms

@@ -1,4 +1,4 @@
-"""How soon a topology on a Spark cluster gives its first tuple, and is back when the JVM of a container was killed."""
+"""Measure two times on a Spark cluster: until the first tuple, and until the recovery from the kill of a JVM."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _JOB = Job("paced_word_count", ("--rate", "1000"))
 
 @dataclass(frozen=True)
 class SparkStart(Bench):
-    """One submission after the other, each to a cluster in which nothing runs; in each the bolt's JVM is killed once.
+    """Each submission goes to a cluster in which nothing runs, and kills the bolt's JVM once.
 
-    Spark's part of the start are two stretches: from the start of the driver's JVM until there is an application, and
-    from there until the last task has a Python process.
+    Spark's part of the start has two stretches. The first is from the start of the driver's JVM until there is an
+    application. The second is from there until the last task has a Python process.
     """
 
     name: str
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         took_s: defaultdict[str, list[float]] = defaultdict(list)
         resident: defaultdict[str, list[float]] = defaultdict(list)
         with spark_home() as home:
@@ -64,13 +64,13 @@ class SparkStart(Bench):
 
 
 def _first_tuple_s(run: Submission, after_s: float) -> float:
-    """When the bolt had noted its first tuple after that time: a tenth of a second late at most."""
+    """Return the time of the bolt's first recorded tuple after `after_s`: at most a tenth of a second late."""
     found: list[float] = []
 
     def has_come() -> bool:
         for task in run.records.counts(LAST):
             pairs = zip(task.times_s, task.counts, strict=True)
-            # What it notes in its last moments is not of the new process.
+            # The old process may record counts while it dies, so only records after that time count.
             found[:] = [at_s for at_s, count in pairs if at_s > after_s and count][:1]
         return bool(found)
 
@@ -79,19 +79,19 @@ def _first_tuple_s(run: Submission, after_s: float) -> float:
 
 
 def _stretches(run: Submission) -> tuple[float, float]:
-    """Seconds until there was an application, and from there to the last task's process."""
+    """Return the seconds until there was an application, and from there to the last task's process."""
     application_s = _application_s(run)
     jvm_s = min(each.create_time() for each in _processes(run, _DRIVER_JVM))
     tasks = [each.parent() for each in _processes(run, "heron.executor.main")]
     started_s = [each.create_time() for each in tasks if each is not None]
     if not started_s:
-        msg = "no task of Spark was found"
+        msg = "found no task of Spark"
         raise BenchError(msg)
     return application_s - jvm_s, max(started_s) - application_s
 
 
 def _resident_mib(run: Submission) -> dict[str, float]:
-    """Of what is there because of Spark: all processes of a role together."""
+    """Return MiB of the processes that exist because of Spark, summed by role."""
     found: defaultdict[str, float] = defaultdict(float)
     for each in run.processes():
         if each.role.startswith("Spark"):
@@ -100,24 +100,24 @@ def _resident_mib(run: Submission) -> dict[str, float]:
 
 
 def _application_s(run: Submission) -> float:
-    """When the supervisor was told of the application."""
+    """Return the time when the supervisor learned of the application."""
     for line in (run.logs() / "supervisor.log").read_text(encoding="utf-8").splitlines():
-        said = json.loads(line)
-        if str(said["message"]).startswith("Spark application"):
-            return datetime.fromisoformat(said["at"]).timestamp()
-    msg = f"{run.logs()}: no word of an application"
+        record = json.loads(line)
+        if str(record["message"]).startswith("Spark application"):
+            return datetime.fromisoformat(record["at"]).timestamp()
+    msg = f"{run.logs()}: the log does not name an application"
     raise BenchError(msg)
 
 
 def _kill_jvm(run: Submission) -> tuple[float, float]:
-    """Kills the Spark executor that the bolt stands in; when that was, and when the bolt was gone with it."""
+    """Kill the Spark executor that runs the bolt. Return the time of the kill, and the time when the bolt was gone."""
     (bolt,) = [each.pid for each in run.processes() if each.role == LAST]
     for above in psutil.Process(bolt).parents():
         if _EXECUTOR_JVM in above.cmdline():
             killed_s = monotonic_s()
             above.kill()
             return killed_s, run.wait_until(lambda _: bolt not in {each.pid for each in run.processes()}, _WITHIN_S)
-    msg = "the bolt stands in no Spark executor"
+    msg = "no Spark executor runs the bolt"
     raise BenchError(msg)
 
 

@@ -1,4 +1,4 @@
-"""Words counted a second on a Spark cluster: beside the same plan without Spark, and beside Spark's own count."""
+"""Measure words a second on a Spark cluster, compared with the local scheduler and with Structured Streaming."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.findings import Findings, Pace, median_row
 from bench.job import LAST, Job
 from bench.machine import OtherPrograms
 from bench.spark_home import CLUSTER, HERE, SparkHome, spark_home
-from bench.structured_streaming import THEIRS, words_per_s
+from bench.structured_streaming import VARIANTS, words_per_s
 from bench.submission import Submission
 from bench.window import used_between
 from heron.clock import monotonic_s
@@ -25,7 +25,7 @@ _KEY = "spark.wordcount.tuple.atmost"
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """Words a second, what the processes of each role used per million of them, and what other programs did."""
+    """Words a second, processor seconds per million words by role, and the cores that other programs used."""
 
     per_s: float
     cpu_s: dict[str, float]
@@ -35,21 +35,21 @@ class _Rate:
 
 @dataclass(frozen=True)
 class SparkWordCount(Bench):
-    """`job` has its spout in one container and its bolt in another; counts are compared with what was sent."""
+    """`job` has its spout in one container and its bolt in another. Counts are compared with the sent words."""
 
     name: str
     job: Job
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`: by turns, as the machine's pace drifts."""
+        """See `Bench.run`. Runs alternate, because the speed of the machine drifts."""
         ours: defaultdict[str, list[_Rate]] = defaultdict(list)
         theirs: defaultdict[str, list[float]] = defaultdict(list)
         with spark_home() as home:
             for _ in range(pace.pairs):
                 for profile in (HERE, CLUSTER):
                     ours[profile].append(self._rate(home, profile, pace))
-                for name, how in THEIRS.items():
-                    theirs[name].append(words_per_s(pace, how))
+                for name, variant in VARIANTS.items():
+                    theirs[name].append(words_per_s(pace, variant))
         findings = Findings()
         self._add_ours(findings, ours)
         on_spark = [each.per_s for each in ours[CLUSTER]]

@@ -1,4 +1,4 @@
-"""From the start of the command to the first tuple at a bolt, and to the end of a run that has nothing to do."""
+"""Measure the time from the command to the first tuple at a bolt, and to the end of a run that has nothing to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StartUp(Bench):
     name: str
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`."""
+        """See `Bench.run`."""
         findings = Findings()
         for what, job in _JOBS:
             reports = [self._report(job, pace) for _ in range(pace.pairs)]

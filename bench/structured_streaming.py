@@ -1,8 +1,8 @@
-"""Spark's own count of words, by Structured Streaming: ``python -m bench.structured_streaming WHAT MASTER SETTINGS``.
+"""Count words with Spark's Structured Streaming: ``python -m bench.structured_streaming WHAT MASTER SETTINGS``.
 
-It is ``groupBy("word").count()`` in update mode, or a function of Python that has the count of its word as state
-(``applyInPandasWithState``), in a process of its own, which prints one number or list as JSON. Words come from a source
-of Spark's own that does not limit it, and their counts go nowhere, or to the driver.
+The count is ``groupBy("word").count()`` in update mode, or a Python function whose state is the count of its word
+(``applyInPandasWithState``). It runs in a separate process, which prints one number or list as JSON. A source of Spark
+makes the words without a limit. The counts go nowhere, or to the driver.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
 
-__all__ = ["THEIRS", "Theirs", "lateness_of", "lateness_s", "words_per_s"]
+__all__ = ["VARIANTS", "Variant", "lateness_of", "lateness_s", "words_per_s"]
 
 _CORES = 2
 _LOCAL = f"local[{_CORES}]"
 _QUICK = {"spark.sql.shuffle.partitions": "1"}
-_DISTINCT = 5_000  # as in the topologies
+_DISTINCT = 5_000  # as in the bench topologies
 _WITHIN_S = 120.0
 _SETTINGS = {
     "spark.sql.shuffle.partitions": str(_CORES),
     "spark.default.parallelism": str(_CORES),
-    "spark.sql.adaptive.enabled": "false",  # no part in streaming, and costs planning
+    "spark.sql.adaptive.enabled": "false",  # not used in streaming, but costs planning time
     "spark.ui.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",
@@ -55,8 +55,8 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Theirs:
-    """A way for Spark to count: so many `rows` in a batch, `made` and `counted` by "spark" itself or in "python"."""
+class Variant:
+    """A variant of the count: `rows` in a batch, `made` and `counted` by "spark" itself or in "python"."""
 
     rows: int
     made: str
@@ -65,44 +65,45 @@ class Theirs:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-# Ten thousand rows at a time by default, which is slower.
+# The default is 10,000 rows in an Arrow batch, which is slower.
 _ARROW = {
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
 }
 
-THEIRS = {
-    "Structured Streaming, words of its own": Theirs(20_000_000, "spark"),
-    "Structured Streaming, words from Python": Theirs(4_000_000, "python", settings=_ARROW),
-    "Structured Streaming, words and counts in Python": Theirs(1_000_000, "python", "python", settings=_ARROW),
+VARIANTS = {
+    "Structured Streaming, words of its own": Variant(20_000_000, "spark"),
+    "Structured Streaming, words from Python": Variant(4_000_000, "python", settings=_ARROW),
+    "Structured Streaming, words and counts in Python": Variant(1_000_000, "python", "python", settings=_ARROW),
 }
-"""By what they are called in the findings."""
+"""The variants by their names in the findings."""
 
 
-def words_per_s(pace: Pace, theirs: Theirs) -> float:
-    """Words that Spark counts a second.
+def words_per_s(pace: Pace, variant: Variant) -> float:
+    """Return the words that Spark counts a second.
 
     Raises:
         BenchError: when it fails.
     """
-    asked = {key: value for key, value in asdict(theirs).items() if key != "master"}
-    return float(str(_ask("throughput", theirs.master, pace, asked)))
+    asked = {key: value for key, value in asdict(variant).items() if key != "master"}
+    return float(str(_run_module("throughput", variant.master, pace, asked)))
 
 
 def lateness_s(pace: Pace, rate: int) -> list[float]:
-    """How long each word took from when it was due until the result of its batch was there, at so many a second.
+    """Return for each word, at `rate` words a second, the seconds from when it was due until the result of its batch.
 
     Raises:
         BenchError: when it fails.
     """
-    found = _ask("latency", _LOCAL, pace, {"rate": rate, "settings": dict(_QUICK)})
+    found = _run_module("latency", _LOCAL, pace, {"rate": rate, "settings": dict(_QUICK)})
     return [float(each) for each in found] if isinstance(found, list) else []
 
 
 def lateness_of(batches: Sequence[tuple[float, float]], rate: int) -> list[tuple[float, float]]:
-    """``(due, late)`` in seconds of each word, of batches: when each was done, and its newest word due.
+    """Return ``(due, late)`` in seconds of each word. `batches` are pairs: end of a batch, due time of its newest word.
 
-    A batch has what was due since the newest word of the batch before it; of the first batch that is not known.
+    A batch contains the words that were due since the newest word of the batch before. The start of the first batch is
+    unknown, so its words are left out.
     """
     found: list[tuple[float, float]] = []
     for (_, before_s), (done_s, newest_s) in pairwise(batches):
@@ -111,11 +112,11 @@ def lateness_of(batches: Sequence[tuple[float, float]], rate: int) -> list[tuple
     return found
 
 
-def _ask(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object:
-    """Warms up for longer than others do: a JVM has to compile first."""
-    told = {**asked, "warm_up_s": 6 * pace.warm_up_s, "window_s": 2 * pace.window_s}
-    command = [sys.executable, "-m", "bench.structured_streaming", what, master, json.dumps(told)]
-    # What PySpark takes for quick exchange with Python where it is installed, without which it would be slower.
+def _run_module(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object:
+    """Run this module in a process. Its warm-up is longer than that of other benches, because a JVM compiles first."""
+    request = {**asked, "warm_up_s": 6 * pace.warm_up_s, "window_s": 2 * pace.window_s}
+    command = [sys.executable, "-m", "bench.structured_streaming", what, master, json.dumps(request)]
+    # PySpark uses these for fast exchange with Python if they are installed; it would be slower without them.
     try:
         extra = installed("pyarrow-26.0.1", python_packages("pyarrow==26.0.1", "pandas==3.1.1"))
     except ServerNotInstalledError as error:
@@ -127,7 +128,7 @@ def _ask(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object
             command, capture_output=True, text=True, check=False, timeout=2 * _WITHIN_S, env=environment
         )
     except subprocess.TimeoutExpired as error:
-        msg = f"Structured Streaming was not done within {2 * _WITHIN_S:g} s"
+        msg = f"Structured Streaming did not finish within {2 * _WITHIN_S:g} s"
         raise BenchError(msg) from error
     if ran.returncode != 0:
         msg = f"Structured Streaming failed: {ran.stderr.strip()[-2000:]}"
@@ -138,7 +139,7 @@ def _ask(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object
 
 @contextmanager
 def _session(master: str, settings: dict[str, str]) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415  # the bench itself does without Spark
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # the bench itself runs without Spark
 
     builder = SparkSession.builder.master(master).appName("structured streaming")
     for name, value in {**_SETTINGS, **settings}.items():
@@ -163,7 +164,7 @@ def _words(session: SparkSession, rows: int, made: str) -> DataFrame:
 
 
 def _count(key: tuple[str], frames: Iterator[DataFrameLike], state: GroupState) -> Iterator[DataFrameLike]:
-    """The quickest there is: it looks at no word, since all those of a group are the same."""
+    """Use the fastest way: the length of each group, because all words of a group are equal."""
     from pandas import DataFrame  # noqa: PLC0415
 
     total = (state.get[0] if state.exists else 0) + sum(map(len, frames))
@@ -183,16 +184,16 @@ def _counts(words: DataFrame, counted: str) -> DataFrame:
 
 
 def _rows_per_s(session: SparkSession, rows: int, made: str, counted: str, warm_up_s: float, window_s: float) -> float:
-    """Words counted in the batches of the window, from the start of the first to that of the one after the last."""
+    """Return the rate between the starts of two batches around the window."""
     counts = _counts(_words(session, rows, made), counted)
     with tempfile.TemporaryDirectory() as folder:
         writer = counts.writeStream.format("noop").outputMode("update").option("checkpointLocation", folder)
         query = writer.start()
         try:
             _until(query, lambda: len(query.recentProgress) > 2)
-            _pass(query, warm_up_s)
+            _wait(query, warm_up_s)
             first = _progress(query)
-            _pass(query, window_s)
+            _wait(query, window_s)
             _until(query, lambda: _progress(query).batchId > first.batchId)
             last = _progress(query)
             batches = last.batchId - first.batchId
@@ -202,7 +203,7 @@ def _rows_per_s(session: SparkSession, rows: int, made: str, counted: str, warm_
 
 
 def _lateness(session: SparkSession, rate: int, warm_up_s: float, window_s: float) -> list[float]:
-    """Of each word that was due in the window: until the action that gives the counts of its batch had ended."""
+    """Return the seconds from due time to result for each word that was due in the window."""
     from pyspark.sql import functions  # noqa: PLC0415
 
     batches: list[tuple[float, float]] = []
@@ -221,9 +222,9 @@ def _lateness(session: SparkSession, rate: int, warm_up_s: float, window_s: floa
         query = writer.start()
         try:
             _until(query, lambda: len(batches) > 2)
-            _pass(query, warm_up_s)
+            _wait(query, warm_up_s)
             start_s = monotonic_s()
-            _pass(query, window_s)
+            _wait(query, window_s)
             end_s = monotonic_s()
             _until(query, lambda: batches[-1][1] > end_s)
         finally:
@@ -233,7 +234,7 @@ def _lateness(session: SparkSession, rate: int, warm_up_s: float, window_s: floa
 
 @contextmanager
 def _sending(rate: int) -> Iterator[int]:
-    """A port at which whoever connects is sent ``DUE WORD`` lines at that rate."""
+    """Yield a port that sends ``DUE WORD`` lines at that rate to its client."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_send, args=(listener, rate, over), daemon=True).start()
@@ -263,7 +264,7 @@ def _send(listener: socket.socket, rate: int, over: threading.Event) -> None:
 def _progress(query: StreamingQuery) -> StreamingQueryProgress:
     found = query.lastProgress
     if found is None:
-        msg = "Structured Streaming has done no batch"
+        msg = "Structured Streaming has finished no batch"
         raise BenchError(msg)
     return found
 
@@ -274,7 +275,7 @@ def _second(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).timestamp()
 
 
-def _pass(query: StreamingQuery, seconds: float) -> None:
+def _wait(query: StreamingQuery, seconds: float) -> None:
     until_s = monotonic_s() + seconds
     _until(query, lambda: monotonic_s() >= until_s)
 
@@ -283,14 +284,14 @@ def _until(query: StreamingQuery, holds: Callable[[], object]) -> None:
     deadline_s, pause = monotonic_s() + _WITHIN_S, threading.Event()
     while not holds():
         if monotonic_s() > deadline_s or not query.isActive:
-            msg = f"Structured Streaming did not get there: {query.exception() or query.lastProgress}"
+            msg = f"Structured Streaming stopped or took too long: {query.exception() or query.lastProgress}"
             raise BenchError(msg)
         pause.wait(0.02)
 
 
 if __name__ == "__main__":
-    what, master, told = sys.argv[1:]
-    given = json.loads(told)
+    what, master, request = sys.argv[1:]
+    given = json.loads(request)
     with _session(master, given.pop("settings")) as spark:
         found = _rows_per_s(spark, **given) if what == "throughput" else _lateness(spark, **given)
     sys.stdout.write(json.dumps(found) + "\n")

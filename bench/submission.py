@@ -1,4 +1,4 @@
-"""A topology that `heron submit` has brought up under some profile, as the bench sees it."""
+"""A topology that `heron submit` has started under a profile."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LIST_EVERY_S = 0.5
 
 
 class Submission:
-    """A context manager: the topology is submitted at its start, and killed at its end if it has not ended.
+    """A context manager that submits the topology at its start, and kills it at its end if it still runs.
 
-    `began_s` is when the command was called.
+    `began_s` is the time of the command.
     """
 
     def __init__(self, home: Path, profile: str, job: Job, engine: Engine) -> None:
@@ -64,42 +64,42 @@ class Submission:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def processes(self) -> list[ProcessUse]:
-        """What all of it has used so far, that which Spark has started for it among them."""
+        """Return what all its processes have used so far, including those that Spark started for it."""
         return processes_of_home(self._home)
 
     def logs(self) -> Path:
-        """The folder of the logs of this topology; of several, of the newest."""
+        """Return the newest log folder of this topology."""
         return max((self._home / ".heron" / "logs").glob(f"{self.name}*"), key=lambda path: path.stat().st_mtime)
 
     def wait(self, seconds: float) -> float:
-        """Lets the topology go on for so long, and returns the time."""
+        """Wait `seconds` while the topology runs, and return the time."""
         until_s = monotonic_s() + seconds
         return self.wait_until(lambda now_s: now_s >= until_s, seconds + 1)
 
     def wait_until(self, holds: Callable[[float], bool], within_s: float, every_s: float = _LOOK_EVERY_S) -> float:
-        """Waits until ``holds(monotonic seconds)``, and returns the time.
+        """Wait until ``holds(monotonic seconds)``, and return the time.
 
         Raises:
-            BenchError: when that takes longer than allowed.
+            BenchError: when that takes longer than `within_s`.
         """
         deadline_s = monotonic_s() + within_s
         while not holds(now_s := monotonic_s()):
             if now_s > deadline_s:
-                msg = f"{self.name} under {self._profile} did not get there within {within_s:g} s"
+                msg = f"{self.name} under {self._profile} did not reach the expected state within {within_s:g} s"
                 raise BenchError(msg)
             self._pause.wait(every_s)
         return now_s
 
     def wait_for_note(self, component: str, tasks: int, after_s: float, within_s: float = _END_WITHIN_S) -> float:
-        """Waits until every task of a component has noted a count after that time; the time of the last note."""
+        """Wait until every task of a component has recorded a count after that time; return the last record's time."""
         self.wait_until(lambda _: self.records.last_note_s(component, tasks) >= after_s, within_s)
         return self.records.last_note_s(component, tasks)
 
     def end(self) -> int:
-        """Tells the spouts to stop, waits for the end, and compares what came with what was sent; how many came.
+        """Stop the spouts, wait for the end, compare the received words with the sent ones, and return their number.
 
         Raises:
-            BenchError: when it does not end, or any count differs.
+            BenchError: when the topology does not end, or a count differs.
         """
         (self._folder / STOP_FILE).touch()
         self.wait_until(lambda _: "finished" in self._heron("list", self._profile), _END_WITHIN_S, _LIST_EVERY_S)

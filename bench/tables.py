@@ -1,4 +1,4 @@
-"""What the bench prints."""
+"""The tables that the bench prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.02
 
 
 def rows_table(findings: Findings) -> Table:
-    """Every figure."""
+    """Return a table of every figure."""
     table = Table("subject", "mode", "runs", box=None)
     table.add_column("value", justify="right")
     table.add_column("unit")
@@ -32,7 +32,7 @@ def rows_table(findings: Findings) -> Table:
 
 
 def ratios_table(findings: Findings) -> Table:
-    """Every ratio."""
+    """Return a table of every ratio."""
     table = Table("ratio", box=None)
     table.add_column("value", justify="right")
     for name, value in findings.ratios.items():
@@ -41,7 +41,7 @@ def ratios_table(findings: Findings) -> Table:
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
-    """Each ratio beside its bound."""
+    """Return a table of each ratio and its bound."""
     table = Table("ratio", box=None)
     table.add_column("measured", justify="right")
     table.add_column("bound", justify="right")
@@ -54,7 +54,7 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def parts_table(roles: Profile) -> Table:
-    """CPU seconds per million tuples: a column for each role, a line for each part."""
+    """Return CPU seconds per million tuples: a column for each role, a row for each part."""
     whole = sum(sum(each.parts.values()) for each in roles.values())
     on_path = {role: each for role, each in roles.items() if sum(each.parts.values()) >= _LEAST_SHARE * whole}
     table = Table("CPU s/million tuples", box=None)
@@ -70,7 +70,7 @@ def parts_table(roles: Profile) -> Table:
 
 
 def functions_table(role: str, found: ProcessProfile) -> Table:
-    """The functions that take the most."""
+    """Return the functions that take the most time."""
     table = Table(f"{role}: function", box=None)
     table.add_column("CPU s/million tuples", justify="right", no_wrap=True)
     ordered = sorted(found.functions.items(), key=lambda item: -item[1])

@@ -1,4 +1,4 @@
-"""Tuples a second at the last bolt, in turn with the null engine or another topology, and what they cost."""
+"""Measure tuples a second and their cost, alternating with the null engine or another topology."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CPU = "CPU s/million tuples"
 
 @dataclass(frozen=True)
 class Throughput(Bench):
-    """`key` begins the names of its ratios; `base` is another job to compare with, and what to call it.
+    """`key` is the prefix of the ratio names; `base` is the name and the job of another topology to compare with.
 
-    Whatever the mode, the null engine and the base run as they do at most once: without ids, anchors and acks.
+    In both modes the null engine and the base run at most once: without ids, anchors and acks.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Throughput(Bench):
     base: tuple[str, Job] | None = None
 
     def run(self, pace: Pace) -> Findings:
-        """`Bench.run`: so many times one after the other, as the machine's pace drifts."""
+        """See `Bench.run`. Runs alternate, because the speed of the machine drifts."""
         heron: defaultdict[str, list[Measured]] = defaultdict(list)
         others: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(pace.pairs):
@@ -93,5 +93,5 @@ class Throughput(Bench):
 
 
 def median_ratio(runs: Sequence[Measured], rates: Sequence[float]) -> float:
-    """The median over the pairs of runs."""
+    """Return the median of the ratios of the pairs of runs."""
     return statistics.median(each.per_s / rate for each, rate in zip(runs, rates, strict=True))

@@ -1,4 +1,4 @@
-"""One run of a bench topology on real processes, with a home, a state and logs of its own."""
+"""One run of a bench topology with real processes and its own home, state and logs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOK_EVERY_S = 0.02
 
 
 class Trial:
-    """A context manager: the run begins at its start, and is gone at its end whatever happened."""
+    """A context manager that starts the run, and ends it whatever happened."""
 
     def __init__(self, topology: str, *arguments: str, engine: Engine) -> None:
         self._topology = topology
@@ -76,52 +76,52 @@ class Trial:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def processes(self) -> list[ProcessUse]:
-        """What the run's processes have used so far."""
+        """Return what the processes of the run have used so far."""
         return processes_of(self._process.pid)
 
     def wait(self, seconds: float) -> float:
-        """Lets the run go on for so long, and returns the time.
+        """Wait `seconds` while the run continues, and return the time.
 
         Raises:
-            BenchError: when it ends meanwhile.
+            BenchError: when the run ends meanwhile.
         """
         until_s = time.monotonic() + seconds
         return self.wait_until(lambda now_s: now_s >= until_s, seconds + 1)
 
     def wait_until(self, holds: Callable[[float], bool], within_s: float) -> float:
-        """Waits until ``holds(monotonic seconds)``, and returns the time.
+        """Wait until ``holds(monotonic seconds)``, and return the time.
 
         Raises:
-            BenchError: when the run ends before, or that takes longer than allowed.
+            BenchError: when the run ends before, or that takes longer than `within_s`.
         """
         deadline_s = time.monotonic() + within_s
         while not holds(now_s := time.monotonic()):
             if self._process.poll() is not None:
                 raise BenchError(self._failure("ended too early"))
             if now_s > deadline_s:
-                raise BenchError(self._failure(f"did not get there within {within_s:g} s"))
+                raise BenchError(self._failure(f"did not reach the expected state within {within_s:g} s"))
             self._pause.wait(_LOOK_EVERY_S)
         return now_s
 
     def wait_for_note(self, component: str, tasks: int, after_s: float) -> None:
-        """Waits until every task of a component has noted a count after that time."""
+        """Wait until every task of a component has recorded a count after that time."""
         self.wait_until(lambda _: self.records.last_note_s(component, tasks) >= after_s, _END_WITHIN_S)
 
-    def say(self, name: str) -> None:
-        """Makes a file that components look for."""
+    def create_file(self, name: str) -> None:
+        """Create a file that components look for."""
         (self.records.folder / name).touch()
 
     def metric_files(self) -> list[Path]:
-        """What the engine has reported of itself: a file of JSON lines for each container."""
+        """Return the metrics files of the engine: JSON lines, one file for each container."""
         return sorted(self._folder.glob(".heron/logs/**/metrics-*.jsonl"))
 
     def end(self) -> dict[str, Any]:
-        """Tells the spouts to stop, waits for the end of the run, and returns the report on its components.
+        """Stop the spouts, wait for the end of the run, and return the report on its components.
 
         Raises:
-            BenchError: when it does not finish.
+            BenchError: when the run does not finish.
         """
-        self.say(STOP_FILE)
+        self.create_file(STOP_FILE)
         try:
             code = self._process.wait(_END_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -134,4 +134,4 @@ class Trial:
 
     def _failure(self, what: str) -> str:
         last = self._output.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
-        return f"{self._topology}: {what}; its last words: {last or 'none'}"
+        return f"{self._topology}: {what}; its last output: {last or 'none'}"

@@ -1,4 +1,4 @@
-"""Throughput and use of processor time over a window, while a topology runs on real processes."""
+"""Measure throughput and processor time over a window while a topology runs with real processes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _START_WITHIN_S = 60.0
 class Measured:
     """`per_s` tuples a second at the last bolt; processor seconds per million of these, by role of the process.
 
-    `resident_bytes` are the largest at the end of the window; `checked` is how many tuples were counted and compared;
-    `other_cores` is what programs that have nothing to do with it used meanwhile; `wire_bytes` are per tuple.
+    `resident_bytes` are the largest at the end of the window. `checked` is the number of tuples that were counted and
+    compared. `other_cores` are the cores that unrelated programs used. `wire_bytes` are per tuple.
     """
 
     per_s: float
@@ -36,15 +36,15 @@ class Measured:
 
     @property
     def engine_share(self) -> float:
-        """Processor time of all but the instances, as a part of the whole."""
+        """Processor time of all processes except the instances, as a fraction of the total."""
         return sum(self.cpu_s[role] for role in self.engine_roles) / sum(self.cpu_s.values())
 
 
 def measure_heron(job: Job, pace: Pace) -> Measured:
-    """Runs the job, and measures it after the warm-up; its counts are checked at the end.
+    """Run the job, measure it after the warm-up, and check its counts at the end.
 
     Raises:
-        BenchError: when it does not run to its end, or counts wrongly.
+        BenchError: when the job does not run to its end, or counts wrongly.
     """
     tasks = job.last_tasks()
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
@@ -72,7 +72,7 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
 
 
 def used_between(before: list[ProcessUse], after: list[ProcessUse]) -> dict[str, float]:
-    """Processor seconds by role."""
+    """Return processor seconds by role."""
     earlier = {each.pid: each.cpu_s for each in before}
     used: defaultdict[str, float] = defaultdict(float)
     for each in after:

@@ -1,4 +1,4 @@
-"""Bytes that the links of a run have carried per tuple, from what the stream managers report of themselves."""
+"""The bytes that the links of a run carry per tuple, from the metrics of the stream managers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _COUNTERS = frozenset({"bytes-from-instances", "bytes-to-instances", "bytes-to-p
 
 
 def bytes_per_tuple(files: Iterable[Path], until_s: float, count_at: Callable[[float], float]) -> float:
-    """The sum over all stream managers, each up to its last report before `until_s` (monotonic seconds).
+    """Return the sum over all stream managers, each up to its last report before `until_s` (monotonic seconds).
 
     Raises:
-        BenchError: when one has not reported by then.
+        BenchError: when a stream manager has not reported by then.
     """
     ahead_s = time.time() - time.monotonic()
     total = 0.0
@@ -35,7 +35,7 @@ def bytes_per_tuple(files: Iterable[Path], until_s: float, count_at: Callable[[f
 
 
 def _stream_manager_reports(path: Path) -> list[tuple[float, float]]:
-    """``(wall-clock seconds, bytes so far)``, in order."""
+    """Return ``(wall-clock seconds, bytes so far)``, in order."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
     return [
         (record["at_s"], sum(each["value"] for each in record["metrics"] if each["name"] in _COUNTERS))

@@ -1,4 +1,4 @@
-"""The null engine in a process of its own: ``python -m bench.yardstick`` runs a job on it and prints the rate."""
+"""The null engine in a separate process: ``python -m bench.yardstick`` runs a job on it and prints the rate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPOUT_CALLS = 500_000
 
 
 def measure_null(job: Job, pace: Pace) -> float:
-    """Tuples a second at the last bolt, with the same classes joined by direct calls.
+    """Return the tuples a second at the last bolt with the same classes joined by direct calls.
 
     Raises:
         BenchError: when it fails.
@@ -36,7 +36,7 @@ def measure_null(job: Job, pace: Pace) -> float:
 
 
 def measure_user_code(job: Job, pace: Pace) -> float:
-    """Processor seconds that the user code alone takes per million tuples at the last bolt.
+    """Return the processor seconds of the user code alone per million tuples at the last bolt.
 
     Raises:
         BenchError: when it fails.
@@ -66,7 +66,7 @@ def _count(component: object) -> int:
 
 
 def _user_code(job: Job, _seconds: float) -> float:
-    """Each component of a chain in turn, on what the one before has emitted; its own emits go nowhere, at once."""
+    """Time each component of a chain on the output of the one before; its own emits do nothing."""
     with tempfile.TemporaryDirectory() as folder:
         values: list[Sequence[object]] = []
         used_s = 0.0
@@ -83,7 +83,7 @@ def _user_code(job: Job, _seconds: float) -> float:
 
 
 def _nowhere(kind: ComponentKind) -> Callable[..., object]:
-    """What takes an emit with an id, or with anchors, and costs next to nothing: no function of Python's own."""
+    """Return a built-in that accepts the arguments of an emit with an id or anchors and costs almost nothing."""
     return operator.is_ if kind is ComponentKind.SPOUT else "".format
 
 
@@ -97,7 +97,7 @@ def _collect(emitted: list[Sequence[object]]) -> Callable[..., None]:
 def _calls(
     topology: TopologyBuilder, name: str, values: list[Sequence[object]], emit: Callable[..., object]
 ) -> Callable[[], None]:
-    """A loop over one component: a spout until it has emitted enough, a bolt once per tuple of these values."""
+    """Return a loop over one component: a spout until it has emitted enough, a bolt once per tuple of these values."""
     component = run_null_engine(topology, calls=1).components[name][0]
     if isinstance(component, Bolt):
         settled = deque[object](maxlen=0).append
@@ -128,7 +128,7 @@ def _timed(action: Callable[[], None]) -> float:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints one number as JSON."""
+    """Print one number as JSON."""
     what, seconds, topology, *rest = arguments
     measure = {"null": _null, "user": _user_code}[what]
     print(json.dumps(measure(Job(topology, tuple(rest)), float(seconds))))

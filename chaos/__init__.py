@@ -1,1 +1,1 @@
-"""Kills and stops processes of a topology under load, and proves that no line was lost: ``./dev chaos``."""
+"""Chaos tests: kill and stop processes of a topology under load, and check that no line was lost: ``./dev chaos``."""

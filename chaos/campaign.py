@@ -1,4 +1,4 @@
-"""Carries out a plan of faults on a running topology, and keeps what came of it."""
+"""Inject the faults of a plan into a running topology, and keep the results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from chaos.chaos_run import ChaosRun, kind_of
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
 from chaos.recovery import Recovery
-from chaos.world import World, kind_of
 from heron.clock import monotonic_s
 
 __all__ = ["Campaign", "Times"]
@@ -21,7 +21,7 @@ __all__ = ["Campaign", "Times"]
 _log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.005
-_STUCK_S = 30.0  # ten times what a container takes on a busy machine
+_STUCK_S = 30.0  # ten times the recovery of a container on a busy machine
 
 Times = dict[Kind, list[float]]
 
@@ -35,14 +35,15 @@ class _Stopped:
 
 @dataclass(slots=True)
 class Campaign:
-    """`recover_s` are times of kills that had the topology for themselves until it had recovered, `crowded_s` others.
+    """The results of a run.
 
-    `back_s` are times of killed tasks until a new process had initialised them, whoever else was hurt.
-    `resume_s` are those from SIGCONT of a process that nothing else happened to. `unasked` are processes that were
-    replaced although nobody had killed them.
+    `recover_s` are the recovery times of kills without another fault at the same time; `crowded_s` are those of other
+    kills. `back_s` are the times until a new process had initialised a killed task, whatever else failed meanwhile.
+    `resume_s` are the times from SIGCONT of a stopped process without another fault. `unasked` are processes that were
+    replaced although the campaign had not killed them.
     """
 
-    world: World
+    chaos_run: ChaosRun
     killed: Counter[Kind] = field(default_factory=Counter)
     stopped: Counter[Kind] = field(default_factory=Counter)
     missed: int = 0
@@ -55,27 +56,35 @@ class Campaign:
     _asleep: list[_Stopped] = field(default_factory=list)
     _known: dict[str, int] = field(default_factory=dict)
     _dead: set[int] = field(default_factory=set)
-    _struck_at_s: float = 0.0
+    _injected_at_s: float = 0.0
 
     def run(self, plan: tuple[Fault, ...]) -> None:
-        """Every fault at its time; returns when all is well again. Raises ChaosError when it is not."""
+        """Inject every fault at its time, then wait for recovery.
+
+        Raises:
+            ChaosError: when the topology does not recover.
+        """
         began_s = monotonic_s()
         self._look()
         for fault in plan:
             self._pass_time(began_s + fault.at_s)
-            self.strike(fault)
+            self.inject(fault)
         self.settle()
 
     def settle(self) -> None:
-        """Waits until everything goes on and has recovered. Raises ChaosError when it does not."""
+        """Wait until no process is stopped and everything has recovered.
+
+        Raises:
+            ChaosError: when the topology does not recover.
+        """
         while self._asleep or self._recovering:
             self._pass_time(monotonic_s() + _LOOK_EVERY_S)
         self._look()
 
-    def strike(self, fault: Fault) -> None:
-        """One fault, now."""
+    def inject(self, fault: Fault) -> None:
+        """Inject one fault now."""
         present = self._look()
-        self._struck_at_s = monotonic_s()
+        self._injected_at_s = monotonic_s()
         alone = len(fault.victims) == 1 and not self._asleep and not self._recovering
         for recovery, _ in self._recovering:
             recovery.alone = False
@@ -83,14 +92,14 @@ class Campaign:
             name = _name(victim, list(self._known))
             if name not in present or (fault.action is Action.STOP and name in {each.name for each in self._asleep}):
                 self.missed += 1
-                _log.info("%s is not there, or stopped already", name)
+                _log.info("%s is absent or stopped already", name)
             elif fault.action is Action.KILL:
                 self._kill(name, present, alone=alone)
             else:
                 self._stop(name, present[name], fault.stopped_s)
 
     def close(self) -> None:
-        """Whatever is stopped goes on, nobody waits any more; idempotent."""
+        """Continue the stopped processes and stop waiting; idempotent."""
         self._wake(float("inf"))
         for recovery, _ in self._recovering:
             recovery.close()
@@ -103,7 +112,7 @@ class Campaign:
         with contextlib.suppress(psutil.NoSuchProcess):
             present[name].kill()
             _log.info("kill %s", name)
-            recovery = Recovery(self.world, name, leader)
+            recovery = Recovery(self.chaos_run, name, leader)
             recovery.alone = alone
             self._recovering.append((recovery, self.recover_s))
             self.killed[recovery.kind] += 1
@@ -118,7 +127,7 @@ class Campaign:
     def _pass_time(self, until_s: float) -> None:
         pause = threading.Event()
         while (now_s := monotonic_s()) < until_s:
-            self.world.check_alive()
+            self.chaos_run.check_alive()
             self._wake(now_s)
             self._recover(now_s)
             pause.wait(min(_LOOK_EVERY_S, until_s - now_s))
@@ -130,10 +139,10 @@ class Campaign:
                 each.process.resume()
                 _log.info("continue %s", each.name)
                 if now_s != float("inf"):
-                    recovery = Recovery(self.world, each.name)
+                    recovery = Recovery(self.chaos_run, each.name)
                     recovery.alone = not self._asleep and not self._recovering
                     self._recovering.append((recovery, self.resume_s))
-                    self._struck_at_s = now_s
+                    self._injected_at_s = now_s
 
     def _recover(self, now_s: float) -> None:
         for each in list(self._recovering):
@@ -145,25 +154,29 @@ class Campaign:
                     self.back_s.setdefault(recovery.kind, []).append(recovery.back_s)
                 times = times if recovery.alone else self.crowded_s
                 times.setdefault(recovery.kind, []).append(took_s)
-            elif not self._asleep and now_s - max(self._struck_at_s, recovery.since_s) > _STUCK_S:
-                raise ChaosError(self.world.failure(f"{recovery.name} has not recovered within {_STUCK_S:g} s"))
+            elif not self._asleep and now_s - max(self._injected_at_s, recovery.since_s) > _STUCK_S:
+                raise ChaosError(self.chaos_run.failure(f"{recovery.name} has not recovered within {_STUCK_S:g} s"))
 
     def _look(self) -> dict[str, psutil.Process]:
-        """The processes now; notices those that were replaced although nobody had killed them."""
-        present = self.world.processes()
+        """Return the present processes, and record those that were replaced without a kill."""
+        present = self.chaos_run.processes()
         for name, process in present.items():
             before = self._known.get(name, process.pid)
             if before != process.pid and before not in self._dead:
                 self.unasked.append(name)
-                _log.info("%s was replaced, nobody knows why", name)
+                _log.info("%s was replaced without a kill", name)
             self._known[name] = process.pid
         return present
 
 
 def _name(victim: Victim, names: list[str]) -> str:
-    """Raises ChaosError when the topology has other processes than the plan is for."""
+    """Return the name of the victim's process.
+
+    Raises:
+        ChaosError: when the topology has other processes than the plan expects.
+    """
     found = sorted(name for name in names if kind_of(name) is victim.kind)
     if len(found) != COUNTS[victim.kind]:
-        msg = f"{len(found)} processes of kind {victim.kind.value}: {found}; the plan is for {COUNTS[victim.kind]}"
+        msg = f"{len(found)} processes of kind {victim.kind.value}: {found}; the plan expects {COUNTS[victim.kind]}"
         raise ChaosError(msg)
     return found[victim.index]

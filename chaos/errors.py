@@ -1,4 +1,4 @@
-"""What ends a chaos run before its time."""
+"""The error that ends a chaos run early."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["ChaosError"]
 
 
 class ChaosError(Exception):
-    """The run did not start, did not come back from a fault, or did not end."""
+    """The run did not start, did not recover from a fault, or did not end."""

@@ -1,4 +1,4 @@
-"""What is done to whom, and when: the same for the same seed and time, whatever the machine does. Pure."""
+"""The plan of faults. It depends only on the seed and the duration. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["COUNTS", "Action", "Fault", "Kind", "Victim", "fault_plan"]
 
 
 class Kind(enum.Enum):
-    """Kinds of processes; whoever kills an executor kills its container."""
+    """Kinds of processes. Killing an executor kills its container."""
 
     SPOUT = "spout"
     BOLT = "bolt"
@@ -29,11 +29,11 @@ COUNTS = {
     Kind.METRICS_MANAGER: 3,
     Kind.EXECUTOR: 3,
 }
-"""How many there are of each kind in the topology of chaos."""
+"""Number of processes of each kind in the chaos topology."""
 
 
 class Action(enum.Enum):
-    """SIGKILL, or SIGSTOP and later SIGCONT."""
+    """SIGKILL, or SIGSTOP followed by SIGCONT."""
 
     KILL = "kill"
     STOP = "stop"
@@ -41,7 +41,7 @@ class Action(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """The `index`-th process of its kind, in the order of their names."""
+    """The process with this index among those of its kind, ordered by name."""
 
     kind: Kind
     index: int
@@ -49,7 +49,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """At `at_s` seconds from the beginning; `stopped_s` is 0 for a kill."""
+    """A fault at `at_s` seconds from the beginning; `stopped_s` is 0 for a kill."""
 
     at_s: float
     action: Action
@@ -61,18 +61,18 @@ _FIRST_S = 1.0
 _STOPS = 0.25
 _SEVERAL = (1, 1, 1, 1, 2, 2, 3)
 _CLOSE = 0.2
-_CLOSE_S = (0.02, 0.5)  # into the first second of what comes back
-_APART_S = (2.0, 6.0)  # mostly recovered, so that the time of it is that of one fault
+_CLOSE_S = (0.02, 0.5)  # hits a restarted process in its first second
+_APART_S = (2.0, 6.0)  # usually long enough to recover, so that the time belongs to one fault
 _STOPPED_S = (1.0, 8.0)
 
 
 def fault_plan(seed: int, seconds: float) -> tuple[Fault, ...]:
-    """The faults of a run. Each kind comes as often as any other, give or take one."""
+    """Return the faults of a run. All kinds are equally frequent, with a difference of at most one."""
     return tuple(_faults(random.Random(seed), seconds))
 
 
 def _faults(chance: random.Random, seconds: float) -> Iterator[Fault]:
-    kinds = _dealt(chance)
+    kinds = _shuffled_kinds(chance)
     at_s = _FIRST_S
     while at_s < seconds:
         victims: list[Victim] = []
@@ -87,7 +87,7 @@ def _faults(chance: random.Random, seconds: float) -> Iterator[Fault]:
         at_s += chance.uniform(*(_CLOSE_S if chance.random() < _CLOSE else _APART_S))
 
 
-def _dealt(chance: random.Random) -> Iterator[Kind]:
-    """All kinds in some order, again and again."""
+def _shuffled_kinds(chance: random.Random) -> Iterator[Kind]:
+    """Yield all kinds in random order, repeatedly."""
     while True:
         yield from chance.sample(list(Kind), len(Kind))

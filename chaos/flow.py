@@ -1,4 +1,4 @@
-"""How far each task of the topology is, read from outside while it runs."""
+"""The progress of each task of the topology, read from outside while it runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _MADE = 7
 
 
 class Flow:
-    """The flow files in the folder of a run; `topology-files/line_files.py` says what is in them."""
+    """The flow files in the folder of a run; `topology-files/line_files.py` describes their content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def made(self) -> tuple[int, ...]:
-        """How many lines each spout has made."""
+        """Return the number of lines that each spout has made."""
         return tuple(self._read(f"lines-{spout}")[_MADE] for spout in range(SPOUTS))
 
     def life(self, task: str) -> int:
-        """The process that has initialised a task last, 0 before the first."""
+        """Return the id of the process that last initialised a task; 0 if there was none."""
         return self._read(task)[0]
 
-    def beyond(self, task: str, lines: tuple[int, ...]) -> bool:
-        """Whether a line of each spout that comes after those has been handled by a task, such as ``split-0``.
+    def has_passed(self, task: str, lines: tuple[int, ...]) -> bool:
+        """Return whether a task, such as ``split-0``, has handled a line of each spout after `lines`.
 
-        A spout handles its own lines only: when their trees are complete.
+        A spout handles only its own lines: when their trees are complete.
         """
         numbers = self._read(task)
         component, _, index = task.partition("-")
@@ -40,4 +40,4 @@ class Flow:
         try:
             return _NUMBERS.unpack((self._folder / f"flow-{task}").read_bytes())
         except (FileNotFoundError, struct.error):
-            return (0,) * 8  # its first life is only just beginning
+            return (0,) * 8  # its first life has just begun

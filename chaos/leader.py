@@ -1,4 +1,4 @@
-"""Whether a topology manager leads and knows its topology: asked as `heron status` asks."""
+"""Check whether a topology manager leads and has reports of all its tasks, with the request of `heron status`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RETRY_S = 0.02
 
 
 def leading_pid(state: Path) -> int:
-    """The process id of who leads, 0 while nobody does."""
+    """Return the process id of the leader; 0 if there is none."""
     statemgr = LocalFsStateManager(LocalFsOptions(str(state)))
     try:
         node = statemgr.get(NodeKind.TMANAGER_LOCATION, _NAME)
@@ -31,7 +31,7 @@ def leading_pid(state: Path) -> int:
 
 
 class LeaderWatch:
-    """Asks on a thread of its own until one that is not the process `pid` knows of every task that it runs."""
+    """Asks in a separate thread until a leader other than process `pid` reports that every task runs."""
 
     def __init__(self, state: Path, pid: int) -> None:
         self.back_at_s: float | None = None
@@ -42,7 +42,7 @@ class LeaderWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Asks no more."""
+        """Stop asking."""
         self._given_up.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Whether the memory of each process stays what it was, while a topology goes on at full speed."""
+"""Check that the memory of each process stays constant while a topology runs at full speed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 import psutil
 
-from chaos.world import World
+from chaos.chaos_run import ChaosRun
 
 __all__ = ["Memory", "table", "watch_memory"]
 
-_WARM_UP_S = 60.0  # what a process keeps ready for later is there after some millions of tuples
+_WARM_UP_S = 60.0  # processes reach their working size after some millions of tuples
 _WINDOWS = 10
-_SAMPLES = 24  # in each window: what is in buffers comes and goes within seconds
+_SAMPLES = 24  # samples in each window: the content of buffers changes within seconds
 _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Of one process: the median of its own bytes (USS) in each tenth of the time; the first is what it began with."""
+    """The memory of one process: the median of its unique bytes (USS) in each tenth of the time."""
 
     name: str
     pid: int
@@ -30,12 +30,12 @@ class Memory:
 
     @property
     def growth(self) -> float:
-        """How far it ever was from the first, as a part of that; negative where that was below."""
+        """Return the largest difference from the first value, as a fraction of it; negative for a decrease."""
         return max((each / self.medians[0] - 1 for each in self.medians[1:]), key=abs, default=0.0)
 
 
-def watch_memory(world: World, minutes: float) -> tuple[Memory, ...]:
-    """Watches for so long, from the second minute on. A process that is replaced meanwhile counts as another one.
+def watch_memory(chaos_run: ChaosRun, minutes: float) -> tuple[Memory, ...]:
+    """Watch the processes for `minutes`, after a first minute. A replaced process counts as a new one.
 
     Raises:
         ChaosError: when the run ends.
@@ -47,8 +47,8 @@ def watch_memory(world: World, minutes: float) -> tuple[Memory, ...]:
         sampled: dict[tuple[str, int], list[int]] = {}
         for _ in range(_SAMPLES):
             pause.wait(minutes * 60 / _WINDOWS / _SAMPLES)
-            world.check_alive()
-            for name, process in world.every_process().items():
+            chaos_run.check_alive()
+            for name, process in chaos_run.every_process().items():
                 with contextlib.suppress(psutil.NoSuchProcess):
                     sampled.setdefault((name, process.pid), []).append(process.memory_full_info().uss)
         for key, found in sampled.items():
@@ -57,7 +57,7 @@ def watch_memory(world: World, minutes: float) -> tuple[Memory, ...]:
 
 
 def table(memories: Sequence[Memory]) -> str:
-    """A line for each process: MiB of each tenth, and how far it ever was from the first."""
+    """Return a line for each process: MiB in each tenth, and the largest difference from the first."""
     lines = [f"{'process':<16} {'MiB of its own, by tenth of the time':<70} {'change':>7}"]
     for each in memories:
         sizes = " ".join(f"{size / _MIB:6.1f}" for size in each.medians)

@@ -1,8 +1,8 @@
-"""What came of every line, from the files of the run alone: nothing of the engine has a say in it.
+"""Determine the fate of every line from the files of the run. The engine takes no part in this.
 
-Lost is a line of which a part is in no journal. A part that is in the journals more than once is explained when each
-further time is of a later attempt, and the spout was told that the attempt before failed; or of a later life of the
-spout, which began at or below that line. Anything else is unexplained.
+A line is lost if one of its parts is in no journal. A part that is in the journals more than once needs an explanation
+for each further copy. There are two: its attempt is later, and the spout was told that the attempt before had failed;
+or its life of the spout is later, and began at or before that line. All other copies are unexplained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Duplicates are parts of lines; `strange` says in words what must not be."""
+    """Duplicates are parts of lines; `strange` lists errors in words."""
 
     lines: int
     lost: int
@@ -37,41 +37,41 @@ class Verdict:
 
     @property
     def duplicates(self) -> int:
-        """All of them."""
+        """Return the number of all duplicates."""
         return self.by_failed_trees + self.by_lives + self.unexplained
 
 
 def judge(folder: Path) -> Verdict:
-    """Reads everything, a million records at a time; it takes two bytes for each line, and what the duplicates take."""
+    """Read all files, a million records at a time; needs two bytes for each line, and the memory of the duplicates."""
     made = [int(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("position-?"))]
     strange = [line for path in sorted(folder.glob("strange-*")) for line in path.read_text("utf-8").splitlines()]
     counts = np.zeros((len(made), max(made, default=0), _PARTS), np.uint8)
     unknown = 0
     for tags in _chunks(folder, "journal-*"):
-        known = tags[_known(tags, made)]
+        known = tags[_existing(tags, made)]
         unknown += len(tags) - len(known)
         places, times = np.unique(_places(known, counts), return_counts=True)
-        counts.reshape(-1)[places] += times.astype(np.uint8)  # nothing comes 256 times
+        counts.reshape(-1)[places] += times.astype(np.uint8)  # no part occurs 256 times
     if unknown:
-        strange.append(f"{unknown} records of lines that nobody made")
+        strange.append(f"{unknown} records of lines that no spout made")
     lost = [f"{spout}:{line}" for spout, lines in enumerate(made) for line in _missing(counts[spout, :lines])]
     if lost:
         strange.append(f"lost, as spout:line: {', '.join(lost[:_EXAMPLES])}{' …' if len(lost) > _EXAMPLES else ''}")
     several = [np.empty(0, np.uint64)]
     for tags in _chunks(folder, "journal-*"):
-        known = tags[_known(tags, made)]
+        known = tags[_existing(tags, made)]
         several.append(known[counts.reshape(-1)[_places(known, counts)] > 1])
     explained, examples = _explained(folder, np.concatenate(several), counts)
     return Verdict(sum(made), len(lost), *explained, (*strange, *examples))
 
 
 def _explained(folder: Path, tags: Tags, counts: Counts) -> tuple[tuple[int, int, int], list[str]]:
-    """How many duplicates there are of failed trees, of lives, and unexplained; examples of the last."""
+    """Return the number of duplicates by reason (failed trees, lives, unexplained), with examples of the last."""
     tags = tags[np.lexsort((_attempts(tags), _lives(tags), _places(tags, counts)))]
     further = np.flatnonzero(_places(tags[1:], counts) == _places(tags[:-1], counts)) + 1
     tags, before = tags[further], tags[further - 1]
     new = tags != before
-    replayed = new & (_attempts(tags) > 0) & np.isin(_told(tags), np.concatenate([*_chunks(folder, "failed-*")]))
+    replayed = new & (_attempts(tags) > 0) & np.isin(_failed_tags(tags), np.concatenate([*_chunks(folder, "failed-*")]))
     begun = new & (_attempts(tags) == 0) & (_lives(tags) > 0) & (_lines(tags) >= _starts(folder, tags))
     rest = tags[~replayed & ~begun]
     examples = [
@@ -81,8 +81,8 @@ def _explained(folder: Path, tags: Tags, counts: Counts) -> tuple[tuple[int, int
     return (int(replayed.sum()), int(begun.sum()), len(rest)), examples
 
 
-def _known(tags: Tags, made: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Which of these are of lines that there are."""
+def _existing(tags: Tags, made: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return whether each record is of an existing line."""
     lines = np.zeros(16, np.uint64)
     lines[: len(made)] = made
     known: npt.NDArray[np.bool_] = (_lines(tags) < lines[_spouts(tags)]) & (_parts(tags) < _PARTS)
@@ -95,7 +95,7 @@ def _missing(counts: Counts) -> list[int]:
 
 
 def _starts(folder: Path, tags: Tags) -> Tags:
-    """Where the life began that a record is of."""
+    """Return the line at which the life of each record began."""
     found = np.zeros(len(tags), np.uint64)
     for spout, path in enumerate(sorted(folder.glob("lives-?"))):
         starts = [int(line.split()[0]) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -104,8 +104,8 @@ def _starts(folder: Path, tags: Tags) -> Tags:
     return found
 
 
-def _told(tags: Tags) -> Tags:
-    """What the spout writes down when the attempt before these fails: without the part."""
+def _failed_tags(tags: Tags) -> Tags:
+    """Return the tag that the spout writes when the attempt before fails: without the part."""
     return (tags & ~np.uint64(0xF << 36)) - np.uint64(1 << 52)
 
 
@@ -118,7 +118,7 @@ def _chunks(folder: Path, pattern: str) -> Iterator[Tags]:
 
 
 def _places(tags: Tags, counts: Counts) -> npt.NDArray[np.int64]:
-    """Where a record is counted."""
+    """Return the index of each record in the counts."""
     lines = _spouts(tags) * counts.shape[1] + _lines(tags).astype(np.int64)
     places: npt.NDArray[np.int64] = lines * _PARTS + _parts(tags)
     return places

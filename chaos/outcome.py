@@ -1,4 +1,4 @@
-"""The one line of JSON that a chaos run prints, and whether it passed."""
+"""The one line of JSON that a chaos run prints, and whether the run passed."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`flowed_s` is the time in which lines were made; `problems` says in words what must not be."""
+    """`flowed_s` is the time in which lines were made; `problems` lists errors in words."""
 
     seed: int
     minutes: float
     campaign: Campaign
     verdict: Verdict | None
     flowed_s: float
-    leftovers: Sequence[str]
+    remaining: Sequence[str]
     problems: Sequence[str]
 
     @property
     def passed(self) -> bool:
-        """Nothing lost, nothing unexplained, nothing left over, nobody replaced who was not killed."""
+        """Whether nothing was lost, unexplained or left, and no process was replaced without a kill."""
         verdict = self.verdict
-        clean = not (self.leftovers or self.problems or self.campaign.unasked)
+        clean = not (self.remaining or self.problems or self.campaign.unasked)
         return clean and verdict is not None and not (verdict.lost or verdict.unexplained or verdict.strange)
 
     def json(self) -> str:
-        """One line."""
+        """Return the result as one line."""
         verdict, campaign = self.verdict, self.campaign
         document: dict[str, object] = {
             "killed": _counts(campaign.killed),
@@ -59,7 +59,7 @@ class Outcome:
             "crowded_s": _figures(campaign.crowded_s),
             "resume_s": _figures(campaign.resume_s),
             "unasked": campaign.unasked,
-            "left": list(self.leftovers),
+            "left": list(self.remaining),
             "problems": [*self.problems, *(verdict.strange if verdict else ())],
             "seed": self.seed,
             "minutes": self.minutes,

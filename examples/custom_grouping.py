@@ -1,4 +1,4 @@
-"""Groupings of one's own: words go to the shelf of their first letter, and every hundredth word to an inspector.
+"""Custom groupings: words go to the shelf of their first letter, and every hundredth word to an inspector.
 
 Run it:  heron run examples/custom_grouping.py
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from heron.api import Bolt, Grouping, ICustomGrouping, Spout, TopologyBuilder, TopologyContext, Tuple
 
-FIRST_LETTERS = ["a", "h", "p"]  # of each shelf: a to g, h to o, p to z
+FIRST_LETTERS = ["a", "h", "p"]  # first letters of the shelves: a to g, h to o, p to z
 SAMPLE = 100
 
 
@@ -23,34 +23,34 @@ def words() -> list[str]:
 
 
 class ShelfGrouping(ICustomGrouping):
-    """Chooses the task by the word's first letter. Given as a class, so its arguments travel as JSON."""
+    """Chooses the task by the word's first letter. The topology names the class, so its arguments travel as JSON."""
 
     def __init__(self, first_letters: list[str]) -> None:
         self.first_letters = first_letters
 
     def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
-        """Remembers the tasks; there is one per shelf."""
+        """Store the tasks; there is one per shelf."""
         self.tasks = target_tasks
 
     def choose_tasks(self, values: tuple[Any, ...]) -> list[int]:
-        """The last shelf that begins at or before the word's letter."""
+        """Return the last shelf that begins at or before the word's letter."""
         shelf = sum(first <= values[0][0] for first in self.first_letters) - 1
         return [self.tasks[shelf]]
 
 
 class SampleGrouping(ICustomGrouping):
-    """Sends every nth tuple, and the others nowhere. Given as an object: each process makes its own from this file."""
+    """Sends every nth tuple and no other. The topology names an object, so each process creates it from this file."""
 
     def __init__(self, every: int) -> None:
         self.every = every
         self.seen = 0
 
     def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
-        """Remembers the task."""
+        """Store the task."""
         self.tasks = list(target_tasks)
 
     def choose_tasks(self, values: tuple[Any, ...]) -> list[int]:
-        """All tasks or none."""
+        """Return all tasks or none."""
         self.seen += 1
         return self.tasks if self.seen % self.every == 0 else []
 
@@ -61,11 +61,11 @@ class WordSpout(Spout):
     outputs = ("word",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with the first word."""
+        """Start with the first word."""
         self.words = iter(words())
 
     def next_tuple(self) -> None:
-        """Emits the next word."""
+        """Emit the next word."""
         for word in self.words:
             self.emit([word])
             return
@@ -73,16 +73,16 @@ class WordSpout(Spout):
 
 
 class ShelfBolt(Bolt):
-    """Holds the words of some letters."""
+    """Accepts the words of some letters."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Works out which letters are this shelf's."""
+        """Compute the letters of this shelf."""
         bounds = [*FIRST_LETTERS, "{"]  # "{" follows "z"
         self.low, self.high = bounds[context.get_task_index() : context.get_task_index() + 2]
         self.count = 0
 
     def process(self, tup: Tuple) -> None:
-        """Refuses a word that belongs to another shelf."""
+        """Refuse a word that belongs to another shelf."""
         word = tup.values[0]
         if not self.low <= word[0] < self.high:
             message = f"{word!r} does not belong to the shelf from {self.low!r}"
@@ -90,28 +90,28 @@ class ShelfBolt(Bolt):
         self.count += 1
 
     def finish(self) -> None:
-        """Checks that no word of this shelf is missing."""
+        """Check that no word of this shelf is missing."""
         verify(f"words from {self.low!r}", self.count, sum(self.low <= word[0] < self.high for word in words()))
 
 
 class InspectBolt(Bolt):
-    """Looks at the sample."""
+    """Counts the sample."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with no word."""
+        """Start with no word."""
         self.count = 0
 
     def process(self, tup: Tuple) -> None:
-        """Counts a word."""
+        """Count a word."""
         self.count += 1
 
     def finish(self) -> None:
-        """Checks the size of the sample."""
+        """Check the size of the sample."""
         verify("inspected words", self.count, len(words()) // SAMPLE)
 
 
 def verify(what: str, found: int, expected: int) -> None:
-    """Fails loudly when a result is wrong."""
+    """Raise an error if a result is wrong."""
     if found != expected:
         message = f"{what}: {found}, expected {expected}"
         raise ValueError(message)

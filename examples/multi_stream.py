@@ -1,4 +1,4 @@
-"""One bolt, several output streams: good orders go one way, bad ones another.
+"""One bolt with several output streams: good orders go one way, refused orders another.
 
 Run it:  heron run examples/multi_stream.py
 """
@@ -14,7 +14,7 @@ ORDERS = 20_000
 
 
 def amount_of(order: int) -> int:
-    """The amount of an order; some are not positive, which no order should be."""
+    """Return the amount of an order; some amounts are not positive, which is an error."""
     return order % 100 - 9
 
 
@@ -24,11 +24,11 @@ class OrderSpout(Spout):
     outputs = ("order", "amount")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with the first order."""
+        """Start with the first order."""
         self.orders = iter(range(ORDERS))
 
     def next_tuple(self) -> None:
-        """Emits the next order."""
+        """Emit the next order."""
         for order in self.orders:
             self.emit([order, amount_of(order)])
             return
@@ -41,7 +41,7 @@ class CheckBolt(Bolt):
     outputs = ("order", "amount", Stream(fields=["order", "reason"], name="refused"))
 
     def process(self, tup: Tuple) -> None:
-        """Sends an order on, or says why not on the stream "refused"."""
+        """Emit a good order on the default stream, and a bad one with its error on the stream "refused"."""
         order, amount = tup.values
         if amount > 0:
             self.emit([order, amount])
@@ -53,41 +53,41 @@ class BookBolt(Bolt):
     """Books good orders."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with empty books."""
+        """Start with empty books."""
         self.booked = 0
 
     def process(self, tup: Tuple) -> None:
-        """Adds an amount."""
+        """Add an amount."""
         self.booked += tup.values[1]
 
     def finish(self) -> None:
-        """Checks the books."""
+        """Check the books."""
         verify("booked", self.booked, sum(max(amount_of(order), 0) for order in range(ORDERS)))
 
 
 class ComplaintBolt(Bolt):
-    """Keeps the refused orders, and hears of the good ones only to count them: two inputs, told apart by stream."""
+    """Stores the refused orders and counts the good ones. It distinguishes its two inputs by their stream."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with no order."""
+        """Start with no order."""
         self.refused = 0
         self.good = 0
 
     def process(self, tup: Tuple) -> None:
-        """Counts an order."""
+        """Count an order."""
         if tup.stream == "refused":
             self.refused += 1
         else:
             self.good += 1
 
     def finish(self) -> None:
-        """Checks that each order went exactly one way."""
+        """Check that each order went exactly one way."""
         verify("refused orders", self.refused, sum(amount_of(order) <= 0 for order in range(ORDERS)))
         verify("all orders", self.refused + self.good, ORDERS)
 
 
 def verify(what: str, found: int, expected: int) -> None:
-    """Fails loudly when a result is wrong."""
+    """Raise an error if a result is wrong."""
     if found != expected:
         message = f"{what}: {found}, expected {expected}"
         raise ValueError(message)

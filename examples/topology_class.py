@@ -1,4 +1,4 @@
-"""A topology as a class: its components are the attributes. `heron run` finds the class by itself.
+"""A topology as a class whose attributes are its components. `heron run` finds the class.
 
 Run it:  heron run examples/topology_class.py
 """
@@ -19,11 +19,11 @@ class NumberSpout(Spout):
     outputs = ("number",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Takes this task's share; `limit` is from the component's own configuration, see below."""
+        """Take this task's share; `limit` is in the configuration of the component, see below."""
         self.numbers = iter(range(context.get_task_index(), config["limit"], context.get_parallelism()))
 
     def next_tuple(self) -> None:
-        """Emits the next number."""
+        """Emit the next number."""
         for number in self.numbers:
             self.emit([number])
             return
@@ -36,7 +36,7 @@ class SquareBolt(Bolt):
     outputs = ("square", "last_digit")
 
     def process(self, tup: Tuple) -> None:
-        """Emits the square and its last digit."""
+        """Emit the square and its last digit."""
         square = tup.values[0] ** 2
         self.emit([square, square % 10])
 
@@ -47,15 +47,15 @@ class SumBolt(Bolt):
     outputs = ("sum",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts from zero."""
+        """Start from zero."""
         self.sum = 0
 
     def process(self, tup: Tuple) -> None:
-        """Adds a square."""
+        """Add a square."""
         self.sum += tup.values[0]
 
     def finish(self) -> None:
-        """Emits this task's sum: what a bolt emits here still reaches the next one."""
+        """Emit this task's sum. The next bolt still receives it."""
         self.emit([self.sum])
 
 
@@ -63,15 +63,15 @@ class TotalBolt(Bolt):
     """Adds up the sums."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts from zero."""
+        """Start from zero."""
         self.total = 0
 
     def process(self, tup: Tuple) -> None:
-        """Adds a sum."""
+        """Add a sum."""
         self.total += tup.values[0]
 
     def finish(self) -> None:
-        """Checks the total."""
+        """Check the total."""
         expected = sum(number**2 for number in range(NUMBERS))
         if self.total != expected:
             message = f"the total is {self.total}, expected {expected}"
@@ -80,7 +80,7 @@ class TotalBolt(Bolt):
 
 
 class SumOfSquares(Topology):
-    """The class's name is the topology's, and each attribute's name its component's."""
+    """The name of the class is the name of the topology; each attribute's name is the name of its component."""
 
     config = {api_constants.TOPOLOGY_STMGRS: 2}
 

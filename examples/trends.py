@@ -1,4 +1,4 @@
-"""A rolling top ten: what was mentioned most in the last seconds. Tick tuples move the window on.
+"""A rolling top ten of the topics that were mentioned most in the last seconds. Tick tuples move the window.
 
 Run it:  heron run examples/trends.py -- --mentions 30000
 """
@@ -15,15 +15,15 @@ from typing import Any
 
 from heron.api import Bolt, Grouping, Spout, Stream, TopologyBuilder, TopologyContext, Tuple, api_constants
 
-SLOT_S = 0.5  # the window moves on so often ...
-SLOTS = 4  # ... and is so many slots long
+SLOT_S = 0.5  # the window moves by one slot of this length ...
+SLOTS = 4  # ... and contains this number of slots
 RATE = 5_000  # mentions per second and spout task
 SPOUTS = 2
 TOPICS = [f"#topic{number}" for number in range(40)]
 
 
 def mentions(seed: int, number: int) -> Iterator[str]:
-    """The mentions of one spout task: always the same for one seed. The favourite wanders through the topics."""
+    """Yield the mentions of one spout task, always the same for one seed. The most popular topic changes over time."""
     chance = random.Random(seed)
     for position in range(number):
         favourite = position * len(TOPICS) // number
@@ -36,13 +36,13 @@ class MentionSpout(Spout):
     outputs = ("topic",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Each task has mentions of its own."""
+        """Give each task its own mentions."""
         self.mentions = mentions(context.get_task_index(), config["mentions"])
         self.start = time.monotonic()
         self.emitted = 0
 
     def next_tuple(self) -> None:
-        """Emits the next mention when it is due; returns at once when it is not, so that nothing else waits."""
+        """Emit the next mention if it is due. Otherwise return at once, so that nothing else waits."""
         if self.emitted > (time.monotonic() - self.start) * RATE:
             return
         for topic in self.mentions:
@@ -53,43 +53,43 @@ class MentionSpout(Spout):
 
 
 class RollingCountBolt(Bolt):
-    """Counts per slot of time; a topic's rolling count is the sum over the slots of the window."""
+    """Counts per slot of time. The rolling count of a topic is the sum over the slots of the window."""
 
     outputs = (Stream(fields=["top"], name="rolling"), Stream(fields=["topic", "count"], name="total"))
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts with one empty slot; the deque forgets the oldest slot by itself."""
+        """Start with one empty slot; the deque drops the oldest slot."""
         self.slots: deque[Counter[str]] = deque([Counter()], maxlen=SLOTS)
         self.total: Counter[str] = Counter()
 
     def process(self, tup: Tuple) -> None:
-        """Counts a mention in the present slot."""
+        """Count a mention in the present slot."""
         self.slots[-1][tup.values[0]] += 1
         self.total[tup.values[0]] += 1
 
     def process_tick(self, tup: Tuple) -> None:
-        """A slot is over: emits the rolling counts and opens the next slot."""
+        """End a slot: emit the rolling counts and open the next slot."""
         rolling = sum(self.slots, Counter())
         self.emit([rolling.most_common(10)], stream="rolling")
         self.slots.append(Counter())
 
     def finish(self) -> None:
-        """Emits how often each topic was mentioned in all, for the check."""
+        """Emit the total mentions of each topic, for the check."""
         for pair in self.total.items():
             self.emit(pair, stream="total")
 
 
 class RankBolt(Bolt):
-    """Puts the counting tasks' top tens together and shows one."""
+    """Merges the top tens of the counting tasks and prints one."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Remembers how many mentions there will be."""
+        """Store the number of mentions."""
         self.number = config["mentions"]
         self.tops: dict[int, list[tuple[str, int]]] = {}  # by counting task
         self.total: Counter[str] = Counter()
 
     def process(self, tup: Tuple) -> None:
-        """Takes in a task's top ten, or a total."""
+        """Store the top ten of a task, or a total."""
         if tup.stream == "rolling":
             self.tops[tup.task] = tup.values[0]
         else:
@@ -97,13 +97,13 @@ class RankBolt(Bolt):
             self.total[topic] += count
 
     def process_tick(self, tup: Tuple) -> None:
-        """Shows the top ten of the last seconds."""
+        """Print the top ten of the last seconds."""
         ranked = sorted((pair for top in self.tops.values() for pair in top), key=lambda pair: (-pair[1], pair[0]))
         if ranked:
             print("trending:", ", ".join(f"{topic} {count}" for topic, count in ranked[:10]), flush=True)
 
     def finish(self) -> None:
-        """Compares the totals with the mentions made again."""
+        """Generate the mentions again and compare the totals."""
         expected = Counter(topic for seed in range(SPOUTS) for topic in mentions(seed, self.number))
         if self.total != expected:
             message = f"{self.total.total()} mentions were counted, {expected.total()} were made"
@@ -112,7 +112,7 @@ class RankBolt(Bolt):
 
 
 def trends(arguments: Sequence[str] = ()) -> TopologyBuilder:
-    """The topology, for these arguments of the command line."""
+    """Build the topology for these command-line arguments."""
     parser = argparse.ArgumentParser(prog="trends.py", description="shows a rolling top ten")
     parser.add_argument("--mentions", type=int, default=15_000, help="per spout task (default: %(default)s)")
     options = parser.parse_args(arguments)

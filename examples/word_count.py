@@ -31,33 +31,33 @@ DEFAULT_LOOPS = 60  # 3.9 million words
 
 
 def read_lines(text: str | None) -> list[str]:
-    """The lines of a file, or of the documentation that ships inside Python."""
+    """Return the lines of a file, or of the documentation that Python contains."""
     if text is None:
         return "\n".join(topics.topics.values()).splitlines()
     return Path(text).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def words_of(line: str) -> list[str]:
-    """What counts as a word, in the topology and in the recount alike."""
+    """Return the words of a line. The topology and the recount both use this function."""
     return line.lower().split()
 
 
 class LineSpout(Spout):
-    """Emits the text line by line, as often as `loops` says. Its tasks divide the lines among themselves.
+    """Emits the lines of the text `loops` times. Its tasks divide the lines among themselves.
 
-    Delivery is at least once: each line is emitted with an id, its number, and is emitted again should it fail.
+    Delivery is at least once: each line has its number as id, and is emitted again if it fails.
     """
 
     outputs = ("line",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Takes this task's share: every nth line, n being the number of tasks."""
+        """Take this task's share: every nth line of n tasks."""
         self.mine = read_lines(config["text"])[context.get_task_index() :: context.get_parallelism()]
         self.numbers = iter(range(config["loops"] * len(self.mine)))
         self.failed: list[int] = []
 
     def next_tuple(self) -> None:
-        """Emits one line; when there are no more, says so. Failed lines may come again even after that."""
+        """Emit one line, or report the end. Failed lines may come again even after the end."""
         number = self.failed.pop() if self.failed else next(self.numbers, None)
         if number is None:
             self.end()
@@ -65,7 +65,7 @@ class LineSpout(Spout):
             self.emit([self.mine[number % len(self.mine)]], tup_id=number)
 
     def fail(self, tup_id: object) -> None:
-        """Some word of this line was not counted in time, or was lost with a process."""
+        """Queue a line again: one of its words was not counted in time, or was lost with a process."""
         self.failed.append(int(str(tup_id)))
 
 
@@ -75,7 +75,7 @@ class SplitBolt(Bolt):
     outputs = ("word",)
 
     def process(self, tup: Tuple) -> None:
-        """Emits each word of a line, anchored to it: the line is done with when all its words are."""
+        """Emit each word anchored to its line: the line is complete when all its words are acked."""
         for word in words_of(tup.values[0]):
             self.emit([word], anchors=[tup])
         self.ack(tup)
@@ -87,35 +87,35 @@ class CountBolt(Bolt):
     outputs = ("word", "count", Stream(fields=["seen", "top"], name="so_far"))
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Starts from nothing."""
+        """Start from zero."""
         self.counts: Counter[str] = Counter()
 
     def process(self, tup: Tuple) -> None:
-        """Counts one word."""
+        """Count one word."""
         self.counts[tup.values[0]] += 1
         self.ack(tup)
 
     def process_tick(self, tup: Tuple) -> None:
-        """Every second, while counting: how far this task is."""
+        """Emit the progress of this task every second."""
         self.emit([self.counts.total(), self.counts.most_common(TOP)], stream="so_far")
 
     def finish(self) -> None:
-        """All words have come: emits the totals."""
+        """Emit the totals after the last word."""
         for word, count in self.counts.items():
             self.emit([word, count])
 
 
 class ReportBolt(Bolt):
-    """Shows the most frequent words while they are counted, and writes and checks the totals at the end."""
+    """Prints the most frequent words during the count, and writes and checks the totals at the end."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Remembers where the text came from and where the report goes."""
+        """Store the paths of the text and of the report."""
         self.text, self.out, self.loops = config["text"], config["out"], config["loops"]
         self.totals: Counter[str] = Counter()
         self.so_far: dict[int, tuple[int, list[tuple[str, int]]]] = {}  # by counting task
 
     def process(self, tup: Tuple) -> None:
-        """Takes in a total, or how far a counting task is."""
+        """Store a total, or the progress of a counting task."""
         if tup.stream == "so_far":
             seen, top = tup.values
             self.so_far[tup.task] = (seen, top)
@@ -125,15 +125,15 @@ class ReportBolt(Bolt):
         self.ack(tup)
 
     def process_tick(self, tup: Tuple) -> None:
-        """Every two seconds: the most frequent words so far."""
+        """Print the most frequent words so far, every two seconds."""
         if self.so_far and not self.totals:
             seen = sum(task_seen for task_seen, _ in self.so_far.values())
-            # A word is counted by one task only, so the tasks' lists can simply be put together.
+            # Only one task counts a word, so the lists of the tasks can be merged.
             top = Counter({word: count for _, pairs in self.so_far.values() for word, count in pairs})
             print(f"after {seen:,} words: {shown(top)}", flush=True)
 
     def finish(self) -> None:
-        """Writes the totals, most frequent first, and compares them with a recount of the text."""
+        """Write the totals, most frequent first, and compare them with a recount of the text."""
         ranked = sorted(self.totals.items(), key=lambda pair: (-pair[1], pair[0]))
         if self.out is not None:
             Path(self.out).write_text("".join(f"{word}\t{count}\n" for word, count in ranked), encoding="utf-8")
@@ -145,33 +145,33 @@ class ReportBolt(Bolt):
             wrong = sorted(word for word in self.totals | expected if self.totals[word] != expected[word])
             message = (
                 f"counts differ from the recount for {len(wrong):,} words, such as {wrong[:5]}; at least once, "
-                "words of a line that failed are counted again"
+                "the words of a failed line are counted again"
             )
             raise ValueError(message)
         print(f"counts verified: {self.totals.total():,} words, {len(self.totals):,} distinct", flush=True)
 
 
 def shown(counts: Counter[str]) -> str:
-    """The most frequent words in one line, ties in the order of the alphabet."""
+    """Return the most frequent words in one line; equal counts are in alphabetical order."""
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{word} {count:,}" for word, count in ranked[:TOP])
 
 
 def word_count(arguments: Sequence[str] = ()) -> TopologyBuilder:
-    """The topology, for these arguments of the command line."""
+    """Build the topology for these command-line arguments."""
     parser = argparse.ArgumentParser(prog="word_count.py", description="counts the words of a text")
     parser.add_argument("--text", help="the text to count (default: Python's own documentation)")
     parser.add_argument("--out", help="where to write word<TAB>count, most frequent first (default: nowhere)")
-    parser.add_argument("--loops", type=int, default=DEFAULT_LOOPS, help="how often to read it (default: %(default)s)")
+    parser.add_argument("--loops", type=int, default=DEFAULT_LOOPS, help="number of times to read it (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.loops < 1:
         parser.error(f"--loops {options.loops} is below 1")
     if options.text is not None and not os.access(options.text, os.R_OK):
-        parser.error(f"--text {options.text}: there is no such file, or it cannot be read")
+        parser.error(f"--text {options.text}: the file does not exist or is not readable")
     if options.out is not None and not os.access(Path(options.out).resolve().parent, os.W_OK):
-        parser.error(f"--out {options.out}: its folder is not there, or cannot be written to")
+        parser.error(f"--out {options.out}: its folder does not exist or is not writable")
 
-    # The components run in processes of their own, with another working directory: hand them whole paths.
+    # The components run in other processes with another working directory, so they need absolute paths.
     config = {
         "text": str(Path(options.text).resolve()) if options.text else None,
         "out": str(Path(options.out).resolve()) if options.out else None,

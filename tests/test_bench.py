@@ -1,4 +1,4 @@
-"""The benchmarks: what they conclude from what was written down, and that one runs."""
+"""The benchmarks: their conclusions from records, and a quick run."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_a_count_between_two_notes_lies_on_the_line_between_them() -> None:
-    """A window begins and ends between two ticks, and its rate must not depend on where."""
+    """A window begins and ends between two ticks, and its rate must not depend on the position."""
     counts = CountOverTime((10.0, 12.0), (100, 300))
     assert counts.at(11.0) == 200
     assert counts.at(12.0) == 300
 
 
 def test_a_count_after_the_last_note_is_refused() -> None:
-    """A bolt that has stopped noting would otherwise look like one that has stopped counting."""
+    """Otherwise a bolt that stopped recording would look like a bolt that stopped counting."""
     with pytest.raises(BenchError, match="no count at"):
         CountOverTime((10.0,), (100,)).at(10.5)
 
@@ -52,7 +52,7 @@ def test_a_count_after_the_last_note_is_refused() -> None:
 def test_counts_are_compared_with_what_was_sent(
     tmp_path: Path, rounds: tuple[int, ...], counted: tuple[dict[str, int], ...], right: bool
 ) -> None:
-    """A throughput of wrong counts is no throughput."""
+    """A throughput with wrong counts is meaningless."""
     for component, words in (("words", rounds), ("last", counted)):
         for task, word in enumerate(words):
             (tmp_path / f"{component}-{task}.json").write_text(json.dumps(word))
@@ -65,7 +65,7 @@ def test_counts_are_compared_with_what_was_sent(
 
 
 def test_a_percentile_is_a_value_that_was_measured() -> None:
-    """Nothing between two values is invented, and the last one is the largest."""
+    """The function must not interpolate, and the last percentile is the largest value."""
     values = [float(each) for each in range(1, 101)]
     assert (percentile(values, 50), percentile(values, 99), percentile(values, 99.9)) == (50, 99, 100)
 
@@ -75,7 +75,7 @@ def row(bench: str, value: float) -> Row:
 
 
 def test_one_bench_measured_again_leaves_the_others_where_they_were(tmp_path: Path) -> None:
-    """What is on record is of different hours, but each bench whole of one."""
+    """Benches may be from different hours, but all rows of a bench are from the same run."""
     path = tmp_path / "latest.json"
     write_findings(Findings([row("A", 1), row("A", 2), row("B", 3)], {"a": 0.1, "b": 0.2}), path, Pace())
     again = Findings([row("A", 4)], {"a": 0.3})
@@ -85,7 +85,7 @@ def test_one_bench_measured_again_leaves_the_others_where_they_were(tmp_path: Pa
 
 
 def test_figures_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
-    """Rates of two machines beside each other would be compared."""
+    """Readers would compare rates of two machines."""
     path = tmp_path / "latest.json"
     path.write_text(json.dumps({"machine": {"processor": "abacus"}, "rows": [], "ratios": {}}))
     assert read_findings(path) is None
@@ -99,7 +99,7 @@ def test_figures_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
 def test_a_ratio_below_its_floor_or_not_measured_breaks_the_gate(
     tmp_path: Path, measured: float | None, holds: bool
 ) -> None:
-    """A bound of something that is no longer measured must not pass for ever."""
+    """A bound whose ratio is no longer measured must fail."""
     floor = tmp_path / "floor.json"
     floor.write_text(json.dumps({"least": {"speed": 0.4}, "most": {"cost": 2}}))
     ratios = {"cost": 1.0} if measured is None else {"cost": 1.0, "speed": measured}
@@ -109,14 +109,14 @@ def test_a_ratio_below_its_floor_or_not_measured_breaks_the_gate(
 
 
 def test_the_floor_has_no_bound_that_nothing_measures() -> None:
-    """The committed results hold every ratio: a name that is misspelt would break each gate."""
+    """The committed results hold every ratio, so this finds a misspelt name before the gate does."""
     results = json.loads((ROOT / "bench" / "results" / "latest.json").read_text())
     missing = [each.name for each in checks_of(results["ratios"]) if each.measured is None]
     assert missing == []
 
 
 def test_a_mode_changes_the_classes_and_the_promise() -> None:
-    """A figure of at-least-once delivery would be worthless if nobody acked."""
+    """An at-least-once figure would be meaningless without acks."""
     job = Job("simplified_word_count")
     config = job.in_mode(ATLEAST).definition().config
     entries = [each.entry for each in job.in_mode(ATLEAST).definition().components]
@@ -126,7 +126,7 @@ def test_a_mode_changes_the_classes_and_the_promise() -> None:
 
 
 def test_unacked_roots_are_an_error(tmp_path: Path) -> None:
-    """The counts can be right while acks are lost."""
+    """Counts can be right while acks are lost."""
     job = Job("const_spout_null_bolt")
     (tmp_path / "spout-0.json").write_text("1")
     (tmp_path / "last-0.json").write_text(json.dumps({"count": 5000}))
@@ -137,7 +137,7 @@ def test_unacked_roots_are_an_error(tmp_path: Path) -> None:
 
 
 def test_bytes_per_tuple_are_those_up_to_the_last_report_in_time(tmp_path: Path) -> None:
-    """A report from after the last count would make the tuples before it look heavier."""
+    """A later report would make the earlier tuples look heavier."""
     ahead_s = wall_s() - monotonic_s()
     reports = tmp_path / "metrics-1.jsonl"
     lines = [(ahead_s + at_s, process, size) for at_s, process, size in ((1, "stmgr", 50), (2, "stmgr", 200))]
@@ -154,7 +154,7 @@ def _report(at_s: float, process: str, size: int) -> str:
 
 
 def test_the_parts_of_a_profile_name_files_that_exist() -> None:
-    """A module that is renamed would otherwise hide its time among `other`."""
+    """Otherwise the time of a renamed module would count as `other`."""
     sources = {path.name for path in (ROOT / "heron-core" / "src" / "heron").rglob("*.py")}
     assert set(PART_OF) <= sources
     assert part_of("/src/heron/stmgr/ledger.py", "Ledger.update") == "ledger"
@@ -163,7 +163,7 @@ def test_the_parts_of_a_profile_name_files_that_exist() -> None:
 
 
 def test_the_engine_of_another_tree_comes_first() -> None:
-    """Else both sides of a comparison would be the installed one."""
+    """Otherwise both sides of a comparison would run the installed engine."""
     environment = Engine().of_tree(ROOT).environment(Path("/home/nobody"))
     first, *_ = environment["PYTHONPATH"].split(os.pathsep)
     assert first == str(ROOT / "heron-core" / "src")
@@ -171,25 +171,25 @@ def test_the_engine_of_another_tree_comes_first() -> None:
 
 
 def test_each_word_of_a_batch_is_as_late_as_the_batch_makes_it() -> None:
-    """Spark gives the counts of a batch at once: the oldest word of it has waited the longest."""
+    """Spark gives the counts of a batch at once, so its oldest word has waited the longest."""
     late = lateness_of([(10.5, 10.0), (11.5, 11.0), (12.5, 12.5)], rate=2)
     assert sorted(late) == [(10.5, 1.0), (11.0, 0.5), (11.5, 1.0), (12.0, 0.5), (12.5, 0.0)]
 
 
 def test_what_needs_spark_is_measured_only_when_it_is_named() -> None:
-    """Neither the gate nor a call without names may need a Java."""
+    """Neither the gate nor a call without names may need Java."""
     assert not {each.name for each in SPARK} & {each.name for each in BENCHES}
     assert "spark" not in FLOOR.read_text(encoding="utf-8")
 
 
 def test_an_unknown_revision_is_named() -> None:
-    """A misspelt revision is the most likely mistake there."""
+    """A misspelt revision is the most likely mistake."""
     with pytest.raises(BenchError, match="no-such-revision"), working_tree("no-such-revision"):
         pass
 
 
 def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
-    """Real processes and the null engine in turn: what every figure rests on. How fast it is says nothing here."""
+    """It uses real processes and the null engine. The speed of this run means nothing."""
     out = tmp_path / "results.json"
     command = [sys.executable, "-m", "bench", "SimplifiedWordCount", "--quick", "--out", str(out)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -216,7 +216,7 @@ sockets.close()
 
 @pytest.mark.parametrize(("folders", "mechanism"), [([], 2), ([ROOT / "bench" / "plain_links"], 0)])
 def test_what_encryption_is_compared_with_has_none(folders: list[Path], mechanism: int) -> None:
-    """The ratio would be 1 for ever, and say nothing."""
+    """If both sides were encrypted, the ratio would always be 1."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     words = [sys.executable, "-c", _MECHANISMS, "heron.stmgr.main"]
     found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=60)

@@ -1,7 +1,7 @@
-"""Links between stream managers without encryption, to measure what it costs; the engine has no such setting.
+"""Links between stream managers without encryption, to measure its cost. The engine has no such setting.
 
-Interpreters import a module of this name at their start, before anything else. Only the runs that encryption is
-compared with have this folder on their path.
+Python imports a module of this name at the start of each interpreter. Only the unencrypted runs have this folder on
+their path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if "heron.stmgr.main" in sys.orig_argv:
         eager: bool = True,
         keys: ClientKeys | None = None,
     ) -> Channel:
-        if not identity or keys is None:  # only a peer's link has both
+        if not identity or keys is None:  # only the link of a peer has both
             return _encrypted(self, endpoint, identity, eager=eager, keys=keys)
         socket = self._open(zmq.DEALER)
         socket.setsockopt(zmq.IDENTITY, identity)

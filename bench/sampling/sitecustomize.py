@@ -1,11 +1,12 @@
-"""Samples of what the main thread of a process runs, each worth the processor time since the one before.
+"""Sample the main thread of a process. Each sample stands for the processor time since the one before.
 
-Interpreters import a module of this name at their start, before anything else.
+Python imports a module of this name at the start of each interpreter. Only profiled runs have this folder on their
+path.
 
-A timer of the system asks for one every few milliseconds of processor time, so that an idle process takes none. Each is
-`[monotonic seconds, processor seconds of the main thread since the last, place]`; a place is the innermost function
-that is not the standard library's or an extension's: what `pickle` takes counts for who called it. They are written
-when the process ends. Only a run that is profiled has this folder on its path.
+A timer of the system requests a sample every few milliseconds of processor time, so an idle process takes none. Each
+sample is `[monotonic seconds, processor seconds of the main thread since the last, place]`. The place is the innermost
+function outside the standard library and extensions, so the time of `pickle` counts for its caller. The process writes
+the samples when it ends.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 def _begin_if_wanted() -> None:
-    """Begins when the environment says where the samples go and this is a process of the tuple path."""
+    """Start sampling if the environment names a folder and this is a process of the tuple path."""
     folder = os.environ.get(_FOLDER)
     if folder and any(role in sys.orig_argv for role in _ROLES):
         _let_timer_pass()
@@ -48,7 +49,7 @@ class _Samples:
         self._taken: list[tuple[float, float, CodeType | None]] = []
 
     def take(self, _number: int, frame: FrameType | None) -> None:
-        """Notes one."""
+        """Record a sample."""
         now_s = time.thread_time()
         while frame is not None and not _is_ours(frame.f_code.co_filename):
             frame = frame.f_back
@@ -56,7 +57,7 @@ class _Samples:
         self._last_s = now_s
 
     def write(self) -> None:
-        """Ends the sampling and writes what was noted."""
+        """Stop sampling and write the samples."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         lines = [(at_s, used_s, _place(code)) for at_s, used_s, code in self._taken]
         self._path.write_text(json.dumps(lines), encoding="utf-8")
@@ -71,7 +72,7 @@ def _place(code: CodeType | None) -> tuple[str, str]:
 
 
 def _let_timer_pass() -> None:
-    """Keeps the timer's signal from waking who waits for signals: only those that have another handler do."""
+    """Let the timer's signal not wake threads that wait for signals: only signals with another handler do."""
     wakeup_fd = -1
     plain_signal = signal.signal
 
@@ -91,7 +92,7 @@ def _let_timer_pass() -> None:
         return plain_signal(number, handle if callable(handler) and not timer else handler)
 
     signal.set_wakeup_fd = set_wakeup_fd
-    signal.signal = install  # type: ignore[assignment]  # the same but for who may see the result
+    signal.signal = install  # type: ignore[assignment]  # a different signature, with the same use
 
 
 _begin_if_wanted()

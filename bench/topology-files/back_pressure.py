@@ -1,4 +1,4 @@
-"""BackPressure: a bolt that is many times slower than its spout, then as quick as it can be. Nothing may be lost."""
+"""BackPressure: a bolt that is much slower than its spout, and later as fast as it can be. Nothing may be lost."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class TextSpout(ConstSpout):
 
 
 class AckedTextSpout(AckedConstSpout):
-    """Emits each with an id of its own."""
+    """Emits each text with an id."""
 
     block = TextSpout.block
 
 
 class SlowBolt(NullBolt):
-    """Rests after every hundredth tuple, until it has recovered."""
+    """Sleeps after every hundredth tuple, until it has recovered."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
@@ -46,7 +46,7 @@ class SlowBolt(NullBolt):
 
 
 class AckedSlowBolt(SlowBolt):
-    """Acks what it counts."""
+    """Acks each tuple that it counts."""
 
     def process(self, tup: Tuple) -> None:
         super().process(tup)

@@ -1,6 +1,6 @@
-"""What the components of a bench write down for the bench, and how it tells them to end. Shared by these topologies.
+"""The records that the components of a bench write, and the file that ends them. Shared by all bench topologies.
 
-The cost of it must not be measured: spouts look once per block of tuples, bolts once per tick.
+The measurement must not include its cost: spouts check once per block of tuples, bolts once per tick.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ STOP_FILE = "stop"
 
 
 def options(arguments: Sequence[str], **defaults: int) -> Namespace:
-    """The options of a bench topology: `--folder`, `--rounds`, `--atleast`, and a number for each of `defaults`."""
+    """Parse the options of a bench topology: `--folder`, `--rounds`, `--atleast`, a number for each of `defaults`."""
     parser = ArgumentParser()
-    parser.add_argument("--folder", required=True, help="where the records go, and the file that says stop")
-    parser.add_argument("--rounds", type=int, default=0, help="blocks after which a spout ends; 0: at the stop file")
+    parser.add_argument("--folder", required=True, help="folder of the records and of the stop file")
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="blocks that a spout sends; 0: until the stop file exists"
+    )
     parser.add_argument("--atleast", action="store_true", help="at-least-once delivery: ids, anchors, acks")
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -36,7 +38,7 @@ def options(arguments: Sequence[str], **defaults: int) -> Namespace:
 
 
 def config_of(chosen: Namespace, **more: object) -> dict[str, object]:
-    """The configuration of a bench topology."""
+    """Return the configuration of a bench topology."""
     modes = api_constants.TopologyReliabilityMode
     mode = modes.ATLEAST_ONCE if chosen.atleast else modes.ATMOST_ONCE
     common = {"folder": chosen.folder, "rounds": chosen.rounds}
@@ -44,14 +46,14 @@ def config_of(chosen: Namespace, **more: object) -> dict[str, object]:
 
 
 class CountLog:
-    """How many tuples a task has had, and when: lines of ``monotonic seconds, count``."""
+    """The tuple counts of a task over time: lines of ``monotonic seconds, count``."""
 
     def __init__(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self._stem = Path(config["folder"]) / f"{context.get_component_id()}-{context.get_task_index()}"
         self._next_s = 0.0
 
     def note(self, count: int) -> None:
-        """Writes a line, but not more often than once per tick."""
+        """Write a line, at most once per tick."""
         now_s = time.monotonic()
         if now_s >= self._next_s:
             self._next_s = now_s + TICK_S / 2
@@ -59,25 +61,25 @@ class CountLog:
                 file.write(f"{now_s} {count}\n")
 
     def conclude(self, result: object) -> None:
-        """Writes the last word of a task: what it counted, or how often it sent its block."""
+        """Write the final result of a task: its counts, or the number of blocks that it sent."""
         self._stem.with_suffix(".json").write_text(json.dumps(result), encoding="utf-8")
 
 
 class Latencies:
-    """When each tuple was due and how long it took to arrive, in order of arrival."""
+    """The due time of each tuple and its latency, in order of arrival."""
 
     def __init__(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self._file = Path(config["folder"]) / f"{context.get_component_id()}-{context.get_task_index()}.latency"
         self.pairs = array("d")
 
     def conclude(self) -> None:
-        """Writes them."""
+        """Write the pairs to the file."""
         with self._file.open("wb") as file:
             self.pairs.tofile(file)
 
 
 def repeated(block: Sequence[T], config: Mapping[str, Any], context: TopologyContext) -> Iterator[T]:
-    """The items of the block again and again, until the bench says stop or the rounds are over."""
+    """Repeat the items of the block until the stop file exists or the rounds are over."""
     return chain.from_iterable(_blocks(block, config, CountLog(config, context)))
 
 

@@ -1,4 +1,4 @@
-"""The constant spout and the bolts behind it that do next to nothing."""
+"""The constant spout, and bolts that do almost nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK = 5_000
 
 
 class ConstSpout(Spout):
-    """Emits the same string for ever."""
+    """Emits the same string without end."""
 
     outputs = ("text",)
     block: Sequence[str] = ("some data",) * BLOCK
@@ -30,7 +30,7 @@ class ConstSpout(Spout):
 
 
 class AckedConstSpout(ConstSpout):
-    """Emits each with an id of its own."""
+    """Emits each tuple with an id."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
@@ -44,7 +44,7 @@ class AckedConstSpout(ConstSpout):
 
 
 class IdBolt(Bolt):
-    """Emits what it gets."""
+    """Emits each tuple that it receives."""
 
     outputs = ("text",)
 
@@ -53,7 +53,7 @@ class IdBolt(Bolt):
 
 
 class AckedIdBolt(IdBolt):
-    """Anchors what it emits to what it got, which it acks."""
+    """Anchors each emitted tuple to the received one, and acks that."""
 
     def process(self, tup: Tuple) -> None:
         self.emit(tup.values, anchors=[tup])
@@ -61,7 +61,7 @@ class AckedIdBolt(IdBolt):
 
 
 class NullBolt(Bolt):
-    """Counts the tuples and forgets them."""
+    """Counts the tuples and discards them."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.record = CountLog(config, context)
@@ -78,7 +78,7 @@ class NullBolt(Bolt):
 
 
 class AckedNullBolt(NullBolt):
-    """Acks what it counts."""
+    """Acks each tuple that it counts."""
 
     def process(self, tup: Tuple) -> None:
         self.count += 1

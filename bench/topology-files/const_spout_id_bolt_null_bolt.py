@@ -1,4 +1,4 @@
-"""ConstSpoutIdBoltNullBolt: a constant that is passed on once before it is thrown away. What a second hop costs."""
+"""ConstSpoutIdBoltNullBolt: a constant that one bolt forwards and another discards. It measures a second hop."""
 
 from __future__ import annotations
 

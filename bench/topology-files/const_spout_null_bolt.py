@@ -1,4 +1,4 @@
-"""ConstSpoutNullBolt: a spout that emits one constant, a bolt that throws it away. What one hop costs at least."""
+"""ConstSpoutNullBolt: a spout that emits one constant, and a bolt that discards it. It measures the cheapest hop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConstSpoutOnly: a spout whose tuples nobody takes. What an emit costs."""
+"""ConstSpoutOnly: a spout whose tuples have no consumer. It measures an emit."""
 
 from __future__ import annotations
 

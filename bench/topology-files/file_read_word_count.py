@@ -1,4 +1,4 @@
-"""FileReadWordCount: lines of a text, split, counted by word: 2 + 3 + 4 tasks. The text ships inside Python."""
+"""FileReadWordCount: lines of a text, split and counted by word: 2 + 3 + 4 tasks. The text is part of Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 def lines_of_text() -> list[str]:
-    """The documentation's lines that are not blank."""
+    """Return the non-blank lines of Python's documentation."""
     return [line for text in topics.topics.values() for line in text.splitlines() if line.strip()]
 
 
@@ -24,7 +24,7 @@ EXPECTED = dict(Counter(word for line in lines_of_text() for word in line.split(
 
 
 class FileReadSpout(Spout):
-    """Emits the lines of the text again and again."""
+    """Emits the lines of the text repeatedly."""
 
     outputs = ("line",)
 
@@ -39,7 +39,7 @@ class FileReadSpout(Spout):
 
 
 class AckedFileReadSpout(FileReadSpout):
-    """Emits each with an id of its own."""
+    """Emits each line with an id."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
@@ -63,7 +63,7 @@ class SplitSentenceBolt(Bolt):
 
 
 class AckedSplitSentenceBolt(SplitSentenceBolt):
-    """Anchors the words to their line, which it acks."""
+    """Anchors the words to their line, and acks the line."""
 
     def process(self, tup: Tuple) -> None:
         anchors = [tup]

@@ -33,7 +33,7 @@ class RowSpout(Spout):
 
 
 class AckedRowSpout(RowSpout):
-    """Emits each with an id of its own."""
+    """Emits each row with an id."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)

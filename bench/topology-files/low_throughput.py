@@ -1,6 +1,6 @@
-"""LowThroughput: tuples at a given rate, each timed from the moment it was due until the bolt has it.
+"""LowThroughput: tuples at a given rate. Each latency is from the due time of the tuple until the bolt has it.
 
-A tuple that is emitted late because an earlier one held up the spout counts with its whole delay: it was due.
+The delay of a late emit counts too, because the tuple was due earlier.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOK_EVERY_S = 0.05
 
 
 class PacedSpout(Spout):
-    """Emits when a tuple is due."""
+    """Emits each tuple when it is due."""
 
     outputs: ClassVar[tuple[str, ...]] = ("due_s",)
 
@@ -41,7 +41,7 @@ class PacedSpout(Spout):
             self.look_s = now_s + LOOK_EVERY_S
             if not self.ended and self.stop.exists():
                 self.record.conclude(self.sent)
-                self.ended = True  # what is left of this round of calls emits no more
+                self.ended = True  # the remaining calls of this round emit nothing
                 self.end()
 
     def send(self, due_s: float) -> None:
@@ -49,14 +49,14 @@ class PacedSpout(Spout):
 
 
 class AckedPacedSpout(PacedSpout):
-    """Emits each with an id of its own."""
+    """Emits each tuple with an id."""
 
     def send(self, due_s: float) -> None:
         self.emit([due_s], self.sent)
 
 
 class LatencyBolt(Bolt):
-    """Notes how late each tuple is."""
+    """Records the latency of each tuple."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.record = CountLog(config, context)
@@ -76,14 +76,14 @@ class LatencyBolt(Bolt):
 
 
 class AckedLatencyBolt(LatencyBolt):
-    """Acks what it has noted."""
+    """Acks each tuple that it has recorded."""
 
     def process(self, tup: Tuple) -> None:
         super().process(tup)
         self.ack(tup)
 
 
-EXPECTED = {"count": 1}  # per tuple that the spout says it has sent
+EXPECTED = {"count": 1}  # per tuple that the spout reports as sent
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:

@@ -1,4 +1,4 @@
-"""PacedWordCount: words at a given rate, counted by key in another container; each is timed as in LowThroughput."""
+"""PacedWordCount: words at a given rate, counted by key in another container, with latencies as in LowThroughput."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.api import Grouping, TopologyBuilder, TopologyContext, Tuple, api_con
 
 
 class PacedWordSpout(PacedSpout):
-    """Emits a word when one is due."""
+    """Emits each word when it is due."""
 
     outputs = ("due_s", "word")
 
@@ -28,7 +28,7 @@ class PacedWordSpout(PacedSpout):
 
 
 class CountedLatencyBolt(LatencyBolt):
-    """Counts each word, and notes how late that was."""
+    """Counts each word and records its latency."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
@@ -40,7 +40,7 @@ class CountedLatencyBolt(LatencyBolt):
         super().process(tup)
 
 
-EXPECTED = {"count": 1}  # per tuple that the spout says it has sent
+EXPECTED = {"count": 1}  # per tuple that the spout reports as sent
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:

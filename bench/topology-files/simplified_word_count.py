@@ -18,7 +18,7 @@ DISTINCT = 5_000
 
 
 def word_block() -> list[str]:
-    """Every word once, in a random order that is always the same."""
+    """Return every word once, in a random order that is always the same."""
     words = [f"word{number}" for number in range(DISTINCT)]
     random.Random(1).shuffle(words)
     return words
@@ -28,7 +28,7 @@ EXPECTED = dict(Counter(word_block()))
 
 
 class WordSpout(Spout):
-    """Emits the words of the list again and again."""
+    """Emits the words of the list repeatedly."""
 
     outputs = ("word",)
 
@@ -43,7 +43,7 @@ class WordSpout(Spout):
 
 
 class AckedWordSpout(WordSpout):
-    """Emits each with an id of its own."""
+    """Emits each word with an id."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
@@ -56,24 +56,24 @@ class AckedWordSpout(WordSpout):
         self.end()
 
 
-class ToldWordSpout(AckedWordSpout):
-    """Wants to hear of each ack."""
+class AckCountingWordSpout(AckedWordSpout):
+    """Overrides `ack`, so the engine calls it for each word."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         super().initialize(config, context)
-        self.told = 0
+        self.acks = 0
 
     def ack(self, tup_id: object) -> None:
-        self.told += 1
+        self.acks += 1
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
-    chosen = options(arguments, spouts=1, bolts=1, told=0, containers=1)
+    chosen = options(arguments, spouts=1, bolts=1, acks=0, containers=1)
     builder = TopologyBuilder("SimplifiedWordCount")
     builder.set_config(config_of(chosen, **{api_constants.TOPOLOGY_STMGRS: chosen.containers}))
     spout_class, bolt_class = (AckedWordSpout, AckedCountBolt) if chosen.atleast else (WordSpout, CountBolt)
-    if chosen.told and chosen.atleast:
-        spout_class = ToldWordSpout
+    if chosen.acks and chosen.atleast:
+        spout_class = AckCountingWordSpout
     words = builder.add_spout("words", spout_class, par=chosen.spouts)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S}
     builder.add_bolt("last", bolt_class, par=chosen.bolts, inputs={words: Grouping.fields("word")}, config=every)

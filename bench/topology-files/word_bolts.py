@@ -1,4 +1,4 @@
-"""The bolts that count words, for the benches that do."""
+"""The bolts that count words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CountBolt(Bolt):
 
 
 class AckedCountBolt(CountBolt):
-    """Acks what it counts."""
+    """Acks each word that it counts."""
 
     def process(self, tup: Tuple) -> None:
         word = tup.values[0]

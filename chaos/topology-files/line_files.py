@@ -1,9 +1,9 @@
-"""The files of the chaos topology: what each holds, and how it is written so that a kill leaves no half of it.
+"""The files of the chaos topology: their content, and how a write stays whole when the process is killed.
 
 A tag is 64 bits, from the lowest: line (32), spout (4), part (4), life of the spout (12), attempt in that life (12).
-Journals and failures are tags, eight bytes each, little-endian: one write a tag, which a kill cannot cut. A flow file
-is eight 64-bit numbers: the process, then for each spout the highest line that was handled, plus one; of a spout the
-last is how many lines there are.
+Journals and failures are tags of eight bytes each, little-endian. Each tag is one write, which a kill cannot split. A
+flow file is eight 64-bit numbers. The first is the process id. Then follows, for each spout, the highest handled line
+plus one. The last number of a spout's file is the number of its lines.
 """
 
 from __future__ import annotations
@@ -26,54 +26,54 @@ _MADE = 7
 
 
 class LineTag:
-    """Makes the tags of one life of a spout."""
+    """Creates the tags of one life of a spout."""
 
     def __init__(self, spout: int, life: int) -> None:
         self._base = spout << _SPOUT | life << _LIFE
 
     def of(self, line: int, attempt: int) -> int:
-        """The tag of a line as a whole."""
+        """Return the tag of a whole line."""
         return self._base | attempt << _ATTEMPT | line
 
     @staticmethod
     def with_part(tag: int, part: int) -> int:
-        """The tag of one part of that line."""
+        """Return the tag of one part of that line."""
         return tag | part << _PART
 
     @staticmethod
     def spout(tag: int) -> int:
-        """Whose line it is."""
+        """Return the spout of the line."""
         return tag >> _SPOUT & 15
 
 
 class Log:
-    """A file that only ever grows, whoever writes."""
+    """A file that all lives of a task append to."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def write(self, data: bytes) -> None:
-        """Appends, in one piece."""
+        """Append in one write."""
         os.write(self._file, data)
 
     def write_tag(self, tag: int) -> None:
-        """Appends eight bytes."""
+        """Append eight bytes."""
         os.write(self._file, tag.to_bytes(8, "little"))
 
 
 class Position:
-    """The line below which all are acked, on disk: the old number or the new one, never half of it."""
+    """The line below which all lines are acked. The file always holds the old number or the new one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.written = self.read()
 
     def read(self) -> int:
-        """0 in the first life."""
+        """Return the stored position; 0 in the first life."""
         return int(self._path.read_text(encoding="utf-8")) if self._path.exists() else 0
 
     def write(self, position: int) -> None:
-        """Replaces it."""
+        """Replace the file."""
         new = self._path.with_suffix(".new")
         new.write_text(str(position), encoding="utf-8")
         new.replace(self._path)
@@ -81,7 +81,7 @@ class Position:
 
 
 class Flow:
-    """How far a task is, for who watches from outside; survives the process, and only ever grows."""
+    """The progress of a task for an observer outside. It survives the process, and only grows."""
 
     def __init__(self, folder: Path, context: TopologyContext) -> None:
         path = folder / f"flow-{context.get_component_id()}-{context.get_task_index()}"
@@ -92,25 +92,25 @@ class Flow:
         self._numbers[0] = os.getpid()
 
     def handled(self, spout: int, line: int) -> None:
-        """A line has come through here: in a spout, its tree is complete."""
+        """Record a line as handled; for a spout, its tree is complete."""
         if line >= self._numbers[1 + spout]:
             self._numbers[1 + spout] = line + 1
 
     @property
     def lines(self) -> int:
-        """How many lines there are, by all lives of a spout."""
+        """The number of lines that all lives of a spout have made."""
         return self._numbers[_MADE]
 
     @lines.setter
     def lines(self, lines: int) -> None:
-        if lines > self._numbers[_MADE]:  # noqa: PLR1730  # a call would cost more than all the rest
+        if lines > self._numbers[_MADE]:  # noqa: PLR1730  # a call would cost more than the rest of the method
             self._numbers[_MADE] = lines
 
 
 def options() -> Namespace:
-    """The command line of the topology."""
+    """Parse the command line of the topology."""
     parser = ArgumentParser()
-    parser.add_argument("--folder", required=True, help="where the files go, and the file that says stop")
-    parser.add_argument("--rate", type=int, default=25_000, help="lines a second of all spouts together; 0: all it can")
-    parser.add_argument("--journal", type=int, default=1, help="0: nothing is written down")
+    parser.add_argument("--folder", required=True, help="folder of the files and of the stop file")
+    parser.add_argument("--rate", type=int, default=25_000, help="lines a second of all spouts together; 0: unlimited")
+    parser.add_argument("--journal", type=int, default=1, help="0: write no journals")
     return parser.parse_args()

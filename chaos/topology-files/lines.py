@@ -1,8 +1,8 @@
-"""Lines that must all arrive whatever dies: a tree of two levels whose ends are written down before they are acked.
+"""The chaos topology. Its trees have two levels, and the last bolts write each part to a file before they ack it.
 
-Each spout numbers its lines from 0. It keeps the position below which all are acked in a file, goes on from there in
-its next life, and writes down each life and each failed tree. A split bolt makes two parts of a line; the last bolts
-write every part that comes to them to a file of their own. What the files hold is in `line_files`.
+Each spout numbers its lines from 0. It stores the position below which all lines are acked, continues there in its next
+life, and records each life and each failed tree. A split bolt makes two parts of a line. The last bolts append every
+part that they receive to a file. `line_files` describes the files.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ POSITION_EVERY = 2_000
 
 
 class LineSpout(Spout):
-    """Makes lines at its rate, counted from its first life: what an outage has kept it from it makes up for."""
+    """Makes lines at its rate since its first life, so it catches up after an outage."""
 
     outputs = ("tag",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins at the position of the life before."""
+        """Start at the position of the life before."""
         self.index = context.get_task_index()
         self.folder = Path(config["folder"])
         self.rate = config["rate"] / context.get_parallelism()
@@ -47,14 +47,14 @@ class LineSpout(Spout):
         self.look_at_s = 0.0
 
     def next_life(self) -> tuple[float, int]:
-        """When its first life began, and the number of this one: a line for each life, with where it begins."""
+        """Return the start time of the first life and the number of this life; append a line for this life."""
         path = self.folder / f"lives-{self.index}"
         lives = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         Log(path).write(f"{self.position} {time.monotonic()}\n".encode())
         return float(lives[0].split()[1]) if lives else time.monotonic(), len(lives)
 
     def next_tuple(self) -> None:
-        """Replays first, then what is due."""
+        """Emit replays first, then the lines that are due."""
         if self.replays:
             for _ in range(min(EMITS_A_CALL, len(self.replays))):
                 line = self.replays.popleft()
@@ -65,7 +65,7 @@ class LineSpout(Spout):
             self.look_at_s = now_s + LOOK_EVERY_S
             self.stopping = Path(self.folder, "stop").exists()
         if self.stopping:
-            due = self.flow.lines - self.made  # what an earlier life has made belongs to the whole
+            due = self.flow.lines - self.made  # includes the lines of earlier lives
         else:
             due = int((now_s - self.began_s) * self.rate) - self.made if self.rate else EMITS_A_CALL
         if self.stopping and not due and self.position == self.made:
@@ -76,8 +76,8 @@ class LineSpout(Spout):
             self.made = line + 1
         self.flow.lines = self.made
 
-    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
-        """This line need never be emitted again."""
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """Advance the position."""
         if self.attempts:
             self.attempts.pop(tup_id, None)
         if tup_id == self.position:
@@ -94,7 +94,7 @@ class LineSpout(Spout):
         self.flow.handled(self.index, tup_id)
 
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401
-        """This one does."""
+        """Record the failure and queue the line for replay."""
         attempt = self.attempts.get(tup_id, 0)
         self.failed.write_tag(self.tag.of(tup_id, attempt))
         self.attempts[tup_id] = attempt + 1
@@ -102,16 +102,15 @@ class LineSpout(Spout):
 
 
 class SplitBolt(Bolt):
-    """Makes two parts of a line, which mostly go to different tasks."""
+    """Makes two parts of a line, which usually go to different tasks."""
 
     outputs = ("key", "tag")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Opens what it shows its progress in."""
+        """Open the flow file."""
         self.flow = Flow(Path(config["folder"]), context)
 
     def process(self, tup: Tuple) -> None:
-        """Splits one."""
         (tag,) = tup.values
         for part in range(PARTS):
             self.emit([(tag + part * 500) % KEYS, LineTag.with_part(tag, part)], anchors=[tup])
@@ -120,16 +119,16 @@ class SplitBolt(Bolt):
 
 
 class JournalBolt(Bolt):
-    """Writes down what came."""
+    """Writes each received part to a journal."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Opens the journal of this task, which only ever grows."""
+        """Open the journal of this task."""
         folder = Path(config["folder"])
         self.journal = Log(folder / f"journal-{context.get_task_index()}") if config["journal"] else None
         self.flow = Flow(folder, context)
 
     def process(self, tup: Tuple) -> None:
-        """First to the file, then the ack."""
+        """Write the part to the file, then ack it."""
         tag = tup.values[1]
         if self.journal is not None:
             self.journal.write_tag(tag)
@@ -144,7 +143,7 @@ if __name__ == "__main__":
         {
             api_constants.TOPOLOGY_STMGRS: 2,
             api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
-            # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
+            # Without timeouts, a lost line is replayed only if the engine notices the loss.
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             api_constants.TOPOLOGY_MAX_SPOUT_PENDING: 20_000,
             "folder": chosen.folder,

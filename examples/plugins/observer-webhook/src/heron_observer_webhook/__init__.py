@@ -1,4 +1,4 @@
-"""Posts lifecycle events of topologies to a web service."""
+"""An observer that posts lifecycle events of topologies to a web service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where events are posted, and the post itself."""
+"""The web service, and the post of an event."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Target:
             raise ValueError(msg)
 
     def post(self, event: str, **facts: str | float) -> None:
-        """Posts one event; an error of the network is the engine's to log, under the observer's name."""
+        """Post one event. The engine logs a network error under the observer's name."""
         body = json.dumps({"event": event, "at_s": wall_s(), "facts": facts}).encode()
         headers = {"Content-Type": "application/json", **self.headers}
         request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310  # checked above
@@ -40,10 +40,10 @@ class Target:
 
 
 def read_target(path: Path) -> Target:
-    """The target in a JSON file.
+    """Read the target from a JSON file.
 
     Raises:
-        ConfigError: when it cannot be read, or something in it is wrong.
+        ConfigError: when the file cannot be read or a value is wrong.
     """
     try:
         found = json.loads(path.read_bytes())
