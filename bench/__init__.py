@@ -1,1 +1,1 @@
-"""Benchmarks of the engine: ``./dev bench -- [NAME...]`` or ``python -m bench``."""
+"""Benchmarks of the engine: ``./dev bench -- [NAME...]``."""

@@ -1,4 +1,4 @@
-"""``python -m bench [NAME...] [--quick]``: measure, print tables with ratios, and write results/latest.json."""
+"""``./dev bench -- [NAME...] [--quick]``: measure, print tables with ratios, and write results/latest.json."""
 
 from __future__ import annotations
 

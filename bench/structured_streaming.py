@@ -121,7 +121,8 @@ def _run_module(what: str, master: str, pace: Pace, asked: dict[str, object]) ->
         extra = installed("pyarrow-26.0.1", python_packages("pyarrow==26.0.1", "pandas==3.1.1"))
     except ServerNotInstalledError as error:
         raise BenchError(str(error)) from error
-    paths = os.pathsep.join(map(str, extra.glob("lib/python*/site-packages")))
+    folders = [*map(str, extra.glob("lib/python*/site-packages")), os.environ.get("PYTHONPATH", "")]
+    paths = os.pathsep.join(each for each in folders if each)
     environment = {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
     try:
         ran = subprocess.run(

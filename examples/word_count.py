@@ -162,7 +162,7 @@ def word_count(arguments: Sequence[str] = ()) -> TopologyBuilder:
     parser = argparse.ArgumentParser(prog="word_count.py", description="counts the words of a text")
     parser.add_argument("--text", help="the text to count (default: Python's own documentation)")
     parser.add_argument("--out", help="where to write word<TAB>count, most frequent first (default: nowhere)")
-    parser.add_argument("--loops", type=int, default=DEFAULT_LOOPS, help="number of times to read it (default: %(default)s)")
+    parser.add_argument("--loops", type=int, default=DEFAULT_LOOPS, help="times to read it (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.loops < 1:
         parser.error(f"--loops {options.loops} is below 1")
