@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 
 if __name__ == "__main__":
     bind_to_parent()

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import spawn
 from heron.errors import HeronError
 from heron_testing.pytest_plugin import wait_until
 from servers import bound_exec

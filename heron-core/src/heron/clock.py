@@ -1,21 +1,23 @@
-"""Time, the only place that reads it: durations are monotonic seconds, dates are wall-clock seconds."""
+"""Time, and the only module that reads it. Durations are monotonic seconds; dates are wall-clock seconds."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "monotonic_s", "wall_s"]
+__all__ = ["Clock", "SystemClock", "monotonic_s", "wait_for", "wall_s"]
 
 monotonic_s = time.monotonic
-"""Monotonic seconds; on one host the same scale in every process."""
+"""Monotonic seconds; all processes of a host share the scale."""
 
 wall_s = time.time
-"""Seconds since the epoch, for what people read; never for a deadline (it may jump)."""
+"""Seconds since the epoch, for people. Never use it for a deadline: it may jump."""
 
 
 class Clock(Protocol):
-    """What code that waits or measures is given, so that tests can move time themselves."""
+    """The clock that waiting and measuring code receives, so that tests can control time."""
 
     def monotonic_s(self) -> float:
         """Monotonic seconds."""
@@ -27,7 +29,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of the machine."""
 
     __slots__ = ()
 
@@ -38,3 +40,17 @@ class SystemClock:
     def wall_s(self) -> float:
         """Seconds since the epoch."""
         return time.time()
+
+
+def wait_for(predicate: Callable[[], bool], timeout_s: float, interval_s: float) -> bool:
+    """Check `predicate` at once and then every `interval_s` seconds; return False when it is false after `timeout_s`.
+
+    For conditions without an event, such as the end of a process that is not a child.
+    """
+    deadline_s = monotonic_s() + timeout_s
+    pause = threading.Event()
+    while not predicate():
+        if monotonic_s() > deadline_s:
+            return False
+        pause.wait(interval_s)
+    return True

@@ -84,7 +84,7 @@ def test_nested_names_are_found() -> None:
 def test_role_processes_get_no_driver_machinery() -> None:
     """Each library that a role imports is paid by every task of every topology."""
     heavy = ["stevedore", "pluggy", "yaml", "click", "rich", "importlib.metadata", "subprocess", "socket", "asyncio"]
-    modules = "heron.driver_kit.loading, heron.driver_kit.process, heron.driver_kit.log, heron.kernel.hooks"
+    modules = "heron.driver_kit.loading, heron.driver_kit.parent_process, heron.driver_kit.log, heron.kernel.hooks"
     script = f"import sys, {modules}; print([each for each in {heavy} if each in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path}; {script}"],

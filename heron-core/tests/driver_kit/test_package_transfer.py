@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.driver_kit.package_name import PackageName
-from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError, LocalPackage, receive
+from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, LocalPackage, PackageName, receive
 from heron.errors import PackageError
 from heron_testing.faults import full_files
 

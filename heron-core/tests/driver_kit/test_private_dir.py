@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 
 
 def test_missing_parents_are_private_too(tmp_path: Path) -> None:

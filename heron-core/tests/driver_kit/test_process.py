@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.driver_kit.process import DEATH_SIGNAL, PARENT_PID
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import spawn
+from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 
 if TYPE_CHECKING:
     from heron_testing.pytest_plugin import Eventually
@@ -25,8 +25,9 @@ import logging, os, select, signal, sys, threading
 from pathlib import Path
 from heron.errors import HeronError
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import run_role
-from heron.driver_kit.spawn import spawn
+from heron.kernel.role_process import run_role
+
+from heron.driver_kit.child_processes import spawn
 configure(Path({log!r}), process="role")
 def main(signals):
     {body}

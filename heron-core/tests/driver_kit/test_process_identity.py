@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
 
 pytestmark = pytest.mark.leaks_nothing
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.process import EXIT_AWAY
+from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -39,7 +39,8 @@ LAUNCHER = """
 import sys
 from pathlib import Path
 from heron.executor.main import SIGNALS, execute
-from heron.driver_kit.process import run_role
+from heron.kernel.role_process import run_role
+
 from heron.kernel.role_spec import read_spec
 from heron.spi.scheduler import ContainerSpec
 
@@ -54,7 +55,7 @@ run_role("executor", main, SIGNALS)
 
 TASK = """
 import signal, sys
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import spawn
 
 spawn([sys.executable, *sys.argv[1:]], stdout=None, death_signal=signal.SIGTERM)
 signal.pause()
@@ -63,7 +64,7 @@ signal.pause()
 STAND_IN = """
 import json, os, signal, sys
 from pathlib import Path
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 
 bind_to_parent()
 role, spec_file = sys.argv[1], Path(sys.argv[2])
@@ -438,7 +439,7 @@ def test_a_topology_without_a_packing_plan_or_keys_is_a_clear_failure(
 ) -> None:
     """As when it was killed while the container was being started again."""
     container.state.delete(kind, "wc")
-    assert container.start().wait(10.0) == EXIT_AWAY
+    assert container.start().wait(10.0) == EXIT_TEMPORARY
     assert lacks in (Path(container.spec.run_dir) / "c1.error").read_text()
 
 

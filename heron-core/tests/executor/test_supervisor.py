@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from heron.driver_kit.process import EXIT_AWAY, EXIT_USER_INIT
+from heron.driver_kit.parent_process import EXIT_TEMPORARY, EXIT_USER_INIT
 from heron.errors import IllegalTransitionError
 from heron.executor.supervisor import Phase, RestartPolicy, StartAfter, Supervisor, ending
 from heron.kernel.role_spec import incarnation
@@ -42,7 +42,7 @@ def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
     assert not found.may_start("a")
 
 
-@pytest.mark.parametrize("code", [EXIT_AWAY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP])
+@pytest.mark.parametrize("code", [EXIT_TEMPORARY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP])
 def test_what_comes_from_outside_is_no_reason_to_give_up(code: int) -> None:
     """Nobody kills himself with SIGKILL, and a disk has room again one day; what it did itself counts on."""
     found = supervisor()

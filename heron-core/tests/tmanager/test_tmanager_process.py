@@ -15,7 +15,7 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.process import EXIT_AWAY
+from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -236,7 +236,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
             other.change_state("paused", 5.0)
             before = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
             os.kill(location.pid, signal.SIGCONT)
-            assert run.processes[0].wait(10.0) == EXIT_AWAY
+            assert run.processes[0].wait(10.0) == EXIT_TEMPORARY
             assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc") == before
             assert run.state.get(NodeKind.REPORT, "wc") is None
             status = other.status(5.0)

@@ -73,10 +73,10 @@ def test_file_may_be_in_the_home_folder(reading: Reading, home: Path) -> None:
         ("${vault:x}", "'${vault:x}' is no reference"),
         ("${run:logs}", "'${run:logs}' is no reference"),
         ("${env:${env:TEAM}}", "is no reference"),
-        ("${file:secret}", "the file 'secret' is not named from the root"),
+        ("${file:secret}", "the path 'secret' of a secret is relative"),
         ("${file:/no/such/file}", "the file /no/such/file cannot be read: No such file or directory"),
-        ("${file:/etc}", "/etc is no regular file"),
-        ("${file:/dev/null}", "/dev/null is no regular file"),
+        ("${file:/etc}", "/etc is not a regular file"),
+        ("${file:/dev/null}", "/dev/null is not a regular file"),
     ],
 )
 def test_reference_that_leads_nowhere_is_refused(reading: Reading, value: str, message: str) -> None:
@@ -97,7 +97,7 @@ def test_reference_that_leads_nowhere_is_one_problem(reading: Reading) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        (SECRET.encode(), 0o604, "others may use the file {path}, its mode is 0604; `chmod 600 {path}`"),
+        (SECRET.encode(), 0o604, "other users can access the file {path}, its mode is 0604; `chmod 600 {path}`"),
         (b"", 0o600, "the file {path} is empty"),
         (b"x" * 65537, 0o600, "the file {path} is larger than 65536 bytes"),
         (b"\xff\xfe", 0o600, "the file {path} is not UTF-8 text"),
@@ -117,7 +117,7 @@ def test_pipe_does_not_hold_up_the_command(reading: Reading, tmp_path: Path) -> 
     """Nobody may ever write to it."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     (problem,) = reading.problems(text(f"token: '${{file:{tmp_path}/pipe}}'"))
-    assert "is no regular file" in problem
+    assert "is not a regular file" in problem
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from heron_scheduler_kit.job_folder import JobFolder, write_private
+from heron.driver_kit.private_files import write_private
+from heron_scheduler_kit.job_folder import JobFolder
 from heron_testing.faults import full_files
 
 

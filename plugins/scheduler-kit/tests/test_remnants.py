@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron_scheduler_kit import remnants
 from heron_scheduler_kit.job_folder import JobFolder
 from heron_scheduler_kit.process_list import ContainerEntry, ProcessList

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
 from heron.planner.packing_plan import Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.master import parse_master
 from heron_scheduler_spark.options import SparkOptions

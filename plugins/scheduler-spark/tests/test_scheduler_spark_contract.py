@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from heron.driver_kit.large_values import open_statemgr
-from heron.ipc.keys import encode_keys, new_keys
+from heron.driver_kit.links import encode_keys, new_keys
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import NodeKind

@@ -17,9 +17,7 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s
-from heron.ipc.keys import Speaker, decode_keys
-from heron.ipc.socket import SocketContext
-from heron.ipc.watched_channel import WatchedChannel, open_watched_channel
+from heron.driver_kit.links import SocketContext, Speaker, WatchedChannel, decode_keys, open_watched_channel
 from heron.spi.scheduler import ContainerStatus
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.order import Order

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.log import rename_older
-from heron.kernel.output_file import empty_when_full
+from heron.driver_kit.log import rename_older, truncate_when_full
 from heron_scheduler_spark.log_echo import LogEcho
 from heron_scheduler_spark.log_mirror import LogMirror
 from heron_scheduler_spark.log_shipper import LogShipper
@@ -63,7 +62,7 @@ def test_a_log_that_is_begun_anew_is_read_on_and_the_old_one_to_its_end(shipped:
     for number in range(3):
         shipped.write(f"last {number}\n")
         if turn == "emptied":
-            assert empty_when_full(shipped.log, 1)
+            assert truncate_when_full(shipped.log, 1)
         else:
             rename_older(shipped.log)
         shipped.write(f"first {number}\n" + "more\n" * more)

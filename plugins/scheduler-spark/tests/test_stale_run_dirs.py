@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron_scheduler_spark.predecessor import Predecessor
 from heron_scheduler_spark.stale_run_dirs import sweep
 

@@ -1,4 +1,4 @@
-"""Which heron-core this is: what a run is labelled with, so that another version can say that it is another."""
+"""The version of heron-core. A separate module, because `importlib.metadata` would slow every role process down."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["core_version"]
 
 
 def core_version() -> str:
-    """The installed version of heron-core; "unknown" where it runs without being installed."""
+    """Return the installed version of heron-core, or "unknown" where it runs without being installed."""
     try:
         return version("heron-core")
     except PackageNotFoundError:

@@ -1,15 +1,15 @@
-"""Values of any size for state managers whose store takes only so much: compressed, and split over several nodes.
+"""Stores values of any size in a state manager whose store limits the size: compresses and splits them.
 
-A value that fits is stored as it is. A larger one is compressed; if that does not fit either, it is cut into parts,
-each a node of the kind PART under a name that is never used again, and the node itself names them:
+A value that fits is stored unchanged. A larger value is compressed. If it is still too large, it is split into parts.
+Each part is a node of the kind PART with a name that is never reused, and the node itself lists the parts:
 
     <marker>zlib\\n<compressed>                   compressed
-    <marker>plain\\n<value>                       a value that itself begins with the marker
+    <marker>plain\\n<value>                       a value that begins with the marker
     <marker>parts\\n{"names": […], "sha256": …}   compressed, and split
 
-The parts are written before the node and removed after it, so the node changes at once, with its version: whoever
-reads it has the old value or the new. A writer that is killed in between leaves parts that nobody refers to; they go
-with the node.
+The parts are written before the node and removed after it. So the node and its version change at once, and a reader
+gets the old value or the new. A writer that is killed meanwhile leaves parts that no node lists; they are removed
+together with the node.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _MARKER = b"\0heron-value 1 "
 _ZLIB = _MARKER + b"zlib\n"
 _PLAIN = _MARKER + b"plain\n"
 _PARTS = _MARKER + b"parts\n"
-_SETTLED_S = 5.0  # a writer puts back within this what a removal at the same moment took from it
+_SETTLED_S = 5.0  # within this time a writer restores parts that a concurrent removal took
 
 _log = logging.getLogger(__name__)
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    """What the node of a split value says: its parts in order, and the checksum of what they are together."""
+    """The node of a split value: its parts in order, and the checksum of the joined parts."""
 
     names: tuple[str, ...]
     sha256: str
 
 
 def open_statemgr(ref: DriverRef) -> StateManager:
-    """The state manager that `ref` names, for values of any size.
+    """Open the state manager that `ref` names, for values of any size.
 
     Raises:
         PluginError, ConfigError: as `heron.driver_kit.loading.open_driver` does.
@@ -62,22 +62,22 @@ def open_statemgr(ref: DriverRef) -> StateManager:
 
 
 class LargeValues(StateManager):
-    """Keeps the contract of the state manager that it stands before, and takes values of any size.
+    """Wraps a state manager, keeps its contract, and takes values of any size.
 
-    Each part is a request of its own: a call may block 10 s for each.
+    Each part is a separate request; a call may block 10 s for each.
     """
 
     spi_version: ClassVar[int] = 1
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Not chosen by a profile; see `open_statemgr`."""
+        """A profile cannot choose it; see `open_statemgr`."""
         del options
-        message = "LargeValues stands before a driver, and is none: name that driver"
+        message = "LargeValues wraps a driver and is not a driver itself; name the driver"
         raise PluginError(message)
 
     def __init__(self, inner: StateManager, limit_bytes: int) -> None:
-        """`limit_bytes` is the largest value that `inner` takes; at least 16 KiB, for a node has to name its parts."""
+        """`limit_bytes` is the largest value that `inner` takes; at least 16 KiB, because a node lists its parts."""
         self._inner = inner
         self._limit_bytes = limit_bytes
         self._guard = threading.Lock()
@@ -97,14 +97,14 @@ class LargeValues(StateManager):
         try:
             version = self._inner.set(kind, topology, node, expected=expected)
         except StateUnavailableError:
-            raise  # it may have been written
+            raise  # the value may have been written
         except StateError:
             self._remove_parts(parts)
             raise
         if parts:
             stored = frozenset(self._inner.list(NodeKind.PART))
             for name, part in parts.items():
-                if name not in stored:  # `delete` came between
+                if name not in stored:  # a concurrent `delete` removed it
                     self._inner.set(NodeKind.PART, name, part)
         self._remove_parts(name for name in former if name not in parts)
         return version
@@ -114,7 +114,7 @@ class LargeValues(StateManager):
         self._inner.delete(kind, topology, expected=expected)
         prefix = _part_prefix(kind, topology)
         names = [name for name in self._inner.list(NodeKind.PART) if name.startswith(prefix)]
-        # The others are of a writer that was killed, or of one that is about to write a node that names them.
+        # The others belong to a writer that was killed, or to a writer that is about to write a node that lists them.
         others = {name: self._readable(NodeKind.PART, name) for name in names if name not in known}
         self._remove_parts(names)
         for name in self._parts_of(kind, topology) if others else ():
@@ -149,7 +149,7 @@ class LargeValues(StateManager):
         with self._guard:
             watches = tuple(self._watches)
         for watch in watches:
-            watch.end()  # one that reads parts would keep the store from closing
+            watch.end()  # a watch that reads parts would block the closing of the store
         self._inner.close()
 
     def _forget(self, watch: LargeWatch) -> None:
@@ -159,10 +159,10 @@ class LargeValues(StateManager):
     def _settled(
         self, kind: NodeKind, topology: str, present: Versioned | None, stop: threading.Event
     ) -> Versioned | None:
-        """The whole value of a node that was read as `present`, or a later one.
+        """Return the complete value of a node that was read as `present`, or a later value.
 
         Raises:
-            StateError: when a part is missing for good, or until `stop` was set.
+            StateError: when a part is missing for good, or was missing until `stop` was set.
         """
         deadline_s = clock.monotonic_s() + _SETTLED_S
         while present is not None:
@@ -171,14 +171,14 @@ class LargeValues(StateManager):
                 return Versioned(value, present.version)
             before, present = present, self._inner.get(kind, topology)
             if present is None or present.version != before.version:
-                continue  # it was replaced while we read
-            # Its writer may be about to put back what a removal took.
+                continue  # another writer replaced it meanwhile
+            # The writer may be about to restore parts that a removal took.
             if stop.wait(REREAD_S) or clock.monotonic_s() > deadline_s:
                 raise StateError(_incomplete(f"{kind.value}/{topology}"))
         return None
 
     def _laid_out(self, kind: NodeKind, topology: str, value: bytes) -> tuple[bytes, dict[str, bytes]]:
-        """What the node holds, and the parts by name."""
+        """The value of the node, and the parts by name."""
         if len(value) <= self._limit_bytes and not value.startswith(_MARKER):
             return value, {}
         if len(_PLAIN) + len(value) <= self._limit_bytes:
@@ -192,7 +192,7 @@ class LargeValues(StateManager):
         return _PARTS + msgspec.json.encode(_Layout(tuple(parts), hashlib.sha256(packed).hexdigest())), parts
 
     def _whole(self, stored: bytes, place: str) -> bytes | None:
-        """The value; None when a part is not there (any more)."""
+        """The value; None when a part is missing."""
         if not stored.startswith(_MARKER):
             return stored
         if stored.startswith(_PLAIN):
@@ -220,7 +220,7 @@ class LargeValues(StateManager):
         return ()
 
     def _readable(self, kind: NodeKind, name: str) -> Versioned | None:
-        """The node; None also where it is garbled, which writing it anew repairs."""
+        """The node; None also when it is garbled, since the next write repairs it."""
         try:
             return self._inner.get(kind, name)
         except StateUnavailableError:
@@ -233,16 +233,16 @@ class LargeValues(StateManager):
             for name in names:
                 self._inner.delete(NodeKind.PART, name)
         except StateError as error:
-            _log.warning("parts of a former value stay in the store until their topology is gone: %s", error)
+            _log.warning("parts of a former value stay in the store until the topology is removed: %s", error)
 
 
 def _part_prefix(kind: NodeKind, topology: str) -> str:
-    """What the names of a node's parts begin with; short, however long the topology's is."""
+    """The prefix of the names of a node's parts; short even for a long topology name."""
     return hashlib.sha256(f"{kind.value}/{topology}".encode()).hexdigest()[:32] + "-"
 
 
 def _incomplete(place: str) -> str:
     return (
-        f"{place}: a part of the value is missing or differs from its checksum, it was changed by hand; "
+        f"{place}: a part of the value is missing or does not match its checksum; "
         "kill the topology, then submit it again"
     )

@@ -1,4 +1,4 @@
-"""A watch of values that may be split over several nodes: tells whole ones."""
+"""Watches values that may be split over several nodes, and reports only complete values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from heron.spi.statemgr import Versioned, Watch
 __all__ = ["REREAD_S", "LargeWatch", "OnChange", "Settled"]
 
 REREAD_S = 0.1
-"""Between two attempts to read what is not there yet."""
+"""Seconds between two attempts to read a part that is missing."""
 
 OnChange: TypeAlias = Callable[[Versioned | None], None]
 
-_NOTHING = 0  # no version
+_NOTHING = 0  # never a version
 
 _log = logging.getLogger(__name__)
 
 
 class Settled(Protocol):
-    """Reads the parts of what the node was just now, or of what it is since; ends with StateError at `stop`."""
+    """Reads the parts of the node, or of a later version; raises StateError when `stop` is set."""
 
     def __call__(self, present: Versioned | None, stop: threading.Event, /) -> Versioned | None: ...
 
@@ -31,9 +31,8 @@ class Settled(Protocol):
 class LargeWatch:
     """Implements `heron.spi.statemgr.Watch`.
 
-    The parts of a value are read on the thread that tells of the node. While the store does not answer that thread
-    waits with them, as it would have nothing else to tell. What was replaced meanwhile is told as it is by then, and
-    not once more when the store tells of it.
+    The thread that reports the node also reads the parts. While the store does not answer, that thread waits, since it
+    has nothing else to report. If the value is replaced meanwhile, the watch reports the new value once.
     """
 
     def __init__(self, settled: Settled, on_change: OnChange, on_close: Callable[[LargeWatch], None]) -> None:
@@ -42,19 +41,19 @@ class LargeWatch:
         self._on_close = on_close
         self._closed = threading.Event()
         self._begun = False
-        self._told: int | None = _NOTHING
+        self._reported: int | None = _NOTHING
         self._inner: Watch | None = None
         self._error: StateError | None = None
 
     def begin(self, watch: Callable[[OnChange], Watch]) -> None:
-        """Raises StateError when the first value cannot be read."""
-        self._inner = watch(self._tell)
+        """Start the watch; raise StateError when the first value cannot be read."""
+        self._inner = watch(self._report)
         if self._error is not None:
             self.close()
             raise self._error
 
     def end(self) -> None:
-        """Makes no further call; waits for none that is under way."""
+        """Make no further call; does not wait for a call that is in progress."""
         self._closed.set()
 
     def close(self) -> None:
@@ -63,23 +62,23 @@ class LargeWatch:
             self._inner.close()
         self._on_close(self)
 
-    def _tell(self, present: Versioned | None) -> None:
+    def _report(self, present: Versioned | None) -> None:
         is_first, self._begun = not self._begun, True
         try:
-            whole = self._settled(present, self._closed) if is_first else self._awaited(present)
+            whole = self._settled(present, self._closed) if is_first else self._when_available(present)
         except StateError as error:
             if is_first:
-                self._error = error  # the caller's, who is still waiting
+                self._error = error  # `begin` raises it
             elif not self._closed.is_set():
                 _log.warning("a watched node cannot be read: %s", error)
             return
         version = None if whole is None else whole.version
-        if version != self._told and not self._closed.is_set():
-            self._told = version
+        if version != self._reported and not self._closed.is_set():
+            self._reported = version
             self._on_change(whole)
 
-    def _awaited(self, present: Versioned | None) -> Versioned | None:
-        """As `_settled` gives it when the store answers."""
+    def _when_available(self, present: Versioned | None) -> Versioned | None:
+        """Call `_settled` until the store answers."""
         while True:
             try:
                 return self._settled(present, self._closed)

@@ -1,6 +1,6 @@
-"""Loads what somebody else has already chosen: a driver or an optional part, by ``module:Name``.
+"""Loads drivers and optional parts by ``module:Name``, and compares the versions of contracts.
 
-Role processes use this file, so it imports next to nothing. The command finds out what is installed.
+Role processes use this module, so it imports little. The command finds out which drivers are installed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib
 import sys
 from typing import TypeVar, cast
 
-from heron.driver_kit.secrets import hidden
+from heron.driver_kit.redaction import redact
 from heron.errors import HeronError, PluginError
 from heron.spi.driver import Driver, DriverRef
 
@@ -19,28 +19,28 @@ D = TypeVar("D", bound=Driver)
 
 
 def open_driver(ref: DriverRef, base: type[D]) -> D:
-    """The driver that `ref` names, opened with its options.
+    """Import the driver that `ref` names and open it with its options.
 
     Raises:
-        PluginError: when it does not import, is no driver of the family `base`, or was written for another version
-            of that family's contract.
-        ConfigError: when it does not accept its options.
+        PluginError: when the driver does not import, is not a subclass of `base`, or was written for an unsupported
+            version of that contract.
+        ConfigError: when the driver refuses its options.
     """
     what = f"{ref.family} driver {ref.name!r}"
     driver = checked_driver(load_object(ref.entry, what), base, what, f"heron-{ref.family}-{ref.name}")
     try:
         return driver.open(ref.options)
     except HeronError as error:
-        if (text := hidden(str(error), ref.secrets)) != str(error):
+        if (text := redact(str(error), ref.secrets)) != str(error):
             raise type(error)(text) from None
         raise
     except (Exception, SystemExit) as error:
-        msg = hidden(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
+        msg = redact(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
         raise PluginError(msg) from (None if ref.secrets else error)
 
 
 def load_object(entry: str, what: str = "object") -> object:
-    """The object named ``module:Name`` or ``module:Outer.Name``.
+    """Return the object named ``module:Name`` or ``module:Outer.Name``.
 
     Raises:
         PluginError: when the entry is malformed, its module does not import, or has no such name.
@@ -64,10 +64,10 @@ def load_object(entry: str, what: str = "object") -> object:
 
 
 def checked_driver(found: object, base: type[D], what: str, distribution: str) -> type[D]:
-    """`found` as a class of the family `base`, after checking that it is one and fits this core.
+    """Return `found` after checking that it implements the contract `base` in a version of this core.
 
     Raises:
-        PluginError: as for `open_driver`; says which side to upgrade.
+        PluginError: as for `open_driver`; the message names the distribution to upgrade.
     """
     if not (isinstance(found, type) and issubclass(found, base)):
         msg = f"{what}: {found!r} is not a subclass of {base.__module__}.{base.__qualname__}"
@@ -89,5 +89,5 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
 
 
 def contract_version(base: type[Driver]) -> int:
-    """The version of a family's contract in this core: ``SPI_VERSION`` of the file that defines it."""
+    """Return the version of a contract in this core: ``SPI_VERSION`` of the module that defines it."""
     return cast("int", sys.modules[base.__module__].__dict__["SPI_VERSION"])

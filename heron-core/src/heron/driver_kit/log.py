@@ -1,25 +1,36 @@
-"""The log of a role process: one JSON object a line, with what the process is bound in once, and a bounded size."""
+"""Log files of bounded size: the JSON lines of a role process, and the output of a child process."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from heron.driver_kit.secrets import hidden, spoken
+from heron.driver_kit.redaction import redact, redact_for_command
 
-__all__ = ["MAX_BYTES", "OLDER_FILES", "JsonLines", "RotatingLog", "configure", "hide_in_warnings", "rename_older"]
+__all__ = [
+    "MAX_BYTES",
+    "OLDER_FILES",
+    "JsonLines",
+    "RotatingLog",
+    "configure",
+    "redact_warnings",
+    "rename_older",
+    "truncate_when_full",
+]
 
-MAX_BYTES = 10 * 1024 * 1024  # of one file; with the two older ones a process keeps 30 MiB at most
+MAX_BYTES = 10 * 1024 * 1024  # of one file; with two older files a process keeps at most 30 MiB
 OLDER_FILES = 2
 
 
 class JsonLines(logging.Formatter):
     """Formats a record as ``{"at", "level", "logger", "message", …bound, "error"?}``; `at` is UTC.
 
-    Libraries log as well, and some of them their credentials: the texts `secrets` become ``(secret)``.
+    Some libraries log their credentials, so every text of `secrets` becomes ``(secret)``.
     """
 
     def __init__(self, secrets: Sequence[str] = (), /, **bound: str | int) -> None:
@@ -32,25 +43,25 @@ class JsonLines(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": hidden(record.getMessage(), self._secrets),
+            "message": redact(record.getMessage(), self._secrets),
             **self._bound,
         }
         if record.exc_info:
-            line["error"] = hidden(self.formatException(record.exc_info), self._secrets)
+            line["error"] = redact(self.formatException(record.exc_info), self._secrets)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
 class _Warnings(logging.Formatter):
-    """Formats a record as Python does where no logging is set up, without secrets."""
+    """Formats a record as Python does without any logging configuration, but without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return spoken(super().format(record))
+        return redact_for_command(super().format(record))
 
 
 class RotatingLog(logging.FileHandler):
-    """A log file that is renamed to ``.1``, ``.2`` when it reaches its size; the oldest goes.
+    """A log file that is renamed to ``.1``, ``.2`` when it reaches its size; the oldest file is removed.
 
-    The standard library has one too, but its module brings sockets, which costs every role process 5 ms.
+    The module of the standard library's rotating handler imports sockets, which costs every role process 5 ms.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES, older_files: int = OLDER_FILES) -> None:
@@ -69,12 +80,16 @@ class RotatingLog(logging.FileHandler):
     def _rotate(self) -> None:
         if self.stream is not None:
             self.stream.close()
-            self.stream = None  # the next record opens it again
+            self.stream = None  # the next record opens the file
         rename_older(Path(self.baseFilename), self._older_files)
 
 
 def rename_older(newest: Path, older_files: int = OLDER_FILES) -> None:
-    """Renames a log that is full to ``.1``, and the older ones to the next number; the oldest goes. Raises OSError."""
+    """Rename a log file to ``.1`` and the older files to the next number; the oldest is removed.
+
+    Raises:
+        OSError: when the file system refuses.
+    """
     names = [newest, *(newest.with_name(f"{newest.name}.{n + 1}") for n in range(older_files))]
     for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
         if newer.exists():
@@ -84,11 +99,11 @@ def rename_older(newest: Path, older_files: int = OLDER_FILES) -> None:
 
 
 def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] = (), **bound: str | int) -> None:
-    """Sends all logging of this process to the file at `path`; called once, by a role's main.
+    """Send all logging of this process to the file at `path`; the main function of a role calls it once.
 
-    `bound` is what every line carries: topology, container, process and, in an instance, component and task.
-    `secrets` are texts that no line may contain.
-    Warnings of Python are logged too. A line that cannot be written (no space) is lost and stops nothing.
+    Every line carries `bound`: topology, container, process and, in an instance, component and task. No line contains
+    a text of `secrets`. Python's warnings are logged too. A line that cannot be written (no space) is lost; the process
+    goes on.
     """
     handler = RotatingLog(path)
     handler.setFormatter(JsonLines(secrets, **bound))
@@ -99,7 +114,32 @@ def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] =
     logging.raiseExceptions = False
 
 
-def hide_in_warnings() -> None:
-    """Takes the command's secrets out of the warnings that Python writes to stderr for a command, which has no log."""
+def redact_warnings() -> None:
+    """Remove the command's secrets from warnings: a command has no log, so Python writes them to stderr."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Warnings())
+
+
+def truncate_when_full(output: Path, max_bytes: int) -> bool:
+    """Copy the output file of a child to ``.1`` and truncate it when it has reached `max_bytes`; return whether it had.
+
+    The child keeps its descriptor open, so the file is copied and truncated instead of renamed. Lines that the child
+    writes between the two steps are lost.
+
+    Raises:
+        OSError: when the file system refuses. Without room for the copy the file is truncated all the same.
+    """
+    try:
+        if output.stat().st_size < max_bytes:
+            return False
+    except FileNotFoundError:
+        return False
+    names = [output, *(output.with_name(f"{output.name}.{number}") for number in range(1, OLDER_FILES + 1))]
+    try:
+        for older, newer in zip(reversed(names[2:]), reversed(names[1:-1]), strict=True):
+            if newer.exists():
+                newer.replace(older)
+        shutil.copy(output, names[1])  # with its mode
+    finally:
+        os.truncate(output, 0)
+    return True

@@ -1,7 +1,7 @@
-"""Signals as something a poller can wait for.
+"""Signals that a poller can wait for.
 
-A handler that does the work itself runs between two arbitrary bytecodes; here it only marks, and the loop that owns
-the state reads the mark. The file descriptor wakes a poller in any thread.
+A signal handler runs between two arbitrary bytecodes. So the handler only records the signal, and the loop that
+owns the state reads the record. The file descriptor wakes a poller in any thread.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from types import FrameType
 __all__ = ["EXIT_TERMINATED", "Signals"]
 
 EXIT_TERMINATED = 128 + signal.SIGTERM
-"""How a process exits that was told to by SIGTERM."""
+"""Exit code of a process that SIGTERM ended."""
 
 
 class Signals:
-    """Catches the given signals for the rest of the process's life. Made once, in the main thread."""
+    """Catches the given signals until the process ends. Create it once, in the main thread."""
 
     def __init__(self, caught: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:
         self._reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
@@ -31,15 +31,15 @@ class Signals:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether SIGTERM or SIGINT has come; once true it stays true."""
+        """Whether SIGTERM or SIGINT has arrived; it never becomes false again."""
         return self._stop
 
     def fileno(self) -> int:
-        """Readable when a signal has come since the last `read`; register it with a poller."""
+        """Return the descriptor that becomes readable when a signal arrives; register it with a poller."""
         return self._reader
 
     def read(self) -> tuple[signal.Signals, ...]:
-        """The signals that came since the last call, oldest first; never blocks."""
+        """Return the signals since the last call, oldest first; never blocks."""
         try:
             numbers = os.read(self._reader, 4096)
         except BlockingIOError:
@@ -50,9 +50,9 @@ class Signals:
 
     @contextmanager
     def abrupt(self) -> Iterator[None]:
-        """In this block SIGTERM and SIGINT raise SystemExit, also in a call that blocks; so does one that came before.
+        """Raise SystemExit on SIGTERM and SIGINT in this block, also during a blocking call or for an earlier signal.
 
-        For the time when nothing has begun that has to be ended in order. In the main thread only.
+        Use it while the process has nothing to shut down in order. Only for the main thread.
         """
         self._abrupt = True
         try:
@@ -68,7 +68,7 @@ class Signals:
 
     def _leave(self) -> None:
         if self._stop and self._abrupt:
-            self._abrupt = False  # once: what is cleared on the way out is cleared
+            self._abrupt = False  # only once, so that the clean-up on the way out completes
             raise SystemExit(EXIT_TERMINATED)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import spawn
 from heron.errors import HeronError
 from heron.executor.supervisor import ending
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.process import EXIT_AWAY
+from heron.driver_kit.log import truncate_when_full
+from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
@@ -26,7 +27,6 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import Hooks
-from heron.kernel.output_file import empty_when_full
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -155,7 +155,7 @@ class Executor:
             write_spec(spec_file, role_spec(process, host.spec, host.keys, self._task_ids, number, package_dir))
             pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
         except (OSError, HeronError) as error:
-            self._died(ChildEnd(name, EXIT_AWAY, str(error)))  # no space, no memory: that may pass
+            self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no space, no memory: that may pass
             return
         _log.info("%s started: pid %d, incarnation %d", name, pid, number)
         state = self._supervisor.started(name, monotonic_s())
@@ -220,7 +220,7 @@ class Executor:
     def _bound_outputs(self) -> None:
         for output in self._children.outputs():
             try:
-                if empty_when_full(output, self._host.settings.output_max_bytes):
+                if truncate_when_full(output, self._host.settings.output_max_bytes):
                     _log.info("%s was full and is begun anew", output.name)
             except OSError as error:
                 _log.warning("%s cannot be kept within its size: %s", output, error)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import configure
-from heron.driver_kit.private_dir import make_private_dir
-from heron.driver_kit.process import run_role
+from heron.driver_kit.private_files import make_private_dir
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
@@ -20,6 +19,7 @@ from heron.ipc.keys import TopologyKeys, decode_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_packing_plan

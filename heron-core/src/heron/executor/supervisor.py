@@ -16,14 +16,14 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from heron.driver_kit.process import EXIT_AWAY, EXIT_USER_INIT
+from heron.driver_kit.parent_process import EXIT_TEMPORARY, EXIT_USER_INIT
 from heron.kernel.settings import EngineSettings
 from heron.state_machine import StateMachine
 
 __all__ = ["Phase", "ProcessState", "RestartPolicy", "StartAfter", "Supervisor", "ending"]
 
 
-_FROM_OUTSIDE = frozenset((EXIT_AWAY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP))
+_FROM_OUTSIDE = frozenset((EXIT_TEMPORARY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP))
 
 
 class Phase(enum.Enum):

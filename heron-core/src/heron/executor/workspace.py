@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StateError
 from heron.ipc.endpoint import container_dir
 from heron.kernel.package import unpack

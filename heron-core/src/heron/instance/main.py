@@ -10,7 +10,7 @@ from pathlib import Path
 from heron.api.definition import ComponentKind
 from heron.clock import monotonic_s
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import EXIT_USER_INIT, run_role
+from heron.driver_kit.parent_process import EXIT_USER_INIT
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.data_queue import PlanReceived, ReportSeen, SessionOpened
@@ -20,6 +20,7 @@ from heron.instance.runner import ComponentStartError, ComponentStoppedError, Ru
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
+from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import InstanceSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan

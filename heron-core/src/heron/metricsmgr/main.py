@@ -10,12 +10,12 @@ from pathlib import Path
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import run_role
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import MetricsmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.metricsmgr.forwarder import Forwarder

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import run_role
 from heron.driver_kit.signals import Signals
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import StmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_routes import AckRoutes

@@ -10,7 +10,6 @@ from pathlib import Path
 from heron.clock import wall_s
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import run_role
 from heron.driver_kit.signals import Signals
 from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint
@@ -19,6 +18,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import LeaderStatus
 from heron.kernel.hooks import Hooks, ThreadedHooks
+from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry

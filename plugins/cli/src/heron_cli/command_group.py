@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
+from typing import ClassVar
 
 import click
 
@@ -26,9 +27,9 @@ class CommandGroup(click.Group):
     that distribution.
     """
 
-    entries: Mapping[str, str] = {}
-    suggested: Mapping[str, str] = {}
-    path = ""
+    entries: ClassVar[Mapping[str, str]] = {}
+    suggested: ClassVar[Mapping[str, str]] = {}
+    path: ClassVar[str] = ""
     """The group's own path with a dot at its end; empty for `heron` itself."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from heron.driver_kit.log import hide_in_warnings
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.log import redact_warnings
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
 from heron_cli.command_group import CommandGroup
 
@@ -43,7 +43,7 @@ class _Commands(CommandGroup):
     entries = _COMMANDS
 
     def invoke(self, ctx: click.Context) -> object:
-        hide_in_warnings()
+        redact_warnings()
         try:
             return super().invoke(ctx)
         except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
@@ -52,7 +52,7 @@ class _Commands(CommandGroup):
             code, text = _EXIT_REFUSED, str(error)
         except KeyboardInterrupt:
             code, text = _EXIT_INTERRUPTED, "interrupted; nothing was started"
-        click.echo(f"heron: error: {spoken(text)}", err=True)
+        click.echo(f"heron: error: {redact_for_command(text)}", err=True)
         return ctx.exit(code)
 
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 
 __all__ = ["LineFile"]
 

@@ -7,16 +7,15 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heron.driver_kit.process import EXIT_AWAY
-from heron.driver_kit.process_identity import ProcessIdentity, kill_group
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import ProcessIdentity, kill_group, spawn
+from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron_scheduler_kit.run_dir import own_run_dir
 
 __all__ = ["ExecutorProcess", "signal_name"]
 
 _REASON_CHARACTERS = 500
 _BY_SIGNAL = 128  # and its number: how a process ends that was told to
-_FROM_OUTSIDE = (EXIT_AWAY, *(_BY_SIGNAL + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
+_FROM_OUTSIDE = (EXIT_TEMPORARY, *(_BY_SIGNAL + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
 _TAIL_BYTES = 4096
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 
 __all__ = ["Executors", "Exit", "JobFacts", "Placement"]

@@ -23,9 +23,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
 
-__all__ = ["JobFolder", "JobRecord", "write_private"]
+__all__ = ["JobFolder", "JobRecord"]
 
 _SPEC = re.compile(r"c(?P<id>\d+)\.json")
 _SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) bytes
@@ -149,16 +150,3 @@ class JobFolder:
             yield f"{short}/control"
         finally:
             os.close(descriptor)
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Replaces the file, mode 0600, whole or not at all."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)  # the disk is full; what is there of it may be a secret
-        raise

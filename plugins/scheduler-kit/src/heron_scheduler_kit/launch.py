@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
-from heron.driver_kit.private_dir import make_private_dir
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.child_processes import spawn
+from heron.driver_kit.private_files import make_private_dir, write_private
 from heron.errors import SchedulerError
 from heron.spi.scheduler import Job
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.options import SupervisedOptions
 from heron_scheduler_kit.run_dir import own_run_dir
 

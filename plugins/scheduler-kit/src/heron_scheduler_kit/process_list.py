@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from heron.driver_kit.process_identity import ProcessIdentity
-from heron_scheduler_kit.job_folder import JobFolder, write_private
+from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.private_files import write_private
+from heron_scheduler_kit.job_folder import JobFolder
 
 __all__ = ["ContainerEntry", "ProcessList"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import signal
 
-from heron.driver_kit.polling import wait_for
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.clock import wait_for
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron.errors import SchedulerError
 from heron_scheduler_kit.job_folder import JobFolder
 from heron_scheduler_kit.process_list import ProcessList

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 from heron.errors import SchedulerError
 
 __all__ = ["own_run_dir"]

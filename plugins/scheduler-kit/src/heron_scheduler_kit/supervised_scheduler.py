@@ -15,7 +15,7 @@ from typing import ClassVar
 import msgspec
 
 from heron.clock import monotonic_s
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 from heron.errors import SchedulerError, known, nearest
 from heron.spi.scheduler import (
     ContainerSpec,

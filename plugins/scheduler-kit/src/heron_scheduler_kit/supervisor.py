@@ -18,15 +18,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from heron.clock import monotonic_s
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import PARENT_PID, bind_to_parent
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.parent_process import PARENT_PID, bind_to_parent
+from heron.driver_kit.private_files import write_private
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, SchedulerError
 from heron_scheduler_kit.backoff import BackoffLimits
 from heron_scheduler_kit.control import ControlServer, Message, Reply
 from heron_scheduler_kit.executors import Executors, Placement
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.process_list import ContainerEntry, ProcessList
 from heron_scheduler_kit.supervision import (
     Container,

@@ -6,10 +6,11 @@ import json
 import selectors
 import sys
 
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.private_files import write_private
 from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.executors import Executors, Exit, Placement
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 
 __all__ = ["LocalExecutors"]
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 from heron_scheduler_spark.log_echo import LogEcho
 from heron_scheduler_spark.log_shipper import LogShipper
 from heron_scheduler_spark.task_link import TaskLink

@@ -17,14 +17,14 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.large_values import open_statemgr
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.links import ClientKeys, Speaker, decode_keys
+from heron.driver_kit.private_files import write_private
 from heron.errors import HeronError, StateError
-from heron.ipc.keys import ClientKeys, Speaker, decode_keys
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_kit.executor_process import ExecutorProcess
-from heron_scheduler_kit.job_folder import write_private
 from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_spark.container_logs import ContainerLogs
 from heron_scheduler_spark.order import Order

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.links import GuardedHub
 from heron.errors import HeronError
-from heron.ipc.guarded_hub import GuardedHub
 from heron_scheduler_kit.control import Message
 from heron_scheduler_spark.container_start import ContainerStart, StartPhase
 from heron_scheduler_spark.jvm_thread import JvmThread

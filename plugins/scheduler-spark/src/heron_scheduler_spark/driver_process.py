@@ -13,10 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.log import MAX_BYTES
-from heron.driver_kit.process_identity import kill_group, wait_unreaped
-from heron.driver_kit.spawn import spawn
-from heron.kernel.output_file import empty_when_full
+from heron.driver_kit.child_processes import kill_group, spawn, wait_unreaped
+from heron.driver_kit.log import MAX_BYTES, truncate_when_full
 from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executor_process import signal_name
 from heron_scheduler_spark.driver_pulse import DriverPulse
@@ -82,7 +80,7 @@ class DriverProcess:
     def tidy(self) -> None:
         """Keeps what it prints, and its JVM, to the size of a log: they may meet the same error for days."""
         with suppress(OSError):  # no room for a copy: then it is emptied all the same
-            if not empty_when_full(self._log, MAX_BYTES):
+            if not truncate_when_full(self._log, MAX_BYTES):
                 return
         self._log_from = 0
 

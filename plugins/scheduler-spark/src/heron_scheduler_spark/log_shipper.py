@@ -1,7 +1,7 @@
 """The logs of a container that runs on a worker, read on as they grow: the worker's side of what ``heron logs`` shows.
 
 They are in a folder of the container's own, which goes with it. A log that is full is renamed to ``.1``, and one that a
-child prints to is copied there and emptied (`heron.kernel.output_file`): either way a new ``.1`` has the rest.
+child prints to is copied there and emptied (`heron.driver_kit.log`): either way a new ``.1`` has the rest.
 """
 
 from __future__ import annotations

@@ -10,12 +10,13 @@ import msgspec
 
 from heron.driver_kit.core_version import core_version
 from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.links import TopologyKeys, decode_keys, encode_keys, new_keys
+from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError, StateError
-from heron.ipc.keys import TopologyKeys, decode_keys, encode_keys, new_keys
 from heron.planner.packing_plan import Resource
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.options import SparkOptions

@@ -11,10 +11,10 @@ import json
 import signal
 from pathlib import Path
 
-from heron.driver_kit.polling import wait_for
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.clock import wait_for
+from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
-from heron_scheduler_kit.job_folder import write_private
 
 __all__ = ["Predecessor", "noted_executor"]
 

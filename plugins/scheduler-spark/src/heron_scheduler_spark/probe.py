@@ -15,14 +15,13 @@ from pathlib import Path
 
 import msgspec
 
+from heron.driver_kit.child_processes import kill_group, spawn, wait_unreaped
 from heron.driver_kit.core_version import core_version
-from heron.driver_kit.process import bind_to_parent
-from heron.driver_kit.process_identity import kill_group, wait_unreaped
-from heron.driver_kit.spawn import spawn
+from heron.driver_kit.parent_process import bind_to_parent
+from heron.driver_kit.private_files import write_private
 from heron.errors import HeronError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.driver import DriverRef
-from heron_scheduler_kit.job_folder import write_private
 from heron_scheduler_spark.container_request import container_request
 from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.options import SparkOptions

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from heron_scheduler_kit.job_folder import write_private
+from heron.driver_kit.private_files import write_private
 from heron_scheduler_spark.properties_file import encode_properties
 
 __all__ = ["start_context"]

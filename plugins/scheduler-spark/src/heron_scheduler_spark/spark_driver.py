@@ -17,14 +17,10 @@ from pathlib import Path
 
 import msgspec
 
+from heron.driver_kit.links import GuardedHub, Reactor, SocketContext, Speaker, Wakeup, open_guarded_hub
 from heron.driver_kit.log import configure
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import HeronError
-from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import Speaker
-from heron.ipc.reactor import Reactor
-from heron.ipc.socket import SocketContext
-from heron.ipc.wakeup import Wakeup
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_check import check_cluster

@@ -19,12 +19,13 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
-from heron.driver_kit.process_identity import ProcessIdentity
+from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
 from heron_scheduler_kit.backoff import BackoffLimits, next_wait_s
 from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executors import Executors, Exit, JobFacts, Placement
-from heron_scheduler_kit.job_folder import JobFolder, JobRecord, write_private
+from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.driver_process import DRIVER, FIRST_LIFE, LATER_LIFE, DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.options import SparkOptions

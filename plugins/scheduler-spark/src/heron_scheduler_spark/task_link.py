@@ -7,10 +7,8 @@ import socket
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.links import ClientKeys, SocketContext, open_watched_channel
 from heron.errors import HeronError, SchedulerError
-from heron.ipc.keys import ClientKeys
-from heron.ipc.socket import SocketContext
-from heron.ipc.watched_channel import open_watched_channel
 from heron_scheduler_spark.task_words import Beat, Hello, Said, Word
 
 __all__ = ["TaskLink"]

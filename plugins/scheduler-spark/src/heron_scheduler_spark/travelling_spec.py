@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from heron.driver_kit.secret_file import read_secret
+from heron.driver_kit.private_files import read_secret
 from heron.errors import ConfigError, SchedulerError
 
 __all__ = ["Spec", "resolved_driver", "resolved_spec", "travelling_driver", "travelling_spec"]

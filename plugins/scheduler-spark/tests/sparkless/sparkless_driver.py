@@ -22,7 +22,7 @@ from heron_scheduler_spark.spark_jobs import JobOver
 
 _TASK = """\
 import sys
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 from heron_scheduler_spark.container_task import run_container
 bind_to_parent()
 print("task:", *run_container([sys.argv[1]]))

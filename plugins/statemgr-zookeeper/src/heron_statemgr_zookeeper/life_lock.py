@@ -15,7 +15,7 @@ import os
 import threading
 from pathlib import Path
 
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 
 __all__ = ["LifeLock"]
 

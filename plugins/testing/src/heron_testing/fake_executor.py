@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 
 __all__ = ["Alive", "alive"]
 

@@ -9,8 +9,7 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.driver_kit.package_name import PackageName
-from heron.driver_kit.package_transfer import explained, receive
+from heron.driver_kit.packages import PackageName, receive, translated_errors
 from heron.errors import PackageError
 from heron.spi.options import Secret, decode_options
 from heron.spi.uploader import PackageEntry, Uploader
@@ -67,7 +66,7 @@ class HdfsUploader(Uploader):
 
     def upload(self, package: Path, name: str) -> str:
         """Sends it in parts; what is there already, from an upload that was cut short too, is not sent again."""
-        with explained(f"package {package}: cannot be read", "build it again"), package.open("rb") as file:
+        with translated_errors(f"package {package}: cannot be read", "build it again"), package.open("rb") as file:
             stored = PackageName(name, hashlib.file_digest(file, "sha256").hexdigest())
             size_bytes = file.seek(0, 2)
         path = self._path(stored)

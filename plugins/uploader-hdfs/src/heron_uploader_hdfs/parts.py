@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError, explained
+from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, translated_errors
 from heron.errors import PackageError
 from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
 
@@ -109,7 +109,7 @@ class _Slice:
 
     def __iter__(self) -> Iterator[bytes]:
         what = f"package {self._path}"
-        with explained(f"{what}: cannot be read", "build it again"), self._path.open("rb") as file:
+        with translated_errors(f"{what}: cannot be read", "build it again"), self._path.open("rb") as file:
             file.seek(self._offset)
             left = self._length
             while left:

@@ -15,7 +15,7 @@ import requests
 from hdfs import Client, HdfsError
 
 from heron import clock
-from heron.driver_kit.package_transfer import CHUNK_BYTES, InterruptedTransferError
+from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError
 from heron.errors import PackageError
 
 __all__ = ["Entry", "WebHdfs"]

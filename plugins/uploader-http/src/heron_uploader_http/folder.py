@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from heron.driver_kit.package_transfer import CHUNK_BYTES
+from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError, PackageError
 from heron_uploader_http.http_errors import checked, translated
 from heron_uploader_http.multistatus import Member, members

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from heron.driver_kit.package_transfer import InterruptedTransferError
+from heron.driver_kit.packages import InterruptedTransferError
 from heron.errors import PackageError
 
 __all__ = ["checked", "translated"]

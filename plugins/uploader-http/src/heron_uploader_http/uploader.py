@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from heron.driver_kit.package_name import PackageName
-from heron.driver_kit.package_transfer import CHUNK_BYTES, LocalPackage, chunks_of, receive
+from heron.driver_kit.packages import CHUNK_BYTES, LocalPackage, PackageName, chunks_of, receive
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from heron.driver_kit.package_name import PackageName
+from heron.driver_kit.packages import PackageName
 from heron.errors import PackageError
 
 __all__ = ["StoredPackage"]

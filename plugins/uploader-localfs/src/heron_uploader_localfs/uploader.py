@@ -20,8 +20,8 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
-from heron.driver_kit.package_name import PackageName
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.packages import PackageName
+from heron.driver_kit.private_files import make_private_dir
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader

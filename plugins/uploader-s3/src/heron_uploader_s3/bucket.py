@@ -13,7 +13,7 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from heron.driver_kit.package_transfer import CHUNK_BYTES
+from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError
 from heron_uploader_s3.options import S3Options
 from heron_uploader_s3.s3_errors import code_of, server_time_s, translated

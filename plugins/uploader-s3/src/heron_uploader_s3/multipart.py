@@ -6,7 +6,7 @@ MD5. Where a server tags otherwise (some kinds of encryption) all parts are sent
 
 from __future__ import annotations
 
-from heron.driver_kit.package_transfer import LocalPackage
+from heron.driver_kit.packages import LocalPackage
 from heron.errors import PackageError
 from heron.spi.uploader import Progress
 from heron_uploader_s3.bucket import Bucket, Condition

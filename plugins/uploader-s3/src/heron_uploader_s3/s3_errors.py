@@ -19,7 +19,7 @@ from botocore.exceptions import (
 )
 
 from heron.clock import wall_s
-from heron.driver_kit.package_transfer import InterruptedTransferError
+from heron.driver_kit.packages import InterruptedTransferError
 from heron.errors import PackageError
 
 __all__ = ["S3RefusedError", "code_of", "server_time_s", "translated"]

@@ -14,8 +14,7 @@ from typing import ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from heron.clock import monotonic_s
-from heron.driver_kit.package_name import PackageName
-from heron.driver_kit.package_transfer import LocalPackage, receive
+from heron.driver_kit.packages import LocalPackage, PackageName, receive
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader

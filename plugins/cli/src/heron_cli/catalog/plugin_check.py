@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heron.driver_kit.secrets import hidden
+from heron.driver_kit.redaction import redact
 from heron.errors import HeronError
 from heron.spi.driver import DriverRef
 from heron_cli.catalog.drivers import DriverInfo
@@ -61,5 +61,5 @@ def _check(plugin: DriverInfo, ref: DriverRef | None, timeout_s: float) -> Plugi
     try:
         answer = ask_server(ref, timeout_s)
     except HeronError as error:
-        return PluginCheck(plugin, ServerState.AWAY, hidden(str(error), ref.secrets))
-    return PluginCheck(plugin, ServerState.ANSWERS if answer else ServerState.NONE, hidden(answer, ref.secrets))
+        return PluginCheck(plugin, ServerState.AWAY, redact(str(error), ref.secrets))
+    return PluginCheck(plugin, ServerState.ANSWERS if answer else ServerState.NONE, redact(answer, ref.secrets))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.secrets import hide_in_command, spoken
+from heron.driver_kit.redaction import redact_for_command, set_command_secrets
 from heron.errors import HeronError
 from heron.spi.driver import DriverRef
 from heron.spi.families import FAMILIES
@@ -76,7 +76,7 @@ def check_profile(
     profile = found.profile
     if profile is None:
         return ProfileCheck(name, (), found.problems)
-    hide_in_command(profile.secrets)
+    set_command_secrets(profile.secrets)
     drivers: list[CheckedDriver] = []
     problems: list[Problem] = []
     single = (profile.scheduler, profile.statemgr, profile.uploader, profile.packing)
@@ -85,7 +85,7 @@ def check_profile(
         needed = (profile.statemgr, profile.uploader, *sinks)
         for each, asked in (*((ref, ask) for ref in single), *((ref, ask_sink) for ref in sinks)):
             try:
-                drivers.append(CheckedDriver(each.family, each.name, spoken(asked(each, needed))))
+                drivers.append(CheckedDriver(each.family, each.name, redact_for_command(asked(each, needed))))
             except HeronError as error:
-                problems.append(Problem(spoken(str(error)), each.family))
+                problems.append(Problem(redact_for_command(str(error)), each.family))
     return ProfileCheck(name, tuple(drivers), tuple(problems))

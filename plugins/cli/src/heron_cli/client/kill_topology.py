@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from heron.driver_kit.polling import wait_for
-from heron.driver_kit.secrets import spoken
+from heron.clock import wait_for
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError, known, nearest
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
@@ -78,7 +78,7 @@ def kill_topology(
         other_too = facts.known is None and facts.other is not None  # only `force` comes so far
         running = facts.led or facts.job is SchedulerState.RUNNING or other_too
         progress.step("stopping its processes")
-        why = spoken(_stop(environment, facts, patience_s)) if running else ""
+        why = redact_for_command(_stop(environment, facts, patience_s)) if running else ""
         manner = Manner.OVER if not running else Manner.FORCED if why else Manner.ASKED
         progress.step("removing package and state")
         try:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError
 from heron_cli.client.diagnostics import Finding, check_machine, check_profile
 from heron_cli.client.environment import open_environment
@@ -38,7 +38,7 @@ def doctor(
 ) -> None:
     """Checks this machine and PROFILE (local unless given), and names what dead topologies left; changes nothing."""
     found = _findings(profile, config_path, parse_overrides(settings))
-    findings = tuple(replace(each, text=spoken(each.text)) for each in found)
+    findings = tuple(replace(each, text=redact_for_command(each.text)) for each in found)
     if as_json:
         print_json(findings)
     else:

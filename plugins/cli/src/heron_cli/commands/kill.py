@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import UsageError
 from heron.kernel.observers import installed_observers
 from heron_cli.client.environment import open_environment
@@ -78,14 +78,14 @@ def _tell(ending: Ending, as_json: bool) -> None:
             "id": run.topology_id if run else None,
             "manner": ending.manner.value,
             "why": ending.why,
-            "left": [spoken(each) for each in ending.left],
+            "left": [redact_for_command(each) for each in ending.left],
             "logs": run.log_dir if run else None,
         }
         print_json(document)
         return
     if ending.left:
         for each in ending.left:
-            click.echo(f"heron: error: left of {ending.topology}: {spoken(each)}", err=True)
+            click.echo(f"heron: error: left of {ending.topology}: {redact_for_command(each)}", err=True)
         click.echo(f"heron: {ending.topology}: remove the cause and give the command again", err=True)
         return
     done = {

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron_cli.client.environment import open_environment
 from heron_cli.client.topology_list import Entry, roll
 from heron_cli.commands.completion import complete_profile
@@ -47,9 +47,9 @@ def list_topologies(
     finally:
         environment.statemgr.close()
     for note in found.notes:
-        click.echo(f"heron: note: {spoken(note)}", err=True)
+        click.echo(f"heron: note: {redact_for_command(note)}", err=True)
     wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
-    entries = [replace(each, errors=tuple(map(spoken, each.errors))) for each in wanted]
+    entries = [replace(each, errors=tuple(map(redact_for_command, each.errors))) for each in wanted]
     if as_json:
         print_json(entries)
     elif not entries:

@@ -11,7 +11,7 @@ import click
 
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.spi.uploader import PackageEntry, Uploader
@@ -149,9 +149,9 @@ def _remove(store: _Store, chosen: tuple[PackageEntry, ...]) -> dict[str, str]:
             if reason := gone or _remove_one(store, each):
                 failed[each.uri] = reason
         except StateUnavailableError as error:
-            gone = failed[each.uri] = spoken(str(error))  # nor does it answer for those that follow
+            gone = failed[each.uri] = redact_for_command(str(error))  # nor does it answer for those that follow
         except (StateError, PackageError) as error:
-            failed[each.uri] = spoken(str(error))
+            failed[each.uri] = redact_for_command(str(error))
     return failed
 
 

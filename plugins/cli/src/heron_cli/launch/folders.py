@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from heron.driver_kit.private_dir import make_private_dir
+from heron.driver_kit.private_files import make_private_dir
 from heron.errors import UsageError
 from heron.ipc.endpoint import check_run_dir
 

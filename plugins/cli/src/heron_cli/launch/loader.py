@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from heron.api.definition import ComponentDefinition, TopologyDefinition
-from heron.driver_kit.process import bind_to_parent
+from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import HeronError, UsageError
 from heron.kernel.author_topology import choose_topology
 from heron.kernel.user_code import check_module_name, load_class, load_user_code

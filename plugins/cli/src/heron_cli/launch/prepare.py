@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.secrets import hide_in_command
+from heron.driver_kit.redaction import set_command_secrets
 from heron.errors import PackingError, UsageError
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.standbys import check_standbys
@@ -42,7 +42,7 @@ def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> P
         PluginError: when a driver is missing or does not work.
     """
     profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
-    hide_in_command(profile.secrets)
+    set_command_secrets(profile.secrets)
     return profile
 
 

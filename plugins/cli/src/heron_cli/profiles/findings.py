@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from heron.driver_kit.secrets import hidden
+from heron.driver_kit.redaction import redact
 from heron.errors import ConfigError, HeronError, MissingDriverError, PluginError, UsageError
 from heron_cli.profiles.located import Origin
 
@@ -57,7 +57,7 @@ class Findings:
     def clean(self, text: str) -> str:
         """The text without what references stood for."""
         for secret in sorted(self.resolved, key=len, reverse=True):
-            text = hidden(text, (secret,), self.resolved[secret])
+            text = redact(text, (secret,), self.resolved[secret])
         return text
 
     def check(self, remedy: str) -> None:

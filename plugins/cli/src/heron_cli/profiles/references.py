@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from heron.driver_kit.secret_file import read_secret
+from heron.driver_kit.private_files import read_secret
 from heron.errors import ConfigError
 from heron_cli.profiles.findings import Findings
 from heron_cli.profiles.layers import SINKS

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.ipc.status import TopologyStatus
 from heron_cli.view.view import View
 
@@ -34,7 +34,7 @@ class GuardedView:
 
     def note(self, text: str) -> None:
         """`View`."""
-        self._guard(lambda: self._view.note(spoken(text)))
+        self._guard(lambda: self._view.note(redact_for_command(text)))
 
     def close(self) -> None:
         """`View`."""

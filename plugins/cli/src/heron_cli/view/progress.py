@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, cast
 
 from heron.driver_kit.loading import load_object
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import PackageError
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
@@ -66,7 +66,7 @@ class QuietProgress:
         self._look()
 
     def note(self, text: str) -> None:
-        print(f"heron: note: {spoken(text)}", file=sys.stderr)
+        print(f"heron: note: {redact_for_command(text)}", file=sys.stderr)
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:

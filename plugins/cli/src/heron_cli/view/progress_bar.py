@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from heron.driver_kit.secrets import spoken
+from heron.driver_kit.redaction import redact_for_command
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.view.progress import QuietProgress
@@ -34,7 +34,7 @@ class ProgressBar:
         self._begun += 1
 
     def note(self, text: str) -> None:
-        self._progress.console.print(f"heron: note: {spoken(text)}", markup=False, highlight=False)
+        self._progress.console.print(f"heron: note: {redact_for_command(text)}", markup=False, highlight=False)
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:

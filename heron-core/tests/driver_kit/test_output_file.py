@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heron.kernel.output_file import empty_when_full
+from heron.driver_kit.log import truncate_when_full
 
 
 def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path) -> None:
@@ -14,8 +14,8 @@ def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path
     with open(output, "ab", buffering=0, opener=lambda path, flags: os.open(path, flags, 0o600)) as child:
         for number in range(4):
             child.write(b"%d" % number * 10)
-            assert empty_when_full(output, 10)
-            assert not empty_when_full(output, 10)
+            assert truncate_when_full(output, 10)
+            assert not truncate_when_full(output, 10)
         child.write(b"last")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "words-1.out": b"last",
@@ -28,7 +28,7 @@ def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path
 def test_a_file_that_is_not_there_or_small_is_left_alone(tmp_path: Path) -> None:
     """A child that has not started yet, or somebody who removed the file, is no error."""
     output = tmp_path / "words-1.out"
-    assert not empty_when_full(output, 10)
+    assert not truncate_when_full(output, 10)
     output.write_bytes(b"123456789")
-    assert not empty_when_full(output, 10)
+    assert not truncate_when_full(output, 10)
     assert output.read_bytes() == b"123456789"
