@@ -17,7 +17,7 @@ DOCUMENTS = sorted(
         "docs/**/*.md",
         "heron-core/*.md",
         "plugins/*/*.md",
-        "examples/*.md",
+        "examples/**/*.md",
         "bench/*.md",
     )
     for path in ROOT.glob(pattern)

@@ -1,11 +1,14 @@
-"""The tutorial's driver is built as its reader would, command by command and file by file, and keeps its contract."""
+"""The tutorial is carried out as its reader does it, command by command, and its driver keeps the contract."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from heron_testing.contracts.statemgr import StateManagerContract
 from servers.etcd import EtcdServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,24 +36,25 @@ class Block:
 class Reader:
     """Does what the page says, in a folder and an environment of its own."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], etcd_url: str) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
         self._environment = environment
-        self._etcd_url = etcd_url
         self._place = folder.parent / "place"
 
     def do(self, block: Block, expected: str | None) -> None:
         if block.language == "sh":
             self._run(block.text, expected)
+        elif block.language == "python" and not block.text.startswith("# "):
+            assert block.text.strip() in quotable(StateManagerContract), "a case that the suite does not have"
         elif block.language == "python":
             path, text = self._named(block)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(merged(path.read_text(encoding="utf-8"), text), encoding="utf-8")
         elif block.language == "toml":
             self._change_lines(*self._named(block))
         elif block.language == "yaml":
             path, text = self._named(block)
             path.parent.mkdir(parents=True)
-            path.write_text(text.replace(ETCD_URL, self._etcd_url), encoding="utf-8")
+            path.write_text(text.replace(ETCD_URL, self._environment["ETCD_URL"]), encoding="utf-8")
 
     def _run(self, text: str, expected: str | None) -> None:
         ran = subprocess.run(
@@ -64,8 +69,8 @@ class Reader:
         )
         fails = expected is not None and "failed" in expected
         assert (ran.returncode != 0) == fails, ran.stdout
-        if expected is not None:
-            assert re.search(r"\b" + SECONDS.sub(r"[\\d.]+s", re.escape(expected)), ran.stdout), ran.stdout
+        for line in (expected or "").splitlines():
+            assert re.search(r"\b" + SECONDS.sub(r"[\\d.]+s", re.escape(line)), ran.stdout), ran.stdout
         if ran.returncode == 0:
             self.folder = Path(self._place.read_text(encoding="utf-8").strip())
 
@@ -83,6 +88,53 @@ class Reader:
         path.write_text(text, encoding="utf-8")
 
 
+def quotable(suite: type) -> str:
+    """The source of a suite as the page quotes it: methods at the margin, without docstrings."""
+    return re.sub(r'^ +""".*?"""\n', "", textwrap.dedent(inspect.getsource(suite)), flags=re.MULTILINE).replace(
+        "\n    ", "\n"
+    )
+
+
+def merged(module: str, block: str) -> str:
+    """The driver's module with the parts of a block in it.
+
+    A class or function takes the place of that with the same name; a function with `self` belongs to the driver's
+    class. What has no such place comes at the end of the class or module, and imports come first.
+    """
+    for node in ast.parse(block).body:
+        text = source(block, node)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = module.replace("\nfrom collections", f"\n{text}\nfrom collections", 1)
+            continue
+        assert isinstance(node, ast.FunctionDef | ast.ClassDef), text
+        tree = ast.parse(module)
+        driver = next(each for each in tree.body if isinstance(each, ast.ClassDef) and each.name.endswith("Manager"))
+        method = isinstance(node, ast.FunctionDef) and [each.arg for each in node.args.args][:1] == ["self"]
+        siblings = driver.body if method else tree.body
+        text = textwrap.indent(text, "    ") if method else text
+        old = next((each for each in siblings if getattr(each, "name", "") == node.name), None)
+        if old is not None:
+            module = replaced(module, first_line(old), old.end_lineno or 0, text)
+        else:
+            last = siblings[-1].end_lineno or 0
+            module = replaced(module, last + 1, last, f"\n{text}" if method else f"\n\n{text}")
+    return module
+
+
+def first_line(node: ast.stmt) -> int:
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def source(block: str, node: ast.stmt) -> str:
+    return "\n".join(block.splitlines()[first_line(node) - 1 : node.end_lineno])
+
+
+def replaced(module: str, first: int, last: int, text: str) -> str:
+    lines = module.splitlines()
+    return "\n".join([*lines[: first - 1], text, *lines[last:], ""])
+
+
 def steps() -> Iterator[tuple[Block, str | None]]:
     """Each block with what the page says it prints, if it does."""
     blocks = [Block(*found.groups()) for found in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))]
@@ -90,22 +142,29 @@ def steps() -> Iterator[tuple[Block, str | None]]:
         yield block, following.text.strip() if following.language == "text" else None
 
 
-def bundled() -> list[Path]:
-    """The bundle and the plugins that it brings."""
-    bundle = ROOT / "plugins" / "bundle-local"
-    project = tomllib.loads((bundle / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = [re.split(r"[^\w-]", each)[0].removeprefix("heron-") for each in project["dependencies"]]
-    return [bundle, *(ROOT / "plugins" / name for name in names if name != "core")]
+def projects(*names: str) -> set[Path]:
+    """The folders of these distributions and of those of this repository that they need."""
+    found: set[Path] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        folder = ROOT / name if name == "heron-core" else ROOT / "plugins" / name.removeprefix("heron-")
+        if folder in found or not folder.is_dir():
+            continue
+        found.add(folder)
+        needed = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+        waiting += [re.split(r"[^\w-]", each)[0] for each in needed if each.startswith("heron-")]
+    return found
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment(tmp_path: Path, etcd: EtcdServer) -> dict[str, str]:
     """An environment with pip and nothing else, that gets Heron's distributions from wheels of this tree."""
     uv = (sys.executable, "-m", "uv")
     dist, venv = tmp_path / "dist", tmp_path / "venv"
     constraints = str(ROOT / "constraints.txt")
     subprocess.run((*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)), check=True, timeout=STEP_S)
-    for project in (ROOT / "heron-core", *bundled()):
+    for project in projects("heron-bundle-local", "heron-cli", "heron-testing"):
         command = (*uv, "build", "-q", "--wheel", "-b", constraints, "--out-dir", str(dist), str(project))
         subprocess.run(command, check=True, timeout=STEP_S)
     home = tmp_path / "home"
@@ -117,7 +176,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PIP_CONSTRAINT": constraints,
         "PIP_FIND_LINKS": f"{dist} {os.environ.get('PIP_FIND_LINKS', '')}".strip(),
         "PYTEST_ADDOPTS": "",
-        "CI": "true",  # the etcd of the outer run is there, so its absence in the inner one would be a mistake
+        "REPO": str(ROOT),
+        "ETCD_URL": etcd.url,
     }
 
 
@@ -129,13 +189,11 @@ def first_topology() -> str:
 
 
 @pytest.mark.timeout(600)
-def test_driver_of_the_tutorial_keeps_the_contract(
-    tmp_path: Path, environment: dict[str, str], etcd: EtcdServer
-) -> None:
-    """A page that does not work costs its reader an evening, and us the driver that was not written."""
+def test_driver_of_the_tutorial_keeps_the_contract(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A page that does not work costs its reader an evening, and the project a driver."""
     folder = tmp_path / "work"
     folder.mkdir()
-    reader = Reader(folder, environment, etcd.url)
+    reader = Reader(folder, environment)
     for block, expected in steps():
         if "hello.py" in block.text:
             (reader.folder / "hello.py").write_text(first_topology(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Keeps the state of Heron topologies in etcd."""
