@@ -20,9 +20,7 @@ _INTERRUPTED = 143
 
 
 @click.command()
-@click.option(
-    "--minutes", type=click.FloatRange(min=0.05), default=1.0, show_default=True, help="Duration."
-)
+@click.option("--minutes", type=click.FloatRange(min=0.05), default=1.0, show_default=True, help="Duration.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Selects the plan of faults.")
 @click.option(
     "--rate", type=click.IntRange(min=1), default=25_000, show_default=True, help="Lines a second of all spouts."

@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 
 import pytest
 
-from heron.driver_kit.loading import load_object, open_driver
+from heron.driver_kit.loading import checked_driver, contract_versions, deprecation, load_object, open_driver
 from heron.errors import ConfigError, PluginError
+from heron.spi import metricsink
 from heron.spi.driver import DriverRef
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 
@@ -74,6 +75,34 @@ def test_entry_that_leads_nowhere_is_explained(entry: str, message: str) -> None
     """An entry comes from another process or a plugin; it is somebody's mistake to be named."""
     with pytest.raises(PluginError, match=message):
         load_object(entry)
+
+
+def test_older_version_of_a_contract_loads_with_a_warning(
+    here: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A plugin that was not upgraded yet keeps working, and its user learns what to do."""
+    monkeypatch.setattr(metricsink, "SPI_VERSION", 2)
+    assert isinstance(open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink), Sink)
+    assert "version 1 of its contract, which is deprecated; this core supports versions 1 to 2" in caplog.text
+    assert "pip install -U heron-metricsink-x" in caplog.text
+
+
+@pytest.mark.parametrize(("versions", "upgraded"), [((2, 3), "heron-metricsink-x"), ((0, 0), "heron-core")])
+def test_version_outside_the_supported_range_is_refused(
+    monkeypatch: pytest.MonkeyPatch, versions: tuple[int, int], upgraded: str
+) -> None:
+    """The message names the side that is too old."""
+    oldest, newest = versions
+    monkeypatch.setattr(metricsink, "OLDEST_SPI_VERSION", oldest)
+    monkeypatch.setattr(metricsink, "SPI_VERSION", newest)
+    with pytest.raises(PluginError, match=f"written for version 1 .* `pip install -U {upgraded}`"):
+        checked_driver(Sink, MetricsSink, "sink 'x'", "heron-metricsink-x")
+
+
+def test_newest_version_of_a_contract_is_not_deprecated() -> None:
+    """A warning without a remedy would teach people to ignore warnings."""
+    assert deprecation(Sink, MetricsSink, "sink 'x'", "heron-metricsink-x") == ""
+    assert Sink.spi_version == contract_versions(MetricsSink)[-1]
 
 
 def test_nested_names_are_found() -> None:

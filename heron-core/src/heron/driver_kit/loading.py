@@ -6,6 +6,7 @@ Role processes use this module, so it imports little. The command finds out whic
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from typing import TypeVar, cast
 
@@ -13,9 +14,11 @@ from heron.driver_kit.redaction import redact
 from heron.errors import HeronError, PluginError
 from heron.spi.driver import Driver, DriverRef
 
-__all__ = ["checked_driver", "contract_version", "load_object", "open_driver"]
+__all__ = ["checked_driver", "contract_version", "contract_versions", "deprecation", "load_object", "open_driver"]
 
 D = TypeVar("D", bound=Driver)
+
+_log = logging.getLogger(__name__)
 
 
 def open_driver(ref: DriverRef, base: type[D]) -> D:
@@ -27,7 +30,10 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
         ConfigError: when the driver refuses its options.
     """
     what = f"{ref.family} driver {ref.name!r}"
-    driver = checked_driver(load_object(ref.entry, what), base, what, f"heron-{ref.family}-{ref.name}")
+    distribution = f"heron-{ref.family}-{ref.name}"
+    driver = checked_driver(load_object(ref.entry, what), base, what, distribution)
+    if reason := deprecation(driver, base, what, distribution):
+        _log.warning("%s", reason)
     try:
         return driver.open(ref.options)
     except HeronError as error:
@@ -72,14 +78,13 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
     if not (isinstance(found, type) and issubclass(found, base)):
         msg = f"{what}: {found!r} is not a subclass of {base.__module__}.{base.__qualname__}"
         raise PluginError(msg)
-    wanted = contract_version(base)
-    has = getattr(found, "spi_version", None)
-    if has != wanted:
-        behind = isinstance(has, int) and has > wanted
-        remedy = "heron-core" if behind else distribution
+    supported = contract_versions(base)
+    stated = getattr(found, "spi_version", None)
+    if stated not in supported:
+        newer = isinstance(stated, int) and stated > supported[-1]
         msg = (
-            f"{what} is written for version {has} of its contract, this core has version {wanted}; "
-            f"upgrade with `pip install -U {remedy}`"
+            f"{what} is written for version {stated} of its contract, this core supports {_spelled(supported)}; "
+            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`"
         )
         raise PluginError(msg)
     if missing := sorted(getattr(found, "__abstractmethods__", ())):
@@ -89,5 +94,26 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
 
 
 def contract_version(base: type[Driver]) -> int:
-    """Return the version of a contract in this core: ``SPI_VERSION`` of the module that defines it."""
-    return cast("int", sys.modules[base.__module__].__dict__["SPI_VERSION"])
+    """Return the newest version of a contract in this core: ``SPI_VERSION`` of the module that defines it."""
+    return contract_versions(base)[-1]
+
+
+def contract_versions(base: type[Driver]) -> range:
+    """Return the versions of a contract that this core loads: ``OLDEST_SPI_VERSION`` to ``SPI_VERSION``."""
+    module = sys.modules[base.__module__].__dict__
+    return range(cast("int", module["OLDEST_SPI_VERSION"]), cast("int", module["SPI_VERSION"]) + 1)
+
+
+def deprecation(driver: type[Driver], base: type[Driver], what: str, distribution: str) -> str:
+    """Return why a driver that loads should be upgraded: its version of the contract is an old one; else ""."""
+    supported = contract_versions(base)
+    if driver.spi_version >= supported[-1]:
+        return ""
+    return (
+        f"{what} is written for version {driver.spi_version} of its contract, which is deprecated; this core supports "
+        f"{_spelled(supported)}; upgrade with `pip install -U {distribution}`"
+    )
+
+
+def _spelled(versions: range) -> str:
+    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"

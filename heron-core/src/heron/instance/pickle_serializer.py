@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from heron.errors import ConfigError
-from heron.ipc.frame import Encoding
-from heron.spi.serializer import SPI_VERSION, Serializer
+from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
 
 __all__ = ["PickleSerializer"]
 

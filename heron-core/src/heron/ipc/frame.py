@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heron.errors import RemoteProtocolError
+from heron.spi.serializer import Encoding
 
 __all__ = [
     "FRAME_HEADER_BYTES",
@@ -73,15 +74,6 @@ class SegmentKind(enum.IntEnum):
     ACK = 4  # consumer -> the stream manager of the roots' task
     FAIL = 5  # the same way
     SETTLED = 6  # that stream manager -> the roots' task: complete, failed, expired or lost
-
-
-class Encoding(enum.IntEnum):
-    """How the rows of a TUPLES segment are written."""
-
-    NONE = 0
-    PICKLE = 1
-    MSGPACK = 2
-    ARROW = 3
 
 
 class OptionTag(enum.IntEnum):

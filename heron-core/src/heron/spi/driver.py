@@ -36,7 +36,12 @@ class Driver(ABC):
     """
 
     spi_version: ClassVar[int]
-    """The integer version of the family's contract that this driver implements; checked when it is loaded."""
+    """The version of the family's contract that this driver implements, as an integer.
+
+    The core loads versions ``OLDEST_SPI_VERSION`` to ``SPI_VERSION`` of the family's module. A version below
+    ``SPI_VERSION`` is deprecated: the driver works, and the log has a warning that names the upgrade. The core keeps a
+    version for at least two minor releases after its successor.
+    """
 
     capabilities: ClassVar[frozenset[str]] = frozenset()
     """Flags from the family's own list; the contract suite reads them."""

@@ -13,9 +13,10 @@ announce again what it announced before it died. Nothing here is for secrets: fa
 
 from __future__ import annotations
 
-__all__ = ["HOOK_FACTS", "HOOK_NAMES", "SPI_VERSION", "HookSpecs"]
+__all__ = ["HOOK_FACTS", "HOOK_NAMES", "OLDEST_SPI_VERSION", "SPI_VERSION", "HookSpecs"]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 
 class HookSpecs:

@@ -15,6 +15,7 @@ from heron.spi.driver import Driver
 
 __all__ = [
     "CAPABILITIES",
+    "OLDEST_SPI_VERSION",
     "SPI_VERSION",
     "Event",
     "Histogram",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server"})
 """``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms. ``history``:

@@ -22,9 +22,10 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.resource_map import Limits, read_resource_map
 from heron.spi.driver import Driver
 
-__all__ = ["SPI_VERSION", "Packing"]
+__all__ = ["OLDEST_SPI_VERSION", "SPI_VERSION", "Packing"]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 
 class Packing(Driver):

@@ -12,6 +12,7 @@ from heron.spi.driver import Driver, DriverRef
 
 __all__ = [
     "CAPABILITIES",
+    "OLDEST_SPI_VERSION",
     "SPI_VERSION",
     "ContainerSpec",
     "ContainerStatus",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"attached", "restart", "server", "shared", "update"})
 """``attached``: a job can be tied to the process that scheduled it. ``restart``: one container can be started anew.

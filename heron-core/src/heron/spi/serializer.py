@@ -6,15 +6,17 @@ and the default. The number of its encoding stands in each segment, so a bolt ma
 
 from __future__ import annotations
 
+import enum
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
 from heron.spi.driver import Driver
 
-__all__ = ["CAPABILITIES", "PRIVATE_ENCODINGS", "SPI_VERSION", "Serializer"]
+__all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "PRIVATE_ENCODINGS", "SPI_VERSION", "Encoding", "Serializer"]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"neutral", "objects"})
 """``objects``: instances of the author's own classes travel, not only plain data. ``neutral``: what it writes can be
@@ -22,6 +24,15 @@ read without Python."""
 
 PRIVATE_ENCODINGS = range(128, 256)
 """Numbers for encodings that WIRE.md does not name; within one topology each stands for one serializer."""
+
+
+class Encoding(enum.IntEnum):
+    """The encodings that WIRE.md names: how the rows of a batch are written."""
+
+    NONE = 0
+    PICKLE = 1
+    MSGPACK = 2
+    ARROW = 3
 
 
 class Serializer(Driver):

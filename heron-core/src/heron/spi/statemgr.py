@@ -14,9 +14,20 @@ from typing import ClassVar, Protocol
 
 from heron.spi.driver import Driver
 
-__all__ = ["CAPABILITIES", "MUST_NOT_EXIST", "SPI_VERSION", "Hold", "NodeKind", "StateManager", "Versioned", "Watch"]
+__all__ = [
+    "CAPABILITIES",
+    "MUST_NOT_EXIST",
+    "OLDEST_SPI_VERSION",
+    "SPI_VERSION",
+    "Hold",
+    "NodeKind",
+    "StateManager",
+    "Versioned",
+    "Watch",
+]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"files", "server"})
 """``files``: nodes are files of the machine where it is used. ``server``: they are kept by one, which may be away."""

@@ -10,9 +10,10 @@ from typing import Protocol
 from heron.errors import PackageError
 from heron.spi.driver import Driver
 
-__all__ = ["CAPABILITIES", "SPI_VERSION", "PackageEntry", "Progress", "Uploader"]
+__all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "SPI_VERSION", "PackageEntry", "Progress", "Uploader"]
 
 SPI_VERSION = 1
+OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"files", "listing", "server", "shared"})
 """``shared``: what one host uploads every host can download. ``files``: packages are files of the machine where it is

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
-from heron.ipc.frame import Encoding
 from heron.spi.options import decode_options
-from heron.spi.serializer import Serializer
+from heron.spi.serializer import Encoding, Serializer
 from heron_serializer_msgpack.extension import pack, unpack
 
 __all__ = ["MsgpackSerializer"]

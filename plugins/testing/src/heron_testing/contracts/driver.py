@@ -9,13 +9,14 @@ from __future__ import annotations
 import abc
 import difflib
 import importlib.metadata
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from heron.clock import monotonic_s
-from heron.driver_kit.loading import contract_version, open_driver
+from heron.driver_kit.loading import contract_versions, deprecation, open_driver
 from heron.errors import ConfigError, HeronError
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
@@ -88,8 +89,11 @@ class DriverContract(abc.ABC):
         assert {each.load() for each in found} == {self.driver_class}
 
     def test_states_the_version_of_its_contract(self) -> None:
-        """The version is what keeps an old driver from half-working with a new core."""
-        assert self.driver_class.spi_version == contract_version(FAMILIES[self.family])
+        """An unsupported version is refused at load; a deprecated one still works and gives a warning here."""
+        base = FAMILIES[self.family]
+        assert self.driver_class.spi_version in contract_versions(base)
+        if reason := deprecation(self.driver_class, base, f"{self.family} driver {self.name!r}", "this plugin"):
+            warnings.warn(reason, DeprecationWarning, stacklevel=1)
 
     def test_opens_in_a_process_that_does_no_discovery(self, options: dict[str, object]) -> None:
         """Role processes load drivers by reference, with the options as JSON gave them."""

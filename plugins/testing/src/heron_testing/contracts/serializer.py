@@ -30,8 +30,7 @@ from hypothesis import strategies as st
 
 from heron.errors import SerializationError
 from heron.instance.batch_codec import decode_columns
-from heron.ipc.frame import Encoding
-from heron.spi.serializer import PRIVATE_ENCODINGS, Serializer
+from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding, Serializer
 from heron_testing.contracts.driver import DriverContract, requires
 
 __all__ = ["Point", "SerializerContract", "same"]
