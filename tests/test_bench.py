@@ -26,14 +26,14 @@ from heron.clock import monotonic_s, wall_s
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_a_count_between_two_notes_lies_on_the_line_between_them() -> None:
+def test_counts_between_two_records_are_interpolated() -> None:
     """A window begins and ends between two ticks, and its rate must not depend on the position."""
     counts = CountOverTime((10.0, 12.0), (100, 300))
     assert counts.at(11.0) == 200
     assert counts.at(12.0) == 300
 
 
-def test_a_count_after_the_last_note_is_refused() -> None:
+def test_a_count_after_the_last_record_is_refused() -> None:
     """Otherwise a bolt that stopped recording would look like a bolt that stopped counting."""
     with pytest.raises(BenchError, match="no count at"):
         CountOverTime((10.0,), (100,)).at(10.5)
@@ -74,7 +74,7 @@ def row(bench: str, value: float) -> Row:
     return Row(bench, "tuple", ATMOST, "heron", value, "tuples/s", 1, 0.0)
 
 
-def test_one_bench_measured_again_leaves_the_others_where_they_were(tmp_path: Path) -> None:
+def test_measuring_one_bench_again_keeps_the_others(tmp_path: Path) -> None:
     """Benches may be from different hours, but all rows of a bench are from the same run."""
     path = tmp_path / "latest.json"
     write_findings(Findings([row("A", 1), row("A", 2), row("B", 3)], {"a": 0.1, "b": 0.2}), path, Pace())
@@ -170,13 +170,13 @@ def test_the_engine_of_another_tree_comes_first() -> None:
     assert environment["HOME"] == "/home/nobody"
 
 
-def test_each_word_of_a_batch_is_as_late_as_the_batch_makes_it() -> None:
+def test_words_of_a_batch_are_late_until_its_end() -> None:
     """Spark gives the counts of a batch at once, so its oldest word has waited the longest."""
     late = lateness_of([(10.5, 10.0), (11.5, 11.0), (12.5, 12.5)], rate=2)
     assert sorted(late) == [(10.5, 1.0), (11.0, 0.5), (11.5, 1.0), (12.0, 0.5), (12.5, 0.0)]
 
 
-def test_what_needs_spark_is_measured_only_when_it_is_named() -> None:
+def test_benches_on_spark_run_only_when_they_are_named() -> None:
     """Neither the gate nor a call without names may need Java."""
     assert not {each.name for each in SPARK} & {each.name for each in BENCHES}
     assert "spark" not in FLOOR.read_text(encoding="utf-8")
@@ -216,7 +216,7 @@ sockets.close()
 
 
 @pytest.mark.parametrize(("folders", "mechanism"), [([], 2), ([ROOT / "bench" / "plain_links"], 0)])
-def test_what_encryption_is_compared_with_has_none(folders: list[Path], mechanism: int) -> None:
+def test_the_baseline_of_encryption_is_unencrypted(folders: list[Path], mechanism: int) -> None:
     """If both sides were encrypted, the ratio would always be 1."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     words = [sys.executable, "-c", _MECHANISMS, "heron.stmgr.main"]

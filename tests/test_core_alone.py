@@ -73,14 +73,14 @@ def heron(venv: Path, tmp_path: Path) -> Heron:
     return lambda *arguments: run(str(venv / "bin" / "heron"), *arguments, cwd=tmp_path)
 
 
-def test_core_brings_its_own_dependencies_and_nothing_else(dist: Path, tmp_path: Path) -> None:
+def test_core_installs_only_its_own_dependencies(dist: Path, tmp_path: Path) -> None:
     """Each costs every process and every user; drivers and their libraries are plugins."""
     venv = install(tmp_path, sorted(map(str, dist.glob("heron_core-*.whl"))))
     assert installed_names(venv) == {"heron-core"} | declared(CORE)
     assert not (venv / "bin" / "heron").exists()
 
 
-def test_command_brings_what_only_a_persons_machine_needs(venv: Path) -> None:
+def test_command_line_package_installs_the_dependencies_of_the_command(venv: Path) -> None:
     """Terminal, YAML and discovery are dependencies of the command and not of the core."""
     wanted = {name for folder in COMMAND for name in declared(ROOT / "plugins" / folder)}
     assert installed_names(venv) == {"heron-core", "heron-cli", "heron-simulator"} | wanted | declared(CORE) | IN_TURN

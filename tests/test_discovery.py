@@ -119,7 +119,7 @@ def listed(result: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], di
     return {(each["distribution"], each["name"]): each for each in json.loads(result.stdout)}
 
 
-def test_the_list_has_the_well_and_the_broken(heron: Heron, plugin: Plugin) -> None:
+def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -> None:
     """A plugin that fails, exits, prints or is there twice spoils neither the list nor its JSON."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
     plugin("heron-uploader-old", "uploader", "old", UPLOADER.replace("spi_version = 1", "spi_version = 0"))
@@ -152,7 +152,7 @@ def test_the_list_has_the_well_and_the_broken(heron: Heron, plugin: Plugin) -> N
     assert "pickle" not in text
 
 
-def test_show_tells_all_of_one(heron: Heron, plugin: Plugin) -> None:
+def test_show_prints_every_property_of_a_plugin(heron: Heron, plugin: Plugin) -> None:
     """What a person asks before they choose it, and after it went wrong."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
     text = heron("plugins", "show", "uploader", "well").stdout
@@ -191,7 +191,7 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
         (("check", "--timeout", "0"), "--timeout: 0 s is not within 0.1 to 60 s"),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(heron: Heron, words: tuple[str, ...], said: str) -> None:
+def test_an_unknown_plugin_is_reported_with_the_known_ones(heron: Heron, words: tuple[str, ...], said: str) -> None:
     """One line, the nearest name and the remedy."""
     result = heron("plugins", *words)
     assert result.returncode == 2

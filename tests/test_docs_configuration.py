@@ -48,18 +48,18 @@ def engine_row(row: tuple[str, str, str, str]) -> str:
 
 
 @pytest.mark.parametrize("key", CONFIG_KEYS.values(), ids=lambda key: key.name)
-def test_every_topology_key_stands_on_the_page(key: ConfigKey) -> None:
+def test_the_page_has_every_topology_key(key: ConfigKey) -> None:
     """An author looks here before the source; a default that is wrong here costs an evening."""
     assert topology_row(key) in PAGE
 
 
 @pytest.mark.parametrize("row", setting_docs(), ids=lambda row: row[0])
-def test_every_engine_setting_stands_on_the_page(row: tuple[str, str, str, str]) -> None:
+def test_the_page_has_every_engine_setting(row: tuple[str, str, str, str]) -> None:
     """The same for whoever writes a profile."""
     assert engine_row(row) in PAGE
 
 
-def test_no_key_stands_on_the_page_that_the_code_does_not_know() -> None:
+def test_the_page_has_no_unknown_key() -> None:
     """A key that was renamed would live on here, and be refused when somebody uses it."""
     known = {topology_row(key) for key in CONFIG_KEYS.values()} | {engine_row(row) for row in setting_docs()}
     rows = [line for line in PAGE if line.startswith(("| `topology.", "| `heron."))]

@@ -25,7 +25,7 @@ def options_of(entry: str) -> set[str]:
 
 
 @pytest.mark.parametrize("driver", INSTALLED, ids=lambda each: f"{each.family}-{each.name}")
-def test_readme_lists_the_options_that_there_are(driver: object) -> None:
+def test_readme_lists_exactly_the_options_of_the_driver(driver: object) -> None:
     """Whoever writes a profile has this table; a key that is not in it is not found, one too many is refused."""
     family, name, entry = (getattr(driver, each) for each in ("family", "name", "entry"))
     readme = (PLUGINS / f"{family}-{name}" / "README.md").read_text(encoding="utf-8")

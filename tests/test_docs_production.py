@@ -38,7 +38,7 @@ def document(text: str) -> dict[str, Any]:
     return found
 
 
-def test_the_profile_loads_with_nothing_but_its_secret(home: Path) -> None:
+def test_the_profile_on_the_page_needs_only_its_secret(home: Path) -> None:
     """Every option is held against its driver's schema, and no variable of the shipped file is asked for."""
     (home / ".heron" / "profiles" / "production.yaml").write_text(PRODUCTION, encoding="utf-8")
     profile = load_profile("production", Drivers().resolve, environ={})

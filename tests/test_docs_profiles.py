@@ -43,7 +43,7 @@ def test_the_table_has_the_profiles_that_are_shipped() -> None:
     assert set(named) == {each.name for each in profile_entries()}
 
 
-def test_variables_of_production_stand_on_the_page() -> None:
+def test_the_page_has_the_variables_of_the_profile_production() -> None:
     """An operator sets them before the first try."""
     source = next(each.source for each in profile_entries() if each.name == "production")
     for variable in re.findall(r"^[^#\n]*\$\{env:(\w+)\}", source.read_text(encoding="utf-8"), re.MULTILINE):

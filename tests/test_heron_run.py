@@ -156,7 +156,7 @@ def test_a_timeout_stops_it_with_exit_code_1(heron: Heron, place: Path) -> None:
     assert left_of(place) == []
 
 
-def test_ctrl_c_stops_it_once_however_often_it_is_pressed(heron: Heron, place: Path, eventually: Eventually) -> None:
+def test_repeated_ctrl_c_stops_the_run_once(heron: Heron, place: Path, eventually: Eventually) -> None:
     """Impatience does no harm."""
     command = heron(ENDLESS, "--report", str(place / "report.json"))
     eventually(lambda: running(place), LIMIT_S, "the bolt runs")
@@ -220,7 +220,7 @@ def test_a_simulation_counts_the_same_in_one_process(heron: Heron, place: Path) 
     assert left_of(place) == []
 
 
-def test_a_simulation_ends_by_ctrl_c_anywhere(heron: Heron, place: Path, eventually: Eventually) -> None:
+def test_ctrl_c_ends_a_simulation_anywhere(heron: Heron, place: Path, eventually: Eventually) -> None:
     """The author's code runs in the command's own process, and must not hold it."""
     command = heron(ENDLESS, "--simulate", "--report", str(place / "report.json"))
     eventually(lambda: running(place), LIMIT_S, "the bolt runs")

@@ -92,7 +92,7 @@ def test_readme_says_what_it_cannot_do(folder: Path) -> None:
     assert {"## Install", "## Configuration", "## Capabilities", "## Limitations"} <= set(text.splitlines())
 
 
-def test_bundle_brings_what_its_readme_lists() -> None:
+def test_bundle_requires_what_its_readme_lists() -> None:
     """The bundle is nothing but its dependencies, so its table is all there is to read."""
     folder = ROOT / "plugins" / "bundle-local"
     dependencies = project(folder)["dependencies"]

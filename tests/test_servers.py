@@ -65,7 +65,7 @@ def test_installation_that_fails_leaves_nothing_and_is_tried_again(cache: Path) 
     assert installed("thing-1", lambda _: None).is_dir()
 
 
-def test_those_who_ask_at_once_install_once() -> None:
+def test_concurrent_requests_install_once() -> None:
     """Several sessions of a build begin at the same time."""
     calls: list[Path] = []
     threads = [threading.Thread(target=installed, args=("thing-1", calls.append)) for _ in range(4)]
@@ -76,7 +76,7 @@ def test_those_who_ask_at_once_install_once() -> None:
     assert len(calls) == 1
 
 
-def test_package_that_cannot_be_had_says_which_command_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_names_the_failed_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine without apt the reason must be that, not a missing file later."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -142,7 +142,7 @@ def test_without():
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
-def test_missing_server_is_said_loudly_and_fails_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
+def test_a_missing_server_is_reported_and_fails_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
     """A green run that left out half of the tests is worse than a red one."""
     (tmp_path / "test_it.py").write_text(RUN)
     plugins = ("-p", "servers.fixtures", "-p", "no:cacheprovider")

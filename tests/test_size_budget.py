@@ -91,7 +91,7 @@ def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
         ("def f(self, a, *b, c, **d):\n    a\n    b", 3, 4),
     ],
 )
-def test_the_measures_count_what_they_say(source: str, lines: int, parameters: int) -> None:
+def test_measures_count_lines_and_parameters(source: str, lines: int, parameters: int) -> None:
     """A budget whose measure is always small would pass for ever."""
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)

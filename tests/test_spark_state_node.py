@@ -34,7 +34,7 @@ def spec(tmp_path: Path) -> ContainerSpec:
     return ContainerSpec("t", "t-1", 0, 1, "/run", "/log", "file:x", statemgr, DriverRef("none", "none", "none:None"))
 
 
-def test_it_stands_beside_the_copy_of_the_execution_state(statemgr: StateManager, spec: ContainerSpec) -> None:
+def test_the_node_is_beside_the_copy_of_the_execution_state(statemgr: StateManager, spec: ContainerSpec) -> None:
     """Which a command, or a topology manager, takes when the execution state itself is damaged."""
     statemgr.set(NodeKind.SCHEDULER_LOCATION, "t", encode_execution_state(RUN))
     for application in ("app-1", "app-2"):
@@ -47,7 +47,7 @@ def test_it_stands_beside_the_copy_of_the_execution_state(statemgr: StateManager
 
 
 @pytest.mark.parametrize("there", [None, b"", b"[]", encode_execution_state(RUN).replace(b"t-1", b"t-2")])
-def test_nothing_is_written_where_there_is_no_record_of_the_run(
+def test_nothing_is_written_without_a_record_of_the_run(
     statemgr: StateManager, spec: ContainerSpec, there: bytes | None
 ) -> None:
     """It was killed meanwhile, perhaps submitted anew: a node that nobody removes would be left."""

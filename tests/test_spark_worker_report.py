@@ -30,7 +30,7 @@ def ask(*others: DriverRef, driver: tuple[str, int] | None = None, core: str = "
         return said
 
 
-def test_a_worker_that_has_all_says_so(tmp_path: Path) -> None:
+def test_a_complete_worker_reports_success(tmp_path: Path) -> None:
     """With what it could use."""
     state = DriverRef("statemgr", "localfs", LOCALFS, {"root": str(tmp_path)})
     sink = DriverRef("metricsink", "graphite", "no.such.module:Sink")  # which is not opened
@@ -43,7 +43,7 @@ def test_a_driver_that_is_not_reached_is_named() -> None:
         ask(driver=("127.0.0.1", 9))
 
 
-def test_another_core_is_named() -> None:
+def test_a_different_core_version_is_named() -> None:
     """With both versions."""
     with pytest.raises(SchedulerError, match=rf"{HERE} has heron-core {core_version()}, and the command 0\.0\.1"):
         ask(core="0.0.1")

@@ -142,7 +142,7 @@ def lost_answers(manager: Remote) -> Faults:
     return Faults(answers_lost=answers_lost)
 
 
-def test_a_store_that_is_away_must_not_look_empty(tmp_path: Path) -> None:
+def test_an_unreachable_store_must_not_look_empty(tmp_path: Path) -> None:
     """A topology would be submitted a second time."""
     case = StateManagerFaultCases.test_a_store_that_is_away_is_an_error_and_not_an_empty_store
     for kind, breaks in ((LocalFsStateManager, False), (Forgetful, True)):
@@ -154,7 +154,7 @@ def test_a_store_that_is_away_must_not_look_empty(tmp_path: Path) -> None:
             case(StateManagerFaultCases(), manager, file_faults(folder / "state"))
 
 
-def test_a_change_of_ones_own_is_no_conflict(tmp_path: Path) -> None:
+def test_a_repeated_own_change_is_no_conflict(tmp_path: Path) -> None:
     """The command would tell its user that somebody else was quicker, and undo what was done."""
     case = StateManagerFaultCases.test_a_change_whose_answer_is_lost_is_unknown_and_never_a_conflict
     for kind, breaks in ((Remote, False), (Retrying, True)):
@@ -164,7 +164,7 @@ def test_a_change_of_ones_own_is_no_conflict(tmp_path: Path) -> None:
                 case(StateManagerFaultCases(), manager, lost_answers(manager))
 
 
-def test_half_a_download_is_found(tmp_path: Path) -> None:
+def test_an_incomplete_download_is_found(tmp_path: Path) -> None:
     """A container would unpack it."""
     case = UploaderFaultCases.test_a_download_that_finds_no_space_leaves_no_half_file
     for kind, breaks in ((LocalfsUploader, False), (Hasty, True)):
@@ -181,7 +181,7 @@ def test_half_a_download_is_found(tmp_path: Path) -> None:
             )
 
 
-def test_a_loss_that_nobody_counts_is_found(tmp_path: Path) -> None:
+def test_an_uncounted_loss_is_found(tmp_path: Path) -> None:
     """The metrics manager counts what a sink loses, if it is told."""
     for kind, breaks in ((FileSink, False), (Quiet, True)):
         folder = tmp_path / kind.__name__

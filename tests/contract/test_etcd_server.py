@@ -17,7 +17,7 @@ def ask(etcd: EtcdServer, path: str, **fields: str) -> dict[str, object]:
         return found
 
 
-def test_what_was_written_outlives_kill_9(etcd: EtcdServer) -> None:
+def test_written_data_survives_kill_9(etcd: EtcdServer) -> None:
     """A test may take the server away in the middle and go on with the same data, at the same address."""
     ask(etcd, "kv/put", key="outlives", value="it")
     etcd.kill()

@@ -10,7 +10,7 @@ from servers.hdfs import HdfsServer
 from servers.server_process import ServerError
 
 
-def test_what_was_written_outlives_kill_9(hdfs: HdfsServer) -> None:
+def test_written_data_survives_kill_9(hdfs: HdfsServer) -> None:
     """A test may take the servers away in the middle and go on with the same data, at the same address."""
     hdfs.make_folder("/outlives/it", owner="somebody")
     hdfs.kill()
@@ -20,7 +20,7 @@ def test_what_was_written_outlives_kill_9(hdfs: HdfsServer) -> None:
         assert b'"owner":"somebody"' in answer.read()
 
 
-def test_what_an_administrator_is_refused_is_said(hdfs: HdfsServer) -> None:
+def test_a_refused_administrator_sees_the_reason(hdfs: HdfsServer) -> None:
     """A test that sets the stage wrongly should not look like a driver's failure."""
     with pytest.raises(ServerError, match=r"SETOWNER /no-such-place.*FileNotFoundException"):
         hdfs.ask("PUT", "/no-such-place", "SETOWNER", owner="somebody")

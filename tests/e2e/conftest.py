@@ -1,4 +1,4 @@
-"""Runs `heron` as a person would, each test in a world of its own, and looks for what it leaves behind."""
+"""Run `heron` as a user would, each test in its own sandbox, and look for what it leaves behind."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HERON = Path(sys.executable).with_name("heron")
 TOPOLOGIES = Path(__file__).parent / "topologies"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-_RUN_S = 90.0  # a run of a few seconds, on a machine that is busy with others
-_GONE_S = 5.0  # what an executor has to leave in; the promise of the whole
+_RUN_S = 90.0  # a run of a few seconds, on a busy machine
+_GONE_S = 5.0  # the time in which an executor must exit, which the engine promises for any end
 _ROLE_MODULES = {
     "supervisor": "heron_scheduler_local.supervisor",
     "spark supervisor": "heron_scheduler_spark.supervisor",
@@ -39,7 +39,7 @@ _ROLE_MODULES = {
 
 @dataclass
 class HeronRun:
-    """One `heron` command; `out` is the folder that its topology writes results to."""
+    """One `heron` command; `out` is the folder of the topology's results."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -48,28 +48,28 @@ class HeronRun:
 
     @property
     def stdout(self) -> str:
-        """What it has written so far."""
+        """Its standard output so far."""
         return (self.folder / "stdout").read_text(encoding="utf-8", errors="replace")
 
     @property
     def stderr(self) -> str:
-        """What it has written so far."""
+        """Its standard error so far."""
         return (self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
 
     @property
     def spoken(self) -> str:
-        """All that it has said, for the message of a failed assertion."""
+        """All its output, for the message of a failed assertion."""
         return f"--- stdout\n{self.stdout[-6000:]}\n--- stderr\n{self.stderr[-6000:]}"
 
     def wait(self, timeout_s: float = _RUN_S) -> int:
-        """The exit code, once it has ended."""
+        """Wait for the end and return the exit code."""
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still running after {timeout_s} s\n{self.spoken}") from None  # noqa: EM102
 
     def finished(self, timeout_s: float = _RUN_S) -> RunReport:
-        """The report of a run that has to succeed."""
+        """Return the report of a run that must succeed."""
         code = self.wait(timeout_s)
         assert code == 0, self.spoken
         report = self.report()
@@ -77,18 +77,18 @@ class HeronRun:
         return report
 
     def report(self) -> RunReport:
-        """What ``--report`` wrote."""
+        """Return the content of the ``--report`` file."""
         return msgspec.json.decode((self.folder / "report.json").read_bytes(), type=RunReport)
 
     def results(self, component: str) -> dict[int, list[list[object]]]:
-        """What the tasks of a component have written, by task id."""
+        """Return what the tasks of a component have written, by task id."""
         found: dict[int, list[list[object]]] = {}
         for path in sorted(self.out.glob(f"{component}-*.json")):
             found[int(path.stem.rpartition("-")[2])] = json.loads(path.read_bytes())
         return found
 
     def until(self, predicate: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
-        """Waits for something of this run; fails at once when the command ends before it."""
+        """Wait for a condition of this run; fail at once when the command ends before it."""
 
         def look() -> bool:
             if predicate():
@@ -102,27 +102,27 @@ class HeronRun:
             raise AssertionError(f"{error}\n{self.spoken}") from None  # noqa: EM102
 
     def printed(self, text: str, timeout_s: float = 60.0) -> None:
-        """Waits until it has written that, to either stream."""
+        """Wait until either output stream contains the text."""
         self.until(lambda: text in self.stdout or text in self.stderr, f"{text!r} in the output", timeout_s)
 
     def processes(self, role: str, name: str = "") -> list[psutil.Process]:
-        """The processes that play a role, such as ``stmgr``; `name` is part of the ``/FOLDER/FILE`` of their specs."""
+        """Return the processes of a role, such as ``stmgr``; `name` is part of the ``/FOLDER/FILE`` of their specs."""
         return [process for process, _ in self.commands(role, name)]
 
     def commands(self, role: str, name: str = "") -> list[tuple[psutil.Process, list[str]]]:
-        """The same with the command line of each, as it was at that moment: any of them may end at any time."""
+        """Return the same processes with their command lines at that moment; any of them may end at any time."""
         module = _ROLE_MODULES.get(role, f"heron.{role}.main")
         found = []
         for process in _processes_of(self.home):
             with contextlib.suppress(psutil.Error):
                 command = process.cmdline()
-                # What is before them has random names, in which anything may occur.
+                # The folders above have random names, which may contain any text.
                 if module in command and name in "/".join(["", *Path(command[-1]).parts[-2:]]):
                     found.append((process, command))
         return found
 
     def the(self, role: str, name: str = "") -> psutil.Process:
-        """The only such process, once it is there."""
+        """Wait for the process and return it; there must be only one."""
         found: list[psutil.Process] = []
 
         def one() -> bool:
@@ -135,9 +135,9 @@ class HeronRun:
 
 @dataclass
 class Sandbox:
-    """A home, a folder for temporary files and whatever a test runs in them; short paths, for the sockets' sake.
+    """A home, a folder for temporary files, and the processes of a test. Its paths are short enough for sockets.
 
-    `environ` are variables of the test's own, for everything that is started after they are set.
+    `environ` are variables of the test, for all processes that start after they are set.
     """
 
     root: Path
@@ -157,12 +157,12 @@ class Sandbox:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of everything in it."""
+        """The environment of all its processes."""
         own = {"HOME": str(self.home), "TMPDIR": str(self.tmp), "COLUMNS": "200", "TERM": "xterm"}
         return {**os.environ, **own, **self.environ}
 
     def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Runs `heron WORDS` to its end, which must have that exit code."""
+        """Run `heron WORDS` to its end and check the exit code."""
         done = subprocess.run(
             [str(HERON), *words],
             env=self.env,
@@ -177,7 +177,7 @@ class Sandbox:
         return done
 
     def say(self, *words: str, code: int = 0) -> str:
-        """Runs `heron WORDS` beside what runs already and returns what it printed, or as an error, with that code."""
+        """Run `heron WORDS` beside other runs, check the exit code, and return its output or error output."""
         ended = self.heron(*words, code=code)
         return ended.stderr if code else ended.stdout
 
@@ -190,9 +190,9 @@ class Sandbox:
         wrapper: tuple[str, ...] = (),
         stdin: int = subprocess.DEVNULL,
     ) -> HeronRun:
-        """Starts `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a process group of its own; COMMAND may be words.
+        """Start `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a new process group; COMMAND may be several words.
 
-        A target without a folder is one of the tests' own topologies; those are told where to write by ``--out``.
+        A target without a folder is one of the topologies of these tests; ``--out`` gives it the folder of its results.
         """
         number = len(self.runs)
         self.submits |= command.startswith("submit")
@@ -220,29 +220,29 @@ class Sandbox:
         return run
 
     def run(self, target: Path | str, *options: str, args: tuple[str, ...] = (), command: str = "run") -> HeronRun:
-        """As `start`, and waits for its end."""
+        """Start a command as `start` does, and wait for its end."""
         run = self.start(target, *options, args=args, command=command)
         run.wait()
         return run
 
     def log_text(self, name: str = "*") -> str:
-        """The engine's logs and the tasks' output of every run, joined."""
+        """Return the engine's logs and the tasks' output of all runs, joined."""
         files = sorted((self.home / ".heron" / "logs").glob(f"*/{name}"))
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file())
 
     def leftovers(self) -> list[str]:
-        """Processes, sockets, temporary files, state nodes, packages and jobs that are still there."""
+        """Return the processes, sockets, temporary files, state nodes, packages and jobs that still exist."""
         found = [f"process {_spoken(each)}" for each in _processes_of(self.home)]
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs", "spark"):
-            # State keeps hidden counters, so that versions go on growing, and a day long reports of what was submitted.
+            # The state keeps hidden counters, so versions go on growing, and reports of submitted topologies for a day.
             files = [each.relative_to(heron) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
             found += [str(each) for each in files if not (self.submits and each.parts[:2] == ("state", "reports"))]
         return found
 
     def close(self) -> None:
-        """Ends whatever a failed test has left running."""
+        """End all processes that a failed test has left."""
         for run in self.runs:
             if run.process.poll() is None:
                 run.process.kill()
@@ -258,14 +258,14 @@ class Sandbox:
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """A world of the test's own; a test that leaves anything behind in it fails."""
+    """A sandbox for one test; the test fails if it leaves anything in it."""
     with sandbox_at(Path(tempfile.mkdtemp(prefix="he2e-")), request) as box:
         yield box
 
 
 @contextlib.contextmanager
 def sandbox_at(root: Path, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """The same in a folder that is somewhere for a reason, and goes with it."""
+    """A sandbox in a given folder, which is removed at the end."""
     box = Sandbox(root)
     box.home.mkdir(parents=True)
     box.tmp.mkdir()
@@ -297,7 +297,7 @@ def _leaves_nothing(box: Sandbox) -> None:
 
 
 def _processes_of(home: Path) -> list[psutil.Process]:
-    """Every process that has this HOME, zombies excepted; the command itself, its children and theirs."""
+    """Return every process with this HOME except zombies: the command, its children and their children."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

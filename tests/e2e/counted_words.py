@@ -1,4 +1,4 @@
-"""A run of ``steady_words.py``, which counts words until it is told to stop, and is exact then."""
+"""A run of ``steady_words.py``, which counts words until it is told to stop; its counts are then exact."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class CountedWords:
         self._profile = profile
 
     def counted(self) -> int:
-        """The words that have been counted so far."""
+        """Return the number of words counted so far."""
         found = (path.read_text(encoding="utf-8") for path in self.run.out.glob("progress-*"))
         return sum(int(text or 0) for text in found)
 
     def flows(self) -> None:
-        """Waits until a good many more are."""
+        """Wait until the count has grown clearly."""
         before = self.counted()
         self.run.until(lambda: self.counted() > before + 2000, "words are counted")
 
     def status(self, code: int = 0) -> str:
-        """What `heron status` says, in the words for people."""
+        """Return the text output of `heron status`."""
         return self._sandbox.say("status", "steady_words", *self._profile, code=code)
 
     def processes(self) -> dict[tuple[int, str], int]:
-        """Their ids, by container and name."""
+        """Return process ids by container and name."""
         found = json.loads(self._sandbox.say("status", "steady_words", *self._profile, "--json"))
         return {(each["container_id"], each["process"]): each["pid"] for each in found["status"]["processes"]}
 
     def ends_exactly(self) -> None:
-        """Ends the run; each word of each line must have been counted once."""
+        """End the run, and check that each word of each line was counted once."""
         (self.run.out / "stop").touch()
         report = self.run.finished()
         (((lines,),),) = self.run.results("lines").values()
@@ -53,5 +53,5 @@ class CountedWords:
         assert report.components["lines"].emitted == lines
 
     def most(self) -> int:
-        """The words that the busier one of the bolts has counted, once it has ended."""
+        """Return the words that the busier bolt task has counted, after its end."""
         return max(sum(int(str(row[1])) for row in rows) for rows in self.run.results("count").values())

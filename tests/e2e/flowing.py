@@ -1,4 +1,4 @@
-"""What tests ask of a run of ``steady.py``: that tuples go on arriving, and what its status says."""
+"""Checks of a run of ``steady.py``: arriving tuples and the status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["complete", "flows", "seen", "status", "write_profile"]
 
 
 def write_profile(sandbox: Sandbox, name: str, text: str) -> tuple[str, str]:
-    """Puts a profile where commands of this world find it; returns the options that choose it."""
+    """Write a profile where the commands of this sandbox find it; return the options that select it."""
     folder = sandbox.home / ".heron" / "profiles"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -20,7 +20,7 @@ def write_profile(sandbox: Sandbox, name: str, text: str) -> tuple[str, str]:
 
 
 def seen(run: HeronRun) -> tuple[str, int]:
-    """Which process counts, and how many tuples have arrived there."""
+    """Return the process that counts, and the number of tuples that have arrived there."""
     try:
         pid, count = (run.out / "progress").read_text(encoding="utf-8").split()
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def seen(run: HeronRun) -> tuple[str, int]:
 
 
 def flows(run: HeronRun, what: str) -> None:
-    """Waits until more tuples arrive, or the first ones at another process."""
+    """Wait until more tuples arrive, or the first ones at another process."""
     before = seen(run)
 
     def more() -> bool:
@@ -40,13 +40,13 @@ def flows(run: HeronRun, what: str) -> None:
 
 
 def status(sandbox: Sandbox, *options: str) -> dict[str, Any]:
-    """What `heron status` says."""
+    """Return the output of `heron status`."""
     document: dict[str, Any] = json.loads(sandbox.say("status", "steady", *options, "--json"))["status"]
     return document
 
 
 def complete(run: HeronRun) -> None:
-    """Ends the stream, at most once: every tuple has arrived if no process on its way was replaced."""
+    """End the stream and check, at most once, that every tuple arrived unless a process on its path was replaced."""
     (run.out / "stop").touch()
     counts = run.finished().components
     assert counts["count"].executed == counts["numbers"].emitted > 0

@@ -1,9 +1,9 @@
-"""Kills a command at every instant at which it touches the world, and has the next command look at what is left.
+"""Kill a command at every system call that changes something, and let the next command inspect the result.
 
-``python instants.py submit|kill ROOT`` runs the steps of the command in a forked child that kills itself at its k-th
-touch (a file opened for writing, made, renamed, removed or locked, a process started, a socket connected), for
-k = 1, 2, … until the command gets through. After each death comes a `heron list`; then there must be the old or the
-new, whole. Writes one JSON line for each instant: what was touched, and what was found.
+``python instants.py submit|kill ROOT`` runs the steps of the command in a forked child. The child kills itself at its
+k-th change, for k = 1, 2, …, until the command completes. A change is a file that is opened for writing, created,
+renamed, removed or locked, a started process, or a connected socket. After each death a `heron list` runs. Then the old
+or the new state must be there, complete. The script writes one JSON line for each instant: the change and the result.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NAME = "Words"
 
 
 class World:
-    """The environment of one walk, and what is in it."""
+    """The environment of the script, and the topology in it."""
 
     def __init__(self, root: Path) -> None:
         for folder in (root, root / "run", root / "profiles"):
@@ -80,11 +80,11 @@ class World:
             self._loaded = loading.result()
 
     def environment(self) -> Environment:
-        """Opened anew, as each command does."""
+        """Open the environment, as each command does."""
         return open_environment(load_profile("here", Drivers().resolve, config_path=self.root / "profiles"))
 
     def submit(self) -> None:
-        """Submits the topology, detached."""
+        """Submit the topology, detached."""
         environment = self.environment()
         definition = self._loaded.definition
         topology_id = new_topology_id(definition.name)
@@ -95,21 +95,21 @@ class World:
         environment.statemgr.close()
 
     def kill(self) -> None:
-        """Ends it, and fails when something of it is left."""
+        """Kill the topology; fail if something of it is left."""
         environment = self.environment()
         ending = kill_topology(environment, NAME, 5.0, QuietProgress())
         environment.statemgr.close()
         assert not ending.left, ending
 
     def state(self) -> str:
-        """What the next `heron list` says of it, "" when nothing."""
+        """Return its state in the next `heron list`; "" if it is not listed."""
         environment = self.environment()
         found = roll(environment)
         environment.statemgr.close()
         return "".join(each.state for each in found.entries)
 
     def left(self) -> list[str]:
-        """Everything but logs, the last report, and the counters of nodes that are gone."""
+        """Return all remaining files except logs, the last report, and the counters of removed nodes."""
         found = [str(each) for each in (self.root / "run").iterdir()]
         for folder in ("jobs", "packages", "state"):
             files = [each for each in (self.root / folder).rglob("*") if not each.is_dir() or folder == "jobs"]
@@ -118,25 +118,23 @@ class World:
 
 
 class Silence:
-    """A progress that forgets what it is told."""
+    """A progress display that shows nothing."""
 
     def step(self, text: str) -> None:
-        """Forgets."""
+        """Ignore the text."""
 
     def note(self, text: str) -> None:
-        """Forgets."""
+        """Ignore the text."""
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
-        """Shows nothing."""
         return nullcontext()
 
     def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
-        """Shows nothing."""
         return nullcontext()
 
 
 def walk(world: World, command: Callable[[], None], before: Callable[[], None]) -> int:
-    """Dies at each instant in turn; returns how many there are."""
+    """Die at each instant in turn; return the number of instants."""
     instant = 0
     while True:
         instant += 1
@@ -152,7 +150,7 @@ def walk(world: World, command: Callable[[], None], before: Callable[[], None]) 
 
 
 def _die_at(instant: int, command: Callable[[], None]) -> str:
-    """What was about to be touched when it died; "" when it got through."""
+    """Return the change that the child was about to make when it died; "" if the command completed."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -204,9 +202,9 @@ def _command(path: Path) -> str:
 
 
 def main(command: str, root: str) -> None:
-    """Walks through one command."""
+    """Run one command with all its instants."""
     world = World(Path(root))
-    world.submit()  # folders and counters that stay for ever are made once, and would shift the instants
+    world.submit()  # permanent folders and counters are created once, and would shift the instants
     world.kill()
     if command == "submit":
         walk(world, world.submit, lambda: None)

@@ -1,4 +1,4 @@
-"""What the processes and logs of a world show to others: nothing there may be a secret."""
+"""The data that processes and logs show to other users; it must contain no secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["command_lines", "logs", "processes"]
 
 
 def processes(sandbox: Sandbox) -> Iterator[bytes]:
-    """The command line and the environment of each process of the world."""
+    """Return the command line and the environment of each process of the sandbox."""
     for each in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if each.environ().get("HOME") == str(sandbox.home):
@@ -24,12 +24,12 @@ def processes(sandbox: Sandbox) -> Iterator[bytes]:
 
 
 def command_lines(sandbox: Sandbox) -> Iterator[bytes]:
-    """The command line alone of each process of the world."""
+    """Return the command line of each process of the sandbox."""
     return (each.partition(b"\n(")[0] for each in processes(sandbox))
 
 
 def logs(sandbox: Sandbox, *others: tuple[Path, str]) -> Iterator[bytes]:
-    """Those of the world, and the files of that pattern below each of the `others`."""
+    """Return the logs of the sandbox, and the files of that pattern below each of the `others`."""
     folders = [*others, (sandbox.home / ".heron" / "logs", "*"), (sandbox.tmp, "*.log")]
     for path in (found for folder, pattern in folders for found in folder.rglob(pattern)):
         with contextlib.suppress(OSError):

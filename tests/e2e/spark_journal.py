@@ -1,4 +1,4 @@
-"""The topology ``journal`` submitted to a Spark cluster, and the processes that it stands in there."""
+"""The topology ``journal`` on a Spark cluster, and the Spark processes that run it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal",
 
 HERE = ("--profile", "cluster")
 BACK_S = 90.0
-"""Ten seconds on an idle machine; a JVM needs many where others are busy too."""
+"""Ten seconds on an idle machine; a JVM needs many more on a busy one."""
 
 _OVER_S = 60.0
 _TASKS = 6
@@ -38,7 +38,7 @@ engine: {{heron.executor.stable.s: 0}}
 
 
 def fresh(sandbox: Sandbox, cluster: SparkCluster) -> SparkCluster:
-    """Starts what is not up of it, waits until it is empty, and names it in the profile ``cluster``."""
+    """Start the stopped parts of the cluster, wait until it is empty, and write the profile ``cluster``."""
     cluster.start()
     wait_until(lambda: not cluster.applications(), 30.0, "the cluster is empty")
     name_cluster(sandbox, cluster)
@@ -46,13 +46,13 @@ def fresh(sandbox: Sandbox, cluster: SparkCluster) -> SparkCluster:
 
 
 def name_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """Writes the profile ``cluster``; containers that tests kill are never given up."""
+    """Write the profile ``cluster``; containers that tests kill are always restarted."""
     text = _PROFILE.format(url=cluster.url, page=cluster.page_port, home=sandbox.home, tmp=sandbox.tmp)
     write_profile(sandbox, "cluster", text)
 
 
 def status_if_told(sandbox: Sandbox, topology: str) -> dict[str, Any]:
-    """What `heron status` says; nothing while the topology manager is being started again, says the command."""
+    """Return the output of `heron status`; empty while the topology manager is being restarted."""
     try:
         found: dict[str, Any] = json.loads(sandbox.say("status", topology, *HERE, "--json"))
     except AssertionError:
@@ -61,7 +61,7 @@ def status_if_told(sandbox: Sandbox, topology: str) -> dict[str, Any]:
 
 
 def refusal(sandbox: Sandbox, *settings: str) -> str:
-    """What `heron submit` says of a topology that it does not start: one line."""
+    """Return the one line with which `heron submit` refuses a topology."""
     words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
     run = sandbox.start("steady.py", *words, command="submit cluster")
     assert run.wait() == 2, run.spoken
@@ -70,7 +70,7 @@ def refusal(sandbox: Sandbox, *settings: str) -> str:
 
 
 class SparkJournal:
-    """It is at work from the beginning, and goes on until `let_go`."""
+    """A run that processes lines from the beginning until `let_go`."""
 
     def __init__(self, sandbox: Sandbox, cluster: SparkCluster) -> None:
         self.sandbox, self.cluster = sandbox, cluster
@@ -81,22 +81,22 @@ class SparkJournal:
         wait_until(self.all_run, BACK_S, "all tasks run")
 
     def status(self) -> dict[str, Any]:
-        """What `heron status` says."""
+        """Return the output of `heron status`."""
         found: dict[str, Any] = json.loads(self.sandbox.say("status", "journal", *HERE, "--json"))
         return found
 
     def attempts(self) -> dict[int, int]:
-        """How often each container was started; those that run. None do while nobody can tell."""
+        """Return the number of starts of each running container; empty while there is no status."""
         containers = status_if_told(self.sandbox, "journal").get("containers", [])
         return {each["container_id"]: each["attempts"] for each in containers if each["running"]}
 
     def flows(self, after: str) -> None:
-        """Waits until more lines are acked."""
+        """Wait until more lines are acked."""
         before = self.lines.acked_bytes()
         wait_until(lambda: self.lines.acked_bytes() > before, BACK_S, f"lines after {after}")
 
     def is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
-        """Waits until the containers `ended` run anew, and looks that no other one was touched."""
+        """Wait until the containers `ended` run again, and check that no other one was restarted."""
         now: dict[int, int] = {}
 
         def are_back() -> bool:
@@ -109,27 +109,27 @@ class SparkJournal:
         wait_until(self.all_run, BACK_S, f"all tasks run after {after}")
 
     def all_run(self) -> bool:
-        """Whether the topology manager knows every task as running."""
+        """Return whether the topology manager reports every task as running."""
         tasks = status_if_told(self.sandbox, "journal").get("status", {}).get("tasks", [])
         return len(tasks) == _TASKS and {each["state"] for each in tasks} == {"running"}
 
     def executor(self, container_id: int) -> psutil.Process:
-        """The container's executor."""
+        """Return the container's executor."""
         return self.run.the("executor", f"/c{container_id}.json")
 
     def container(self, container_id: int) -> list[psutil.Process]:
-        """All processes of the container: its executor, and all that it started."""
+        """Return all processes of the container: its executor and the descendants of that."""
         executor = self.executor(container_id)
         return [executor, *executor.children(recursive=True)]
 
     def python_worker(self, container_id: int) -> psutil.Process:
-        """The process in which Spark runs the container's task."""
+        """Return the process in which Spark runs the container's task."""
         worker = self.executor(container_id).parent()
         assert worker
         return worker
 
     def spark_executor(self, container_id: int) -> psutil.Process:
-        """The JVM of Spark that the container stands in, found by what the status says."""
+        """Return the JVM of the Spark executor that runs the container, found through the status."""
         (where,) = (each["where"] for each in self.status()["containers"] if each["container_id"] == container_id)
         found = re.fullmatch(r"executor (\d+) on \S+", where)
         assert found, where
@@ -139,26 +139,26 @@ class SparkJournal:
         return jvm
 
     def granted(self, container_id: int) -> tuple[int, int]:
-        """Cores and MiB of heap of the Spark executor that the container stands in."""
+        """Return cores and MiB of heap of the Spark executor that runs the container."""
         words = self.spark_executor(container_id).cmdline()
         (heap,) = (each for each in words if each.startswith("-Xmx"))
         return int(words[words.index("--cores") + 1]), int(heap.removeprefix("-Xmx").removesuffix("M"))
 
     def worker(self, container_id: int) -> SparkWorker:
-        """The worker that the container's Spark executor is of."""
+        """Return the worker of the container's Spark executor."""
         pid = self.spark_executor(container_id).ppid()
         return next(each for each in self.cluster.workers if each.process.pid == pid)
 
     def containers_of(self, worker: SparkWorker) -> set[int]:
-        """Those that stand in executors of a worker."""
+        """Return the containers that run in executors of a worker."""
         return {each for each in range(3) if self.worker(each) is worker}
 
     def is_over(self) -> bool:
-        """Whether it is listed as finished and nothing of it is left; what has ended is tidied up by any list."""
+        """Return whether it is listed as finished and nothing of it is left; any list cleans up ended topologies."""
         return "finished" in self.sandbox.say("list", "cluster") and not self.sandbox.leftovers()
 
     def let_go(self) -> None:
-        """Lets it end, and checks that every word of every line has arrived."""
+        """End the run, and check that every word of every line has arrived."""
         self.lines.let_go()
         wait_until(self.is_over, _OVER_S, "it has ended and left nothing")
         self.lines.check()

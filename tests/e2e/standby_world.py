@@ -1,4 +1,4 @@
-"""What the tests of standby topology managers see: who leads, who is there, and whether data flows on meanwhile."""
+"""Checks of standby topology managers: the leader, the topology managers, and whether data flows on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Led", "World"]
 
-_STILL_S = 5.0  # no tuple for so long, on a machine that is busy with others: data has stopped
+_STILL_S = 5.0  # if no tuple arrives for this time on a busy machine, data has stopped
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Led:
 
 
 class World:
-    """A run of ``steady.py`` with standbys, and the state that it is kept in."""
+    """A run of ``steady.py`` with standbys, and its state."""
 
     def __init__(self, sandbox: Sandbox, state: StateManager, *options: str, standbys: int = 2) -> None:
         self.sandbox = sandbox
@@ -43,7 +43,7 @@ class World:
         self.until(lambda: len(self.managers()) == standbys + 1, "every topology manager runs")
 
     def leader(self) -> Led | None:
-        """Who leads now; None while nobody does, or the state does not answer."""
+        """Return the present leader; None if there is none or the state does not answer."""
         try:
             node = self.state.get(NodeKind.TMANAGER_LOCATION, "steady")
         except StateError:
@@ -52,14 +52,14 @@ class World:
         return Led(location.container_id, location.pid, node.version) if location and node else None
 
     def present(self) -> Led:
-        """Who leads, once somebody does."""
+        """Wait for a leader and return it."""
         self.until(lambda: self.leader() is not None, "somebody leads")
         leader = self.leader()
         assert leader is not None
         return leader
 
     def successor(self, former: Led, what: str) -> tuple[Led, float]:
-        """Who leads after another, while data flows on, and after how many seconds."""
+        """Wait for another leader while data flows on; return it and the seconds."""
         began_s = monotonic_s()
         found: list[Led] = []
 
@@ -73,23 +73,23 @@ class World:
         return found[0], monotonic_s() - began_s
 
     def managers(self) -> list[psutil.Process]:
-        """Every topology manager that runs."""
+        """Return every running topology manager."""
         return self.run.processes("tmanager")
 
     def seen(self) -> tuple[str, ...]:
-        """The process that counts, and how much it has counted."""
+        """Return the process that counts, and its count."""
         try:
             return tuple((self.run.out / "progress").read_text(encoding="utf-8").split())
         except OSError:
             return ()
 
     def flows(self, what: str) -> None:
-        """Waits until more tuples arrive."""
+        """Wait until more tuples arrive."""
         before = self.seen()
         self.run.until(lambda: self.seen() not in (before, ()), f"tuples {what}", 60.0)
 
     def flows_until(self, condition: Callable[[], object], what: str) -> None:
-        """Waits for something; fails when tuples cease to arrive before it."""
+        """Wait for a condition; fail when tuples stop arriving before it."""
         last, at_s = self.seen(), monotonic_s()
 
         def look() -> bool:
@@ -102,17 +102,17 @@ class World:
         self.run.until(look, what, 60.0)
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        """Waits for something."""
+        """Wait for a condition."""
         self.run.until(condition, what, 60.0)
 
     def status(self) -> dict[str, Any]:
-        """What `heron status` says."""
+        """Return the output of `heron status`."""
         document: dict[str, Any] = json.loads(self.sandbox.say("status", "steady", *self._options, "--json"))
         status: dict[str, Any] = document["status"]
         return status
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """The metrics of the engine's own processes, by name and process."""
+        """Return the metrics of the engine's own processes, by name and process."""
         rows = json.loads(self.sandbox.say("metrics", "steady", *self._options, "--json"))
         found: dict[str, dict[str, float]] = {}
         for row in rows:
@@ -121,6 +121,6 @@ class World:
         return found
 
     def finish(self) -> None:
-        """Ends the stream: the topology finishes, with all that it had."""
+        """End the stream; the topology finishes with all its tuples."""
         (self.run.out / "stop").touch()
         self.run.finished()

@@ -1,4 +1,4 @@
-"""Delivery at least once: every tree is complete, fails or expires, the spout hears of it, and nothing is lost."""
+"""At-least-once delivery: trees complete, fail or expire, the spout learns the result, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 NUMBERS = 300
 ODD = [number for number in range(NUMBERS) if number % 10 == 3]
-TIMEOUT_S = 5  # no other tuple may take so long, on a machine that is busy with others
+TIMEOUT_S = 5  # no other tuple may take this long, on a busy machine
 
 
 class Told:
-    """What the topology ``replays`` has written down."""
+    """The records of the topology ``replays``."""
 
     def __init__(self, run: HeronRun) -> None:
         ((acked, failed, most_open),) = run.results("numbers").values()
         self.acked, self.failed, (self.most_open,) = numbers(acked), numbers(failed), numbers(most_open)
         self.seen: Counter[int] = Counter()
         for rows in run.results("last").values():
-            self.seen.update({number: times for number, times in map(numbers, rows)})  # noqa: C416  # lists, no pairs
+            self.seen.update({number: times for number, times in map(numbers, rows)})  # noqa: C416  # lists, not pairs
 
 
 def numbers(row: Iterable[object]) -> list[int]:
-    """A row of a result, checked."""
+    """Return a row of a result, checked."""
     found = list(row)
     checked = [each for each in found if isinstance(each, int)]
     assert len(checked) == len(found)
@@ -41,7 +41,7 @@ def numbers(row: Iterable[object]) -> list[int]:
 
 
 def told(sandbox: Sandbox, habit: str, **options: int) -> Told:
-    """Runs ``replays`` to its end."""
+    """Run ``replays`` to its end and return its records."""
     args = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     run = sandbox.start("replays.py", args=("--habit", habit, "--numbers", str(NUMBERS), *args))
     run.finished()
@@ -49,7 +49,7 @@ def told(sandbox: Sandbox, habit: str, **options: int) -> Told:
 
 
 def test_counts_of_five_million_words_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
-    """Two spouts, three splitters and four counters in three containers, anchors and fields grouping."""
+    """Two spouts, three splitters and four counters in three containers, with anchors and a fields grouping."""
     words = 5_000_000
     run = sandbox.start("acked_counting.py", args=("--words", str(words)))
     report = run.finished()
@@ -69,15 +69,15 @@ def test_counts_of_five_million_words_are_exact_when_every_tuple_is_acked(sandbo
     }
 
 
-def test_what_fails_is_told_at_once_and_replayed(sandbox: Sandbox) -> None:
-    """A fail counts although an ack follows it, and `end` has been called long before."""
+def test_a_failed_tree_is_reported_at_once_and_replayed(sandbox: Sandbox) -> None:
+    """A fail counts although an ack follows it, and although `end` was called long before."""
     result = told(sandbox, "fail")
     assert sorted(result.failed) == ODD
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter([*range(NUMBERS), *ODD])
 
 
-def test_what_nobody_acks_expires_and_is_replayed(sandbox: Sandbox) -> None:
+def test_an_unacked_tree_expires_and_is_replayed(sandbox: Sandbox) -> None:
     """`topology.message.timeout.secs`, with a bolt that forgets some tuples once."""
     result = told(sandbox, "swallow", timeout=TIMEOUT_S)
     assert sorted(result.failed) == ODD
@@ -85,8 +85,8 @@ def test_what_nobody_acks_expires_and_is_replayed(sandbox: Sandbox) -> None:
     assert result.seen == Counter(range(NUMBERS))
 
 
-def test_acks_that_come_too_late_are_harmless(sandbox: Sandbox) -> None:
-    """A tuple that is kept for longer than its timeout is replayed, and its own ack means nothing."""
+def test_late_acks_are_harmless(sandbox: Sandbox) -> None:
+    """A tuple that a bolt keeps beyond its timeout is replayed, and its own ack has no effect."""
     result = told(sandbox, "late", timeout=TIMEOUT_S)
     assert sorted(result.failed) == ODD
     assert sorted(result.acked) == list(range(NUMBERS))
@@ -102,14 +102,14 @@ def test_without_timeouts_nothing_ever_expires(sandbox: Sandbox) -> None:
 
 
 def test_spout_pending_bounds_the_roots_in_flight(sandbox: Sandbox) -> None:
-    """One at a time, so that acks come in the order of the emits."""
+    """With one pending root, acks come in the order of the emits."""
     result = told(sandbox, "none", pending=1)
     assert result.most_open == 1
     assert result.acked == list(range(NUMBERS))
 
 
-def test_a_thread_of_the_bolts_own_may_emit_and_ack(sandbox: Sandbox) -> None:
-    """Also the last ones, after which nothing more comes to the bolt."""
+def test_a_thread_of_a_bolt_may_emit_and_ack(sandbox: Sandbox) -> None:
+    """This includes the last tuples, after which the bolt receives nothing."""
     result = told(sandbox, "thread")
     assert result.failed == []
     assert sorted(result.acked) == list(range(NUMBERS))
@@ -117,15 +117,15 @@ def test_a_thread_of_the_bolts_own_may_emit_and_ack(sandbox: Sandbox) -> None:
 
 
 def test_a_window_holds_its_tuples_until_it_expires(sandbox: Sandbox) -> None:
-    """Emits that are anchored in a whole window: every tuple of it waits for all of them."""
+    """Emits are anchored in a whole window, so every tuple of the window waits for all of them."""
     result = told(sandbox, "window")
     assert result.failed == []
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter(range(NUMBERS))
 
 
-def test_what_finish_emits_is_replayed_until_it_is_acked(sandbox: Sandbox) -> None:
-    """The bolt's end waits for it, and its own instance keeps it (design D15)."""
+def test_tuples_of_finish_are_replayed_until_they_are_acked(sandbox: Sandbox) -> None:
+    """The end of the bolt waits for the acks, and its own instance stores the tuples (design D15)."""
     result = told(sandbox, "finish")
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter([*range(NUMBERS)] * 2)
@@ -142,7 +142,7 @@ VICTIMS = [
 
 @pytest.mark.parametrize(("role", "name"), VICTIMS)
 def test_no_line_is_lost_when_a_process_is_killed(sandbox: Sandbox, role: str, name: str) -> None:
-    """kill -9 in mid-run: what was in flight is replayed because its loss was noticed, without any timeout."""
+    """kill -9 in mid-run: tuples in flight are replayed because the loss is noticed, without a timeout."""
     lines = Lines(sandbox, pause_s=0.005)
     lines.flow("the start")
     lines.run.processes(role, name)[0].kill()
@@ -154,7 +154,7 @@ def test_no_line_is_lost_when_a_process_is_killed(sandbox: Sandbox, role: str, n
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_line_is_lost_when_many_processes_are_killed(sandbox: Sandbox, seed: int) -> None:
-    """Several at a time, also while others come back and while the topology ends."""
+    """Several kills at a time, also while processes restart and while the topology ends."""
     chance = random.Random(seed)
     lines = Lines(sandbox, *PATIENT, pause_s=0.005)
     lines.flow("the start")
@@ -171,4 +171,4 @@ def test_no_line_is_lost_when_many_processes_are_killed(sandbox: Sandbox, seed: 
         if run.process.poll() is not None:
             break
     run.finished(120.0)
-    print(f"{lines.check()} words came more than once")  # noqa: T201  # with -s, for judging
+    print(f"{lines.check()} words came more than once")  # noqa: T201  # shown with -s

@@ -1,4 +1,4 @@
-"""What authors write, run on real processes: ticks, windows, streams, threads, `finish`, examples."""
+"""Features for authors, with real processes: ticks, windows, streams, threads, `finish`, examples."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 NUMBERS = 300
 
 
-def test_ticks_windows_streams_threads_and_last_words_work_together(sandbox: Sandbox) -> None:
-    """A spout whose own thread emits feeds two windows and a ticking bolt; what `finish` emits arrives."""
+def test_ticks_windows_streams_threads_and_finish_work_together(sandbox: Sandbox) -> None:
+    """A spout whose own thread emits feeds two windows and a ticking bolt. The tuples of `finish` arrive."""
     run = sandbox.start("features.py")
     run.finished()
 
@@ -50,7 +50,7 @@ def test_ticks_windows_streams_threads_and_last_words_work_together(sandbox: San
 def test_every_example_finishes_with_its_own_check(
     sandbox: Sandbox, examples: Path, example: str, args: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
-    """An example that does not work is worse than none."""
+    """Each example checks its own result."""
     run = sandbox.start(examples / example, args=args)
     run.finished()
     for text in said:
@@ -58,7 +58,7 @@ def test_every_example_finishes_with_its_own_check(
 
 
 def test_word_count_counts_a_text_and_writes_its_table(sandbox: Sandbox, examples: Path) -> None:
-    """The table is the promise of the demo: word, tab, count, most frequent first."""
+    """The table has one line per word, most frequent first: word, tab, count."""
     text, out = sandbox.root / "text.txt", sandbox.root / "counts.tsv"
     text.write_text("The cat saw the dog.\n\nThe dog saw the cat\tand ran\n" * 50, encoding="utf-8")
     run = sandbox.start(examples / "word_count.py", args=("--text", str(text), "--out", str(out), "--loops", "3"))

@@ -1,4 +1,4 @@
-"""A slow bolt slows its spout: memory stays bounded, the culprit has a name, and nothing is lost (D4, D6)."""
+"""A slow bolt slows its spout: memory stays bounded, the culprit is named, and nothing is lost (D4, D6)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 TUPLES = 50_000  # 200 MiB of text
 MIB = 1024 * 1024
-LIMIT_BYTES = 110 * MIB  # an idle process and its buffers, with room; far from what the spout would send
+LIMIT_BYTES = 110 * MIB  # an idle process and its buffers, with room; much less than the spout would send
 BUCKETS_PER_S = 4  # as in straggler.py
-FULL_SPEED = 0.6  # of the median before: these machines are noisy
+FULL_SPEED = 0.6  # of the median before: the speed of these machines varies
 
 
-def test_a_bolt_that_blocks_holds_its_spout_back_and_is_not_restarted(sandbox: Sandbox) -> None:
-    """Slow is not dead: while it blocks, every queue is full and no process grows; afterwards everything arrives."""
+def test_a_blocked_bolt_throttles_its_spout_and_is_not_restarted(sandbox: Sandbox) -> None:
+    """Slow is not dead: while the bolt blocks, every queue is full and no process grows; then everything arrives."""
     run = sandbox.start("slow.py")
     run.printed("back pressure by slow/")
     watched = [*run.processes("stmgr"), *run.processes("instance")]
@@ -32,7 +32,7 @@ def test_a_bolt_that_blocks_holds_its_spout_back_and_is_not_restarted(sandbox: S
         for each in watched:
             try:
                 largest[each.pid] = max(largest[each.pid], each.memory_info().rss)
-            except psutil.Error:  # it has left
+            except psutil.Error:  # the process has exited
                 continue
         return run.process.poll() is not None
 
@@ -48,7 +48,7 @@ def test_a_bolt_that_blocks_holds_its_spout_back_and_is_not_restarted(sandbox: S
 
 
 def largest_of(run: HeronRun, *roles: str) -> dict[str, int]:
-    """Watches the memory of every process of these roles until the run ends: the most that each had, in bytes."""
+    """Watch the memory of all processes with these roles until the run ends; return the largest of each, in bytes."""
     run.printed("back pressure by work/")
     watched = [each for role in roles for each in run.commands(role)]
     largest: dict[str, int] = {}
@@ -57,7 +57,7 @@ def largest_of(run: HeronRun, *roles: str) -> dict[str, int]:
         for process, command in watched:
             try:
                 largest[command[-1]] = max(largest.get(command[-1], 0), process.memory_info().rss)
-            except psutil.Error:  # it has left
+            except psutil.Error:  # the process has exited
                 continue
         return run.process.poll() is not None
 
@@ -66,15 +66,15 @@ def largest_of(run: HeronRun, *roles: str) -> dict[str, int]:
 
 
 def only(rows: dict[int, list[list[object]]]) -> tuple[int, dict[int, int], list[float]]:
-    """What the only task of a component of straggler.py wrote: the sum, tuples by bucket, when it was slow."""
+    """Return the result of the only task of a component of straggler.py: sum, tuples by bucket, slow times."""
     (row,) = rows.values()
     total, buckets, slow_s = msgspec.convert(row, tuple[int, list[tuple[int, int]], list[float]])
     return total, dict(buckets), slow_s
 
 
 @pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=pytest.mark.soak)])
-def test_a_bolt_a_hundred_times_too_slow_holds_back_its_own_spout_alone(sandbox: Sandbox, slow_s: int) -> None:
-    """Memory stays within its bound, the other pipeline goes on, nothing is lost, and afterwards full speed is back."""
+def test_a_slow_bolt_throttles_only_its_own_spout(sandbox: Sandbox, slow_s: int) -> None:
+    """Memory stays bounded, the other pipeline goes on, nothing is lost, and full speed returns."""
     run = sandbox.start("straggler.py", args=("--slow", str(slow_s)))
     largest = largest_of(run, "stmgr", "instance")
     assert "the task is slow" in run.stderr
@@ -100,8 +100,8 @@ def test_a_bolt_a_hundred_times_too_slow_holds_back_its_own_spout_alone(sandbox:
     assert max(within_2_s) > FULL_SPEED * before, within_2_s
 
 
-def test_tuples_are_dropped_and_counted_where_the_topology_says_so(sandbox: Sandbox) -> None:
-    """``topology.droptuples.upon.backpressure``: the spout goes on, what did not fit is counted."""
+def test_tuples_are_dropped_and_counted_if_the_topology_allows_it(sandbox: Sandbox) -> None:
+    """``topology.droptuples.upon.backpressure``: the spout goes on, and dropped tuples are counted."""
     run = sandbox.start("straggler.py", args=("--slow", "2", "--drop", "1"))
     report = run.finished()
     records = [json.loads(line) for line in sandbox.log_text("metrics-*.jsonl").splitlines() if line]

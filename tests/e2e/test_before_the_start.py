@@ -1,4 +1,4 @@
-"""What the real command refuses, with exit code 2 and nothing changed (the rest is with `heron.submit`)."""
+"""Refusals of the real command: exit code 2 and no change. The tests of `heron_cli` have the other cases."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-# A full file system, as far as it can be had without being root: no file may become larger than 1 KiB.
+# A full file system without root: no file may become larger than 1 KiB.
 NO_SPACE = ("sh", "-c", 'ulimit -f 2; exec "$0" "$@"')
 
 
 def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
-    """What was written until then is removed; not even a folder for logs stays."""
+    """The command removes the partial package; no log folder is left either."""
     run = sandbox.start("steady.py", wrapper=NO_SPACE)
     assert run.wait() == 2, run.spoken
     assert "steady.tar.gz: cannot be written: " in run.stderr
@@ -22,7 +22,7 @@ def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
 
 
 def test_a_file_that_does_not_import_names_its_line(sandbox: Sandbox) -> None:
-    """The author's place, not the engine's; and Python's own bytecode is not left in the author's folder."""
+    """The error names the author's line, and no bytecode stays in the author's folder."""
     folder = sandbox.root / "author"
     folder.mkdir()
     file = folder / "words.py"

@@ -1,4 +1,4 @@
-"""Commands about a topology that runs, given beside it as a person gives them."""
+"""Commands on a running topology."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _MANAGERS = {"executor", "tmanager", "metricsmgr"}
 
 
 def status(sandbox: Sandbox, name: str = "pausing") -> dict[str, Any]:
-    """What `heron status` says of the topology itself."""
+    """Return the part of `heron status` about the topology."""
     document: dict[str, Any] = json.loads(sandbox.say("status", name, "--json"))["status"]
     return document
 
 
 def calls(run: HeronRun) -> list[str]:
-    """What the spout has written down."""
+    """Return the calls that the spout has recorded."""
     path = run.out / "calls"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def running(sandbox: Sandbox) -> HeronRun:
-    """The topology ``pausing``, with all its tasks at work."""
+    """The running topology ``pausing`` with all its tasks."""
     run = sandbox.start("pausing.py")
     run.until(lambda: bool(calls(run)), "the spout")
     wait_until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, 60.0, "all tasks")
@@ -51,13 +51,13 @@ def running(sandbox: Sandbox) -> HeronRun:
 
 
 def processes(sandbox: Sandbox, name: str = "pausing") -> dict[tuple[int, str], int]:
-    """The process id of each process that is up, by container and name."""
+    """Return the process id of each running process, by container and name."""
     return {(each["container_id"], each["process"]): each["pid"] for each in status(sandbox, name)["processes"]}
 
 
 @contextmanager
 def state_of(sandbox: Sandbox) -> Iterator[StateManager]:
-    """The state manager, opened beside the topology."""
+    """Open the state manager beside the topology."""
     ref = DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")})
     state = open_driver(ref, StateManager)
     try:
@@ -66,8 +66,8 @@ def state_of(sandbox: Sandbox) -> Iterator[StateManager]:
         state.close()
 
 
-def test_a_running_topology_is_looked_at_from_outside(sandbox: Sandbox) -> None:
-    """Status, metrics and logs, for people and as JSON; what is asked wrongly is refused with what there is."""
+def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None:
+    """Status, metrics and logs, as text and as JSON; wrong requests are refused with the valid values."""
     run = running(sandbox)
     up = processes(sandbox)
     assert {pid for (_, name), pid in up.items() if name.startswith(("numbers", "count"))} == {
@@ -103,7 +103,7 @@ def test_a_running_topology_is_looked_at_from_outside(sandbox: Sandbox) -> None:
 
 
 class Follower:
-    """A command that goes on beside the topology ``pausing``."""
+    """A command that follows the topology ``pausing``."""
 
     def __init__(self, sandbox: Sandbox, command: str, *options: str) -> None:
         self._said = sandbox.root / f"{command}-followed"
@@ -112,16 +112,16 @@ class Follower:
             self.process = subprocess.Popen(words, env=sandbox.env, stdout=said, stderr=subprocess.STDOUT)
 
     def said(self) -> str:
-        """What it has written so far."""
+        """Its output so far."""
         return self._said.read_text(encoding="utf-8", errors="replace")
 
 
-def test_followers_see_the_last_words_and_end_with_the_topology(sandbox: Sandbox) -> None:
-    """Also `metrics --watch`; afterwards the logs are still to be had."""
+def test_followers_see_the_last_output_and_end_with_the_topology(sandbox: Sandbox) -> None:
+    """This includes `metrics --watch`; the logs remain available afterwards."""
     run = running(sandbox)
     logs = Follower(sandbox, "logs", "-f", "-n", "1")
     watched = Follower(sandbox, "metrics", "--watch", "--component", "count")
-    wait_until(logs.said, 30.0, "the last line so far")  # who comes after the end has nothing to follow
+    wait_until(logs.said, 30.0, "the last line so far")  # a follower that starts after the end has nothing to follow
     wait_until(lambda: "execute-count" in watched.said(), 30.0, "a table of metrics")
     (run.out / "stop").touch()
     run.finished()
@@ -132,8 +132,8 @@ def test_followers_see_the_last_words_and_end_with_the_topology(sandbox: Sandbox
     assert "the topology is finished" in sandbox.say("logs", "pausing")
 
 
-def test_a_paused_topology_stays_paused_whatever_dies(sandbox: Sandbox) -> None:
-    """The pause is in the plan: it survives topology manager, stream manager and spout, until it is lifted."""
+def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
+    """The pause is in the plan, so it survives topology manager, stream manager and spout."""
     run = running(sandbox)
     assert sandbox.say("deactivate", "pausing").strip() == "pausing is paused"
     assert sandbox.say("deactivate", "pausing").strip() == "pausing was paused already"
@@ -161,8 +161,8 @@ def test_a_paused_topology_stays_paused_whatever_dies(sandbox: Sandbox) -> None:
     assert not [call for call in calls(run) if call.startswith("asked")]
 
 
-def test_a_topology_that_is_starting_is_waited_for(sandbox: Sandbox) -> None:
-    """Whoever submits it need not know when it has begun."""
+def test_commands_wait_for_a_starting_topology(sandbox: Sandbox) -> None:
+    """Users need not know when a submitted topology has started."""
     run = sandbox.start("pausing.py")
     run.until(lambda: list(sandbox.home.glob(".heron/state/executionstate/pausing*")), "its state")
     sandbox.say("deactivate", "pausing")
@@ -173,7 +173,7 @@ def test_a_topology_that_is_starting_is_waited_for(sandbox: Sandbox) -> None:
 
 
 def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
-    """Only that one, or each in turn; the command ends when they run again; at least once, every line arrives."""
+    """One container or each in turn; the command ends when they run again; at least once, every line arrives."""
     lines = Lines(sandbox)
     lines.flow("the start")
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
@@ -190,12 +190,12 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     lines.finish()
 
 
-def test_a_topology_manager_that_is_away_is_waited_for(sandbox: Sandbox) -> None:
-    """For as long as the command may take; then it says that data flows on, as it does."""
+def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
+    """The command waits for its time limit, then says that data flows on."""
     run = running(sandbox)
     up = processes(sandbox)
     executor = psutil.Process(up[0, "executor"])
-    executor.suspend()  # so that nobody starts it again
+    executor.suspend()  # so that it is not restarted
     psutil.Process(up[0, "tmanager"]).kill()
     error = sandbox.say("status", "pausing", "--timeout", "1", code=1)
     assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
@@ -213,8 +213,8 @@ def test_a_topology_manager_that_is_away_is_waited_for(sandbox: Sandbox) -> None
     run.finished()
 
 
-def test_keys_that_are_not_those_of_the_run_open_nothing(sandbox: Sandbox) -> None:
-    """Whoever changed them is told so, at once; put back, they serve again."""
+def test_wrong_keys_are_refused(sandbox: Sandbox) -> None:
+    """The command names the changed keys at once; restored keys work again."""
     run = running(sandbox)
     with state_of(sandbox) as state:
         node = state.get(NodeKind.KEYS, "pausing")

@@ -1,4 +1,4 @@
-"""However a run ends, it says so by its exit code and its report, and nothing is left of it within five seconds."""
+"""Every end has its exit code and report, and leaves nothing within five seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def started(sandbox: Sandbox, *options: str) -> HeronRun:
 
 @pytest.mark.parametrize("to", ["the command", "its process group"])
 def test_ctrl_c_stops_the_run_cleanly_and_only_once(sandbox: Sandbox, to: str) -> None:
-    """Exit code 130, and a second Ctrl-C while it stops neither hurts nor hurries; a terminal sends it to the group."""
+    """Exit code 130. A second Ctrl-C during the stop changes nothing; a terminal sends it to the process group."""
     run = started(sandbox)
     send = os.killpg if to == "its process group" else os.kill
     send(run.process.pid, signal.SIGINT)
@@ -40,7 +40,7 @@ def test_ctrl_c_stops_the_run_cleanly_and_only_once(sandbox: Sandbox, to: str) -
 
 
 def test_a_timeout_kills_the_run_and_fails(sandbox: Sandbox) -> None:
-    """Exit code 1: the topology did not finish. The report has what was counted until then."""
+    """Exit code 1, because the topology did not finish. The report has the counts so far."""
     run = started(sandbox, "--timeout", "7")
     assert run.wait(20.0) == 1, run.spoken
     report = run.report()
@@ -52,7 +52,7 @@ def test_a_timeout_kills_the_run_and_fails(sandbox: Sandbox) -> None:
 
 
 def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
-    """While the author's file is still being loaded."""
+    """This happens while the author's file is being loaded."""
     file = sandbox.root / "slow.py"
     file.write_text("import pathlib, time\npathlib.Path('loading').touch()\ntime.sleep(60)\n", encoding="utf-8")
     run = sandbox.start(file)
@@ -64,8 +64,8 @@ def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("role", ["command", "supervisor"])
-def test_whoever_holds_the_run_together_may_be_killed(sandbox: Sandbox, role: str) -> None:
-    """kill -9 of `heron run` or of its supervisor: all processes go; what is left in files, the next run removes."""
+def test_the_command_or_the_supervisor_may_be_killed(sandbox: Sandbox, role: str) -> None:
+    """kill -9 of `heron run` or of its supervisor: all processes end, and the next run removes the remaining files."""
     run = started(sandbox)
     if role == "command":
         run.process.kill()
@@ -84,13 +84,13 @@ def test_whoever_holds_the_run_together_may_be_killed(sandbox: Sandbox, role: st
 
 
 def processes_or_temporary(sandbox: Sandbox) -> list[str]:
-    """Processes, sockets and temporary files that are there."""
+    """Return the remaining processes, sockets and temporary files."""
     return [each for each in sandbox.leftovers() if each.startswith(("process", "temporary"))]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_components_that_will_not_stop_are_ended(sandbox: Sandbox, sent: signal.Signals) -> None:
-    """One blocks for an hour, one spins and ignores signals; programs that they have started go with them."""
+def test_components_that_do_not_stop_are_killed(sandbox: Sandbox, sent: signal.Signals) -> None:
+    """One component blocks for an hour, one spins and ignores signals; the programs that they started end too."""
     run = sandbox.start("stubborn.py")
     run.until((run.out / "progress").exists, "the bolt to spin")
     run.process.send_signal(sent)
@@ -98,14 +98,14 @@ def test_components_that_will_not_stop_are_ended(sandbox: Sandbox, sent: signal.
     if sent is signal.SIGINT:
         assert run.wait() == 130, run.spoken
         assert not sandbox.leftovers()
-    else:  # what is left in files, the next run removes
+    else:  # the next run removes the remaining files
         assert run.wait() == -signal.SIGKILL
         again = sandbox.start("stubborn.py", "--timeout", "0.5")
         assert again.wait() == 1, again.spoken
 
 
-def test_two_topologies_run_at_once_and_a_name_only_once(sandbox: Sandbox) -> None:
-    """Another name is another topology with results of its own; the same name is refused while it is running."""
+def test_two_topologies_may_run_at_once_but_not_with_one_name(sandbox: Sandbox) -> None:
+    """Topologies with different names are independent; a running name is refused."""
     first = sandbox.start("steady.py")
     second = sandbox.start("steady.py", args=("--name", "unsteady"))
     for run in (first, second):

@@ -1,4 +1,4 @@
-"""Every tuple arrives once, and at the task that its key belongs to."""
+"""Every tuple arrives once, at the task that owns its key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS_A_LINE = 10
 
 
 def expected_counts(words: int) -> Counter[str]:
-    """The counts of the topology ``counting``, by arithmetic instead of a stream."""
+    """Compute the counts of the topology ``counting``."""
     counts: Counter[str] = Counter()
     for number in range(1000):
         times = len(range(number, words // WORDS_A_LINE, 1000))
@@ -27,14 +27,14 @@ def expected_counts(words: int) -> Counter[str]:
 
 
 def test_counts_of_five_million_words_over_three_containers_are_exact(sandbox: Sandbox) -> None:
-    """Two spouts, three splitters and four counters: nothing is lost, doubled or counted by two tasks."""
+    """Two spouts, three splitters and four counters: no tuple is lost, duplicated or counted by two tasks."""
     words = 5_000_000
     run = sandbox.start("counting.py", args=("--words", str(words)))
     check(run, run.finished(), words)
 
 
-def test_counts_stay_exact_when_the_managers_die(sandbox: Sandbox) -> None:
-    """Tuples do not pass through topology and metrics managers: data never stops, and the report is whole."""
+def test_counts_stay_exact_when_topology_and_metrics_managers_die(sandbox: Sandbox) -> None:
+    """Tuples do not pass the topology and metrics managers: data flows on, and the report is complete."""
     words = 4_000_000
     run = sandbox.start("counting.py", args=("--words", str(words)))
     run.until(lambda: re.search(r"count [1-9][\d,]* executed", run.stderr), "tuples counted")
@@ -44,7 +44,7 @@ def test_counts_stay_exact_when_the_managers_die(sandbox: Sandbox) -> None:
 
 
 def check(run: HeronRun, report: RunReport, words: int) -> None:
-    """Compares what the counters wrote, and what the report says, with what there was to count."""
+    """Compare the results of the counters and the report with the expected counts."""
     counted: Counter[str] = Counter()
     for rows in run.results("count").values():
         counts = {str(word): int(str(count)) for word, count in rows}
@@ -59,7 +59,7 @@ def check(run: HeronRun, report: RunReport, words: int) -> None:
 
 
 def test_the_report_has_the_documented_fields_and_no_others(sandbox: Sandbox) -> None:
-    """Programs read it; times are of the run, in seconds, and the id is that of the logs."""
+    """Programs read the report. Times are in seconds of the run, and the id is that of the logs."""
     run = sandbox.start("counting.py", args=("--words", "1000", "--stmgrs", "1"))
     run.finished()
     report = json.loads((run.folder / "report.json").read_bytes())

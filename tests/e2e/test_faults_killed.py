@@ -1,6 +1,6 @@
-"""kill -9 of whole containers, of two at once, of one in its first second, of one over and over: no line is lost (D10).
+"""kill -9 of whole containers, of two processes, of new processes, and repeatedly: no line is lost (D10).
 
-One process at a time is in ``test_at_least_once`` and ``test_killed_processes``.
+``test_at_least_once`` and ``test_killed_processes`` kill single processes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CONTAINERS = tuple(("executor", f"{number}.json") for number in range(3))
 
 PAIRS: tuple[tuple[Place, Place], ...] = (
     (STMGR_1, STMGR_2),  # all links at once, and every ledger
-    (STMGR_1, TMANAGER),  # nobody makes the plan that the new one needs
-    (SPOUT, STMGR_2),  # roots of a spout that is gone, in a ledger that is there
-    (JOURNAL, CONTAINERS[0]),  # nobody hears of its end
-    (CONTAINERS[1], CONTAINERS[2]),  # everything that carries data
+    (STMGR_1, TMANAGER),  # no process can make the plan that the new stream manager needs
+    (SPOUT, STMGR_2),  # a ledger has roots of a spout that is gone
+    (JOURNAL, CONTAINERS[0]),  # no process reports its end
+    (CONTAINERS[1], CONTAINERS[2]),  # all processes on the path of tuples
 )
 
 
 def kill(run: HeronRun, *places: Place) -> list[int]:
-    """kill -9 of the first process of each, as one; gives their process ids."""
+    """kill -9 of the first process of each name at once; return their process ids."""
     victims = [run.processes(*place)[0] for place in places]
     for victim in victims:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -45,12 +45,12 @@ def kill(run: HeronRun, *places: Place) -> list[int]:
 
 
 def is_there(run: HeronRun, place: Place, former: int = 0) -> bool:
-    """Whether there is one, other than the former one."""
+    """Return whether such a process exists, other than the former one."""
     return any(each.pid != former for each in run.processes(*place))
 
 
-def test_no_line_is_lost_with_a_container(sandbox: Sandbox) -> None:
-    """Each in turn, the topology manager's too: its processes go with it, and come back with it."""
+def test_no_line_is_lost_when_a_container_dies(sandbox: Sandbox) -> None:
+    """Each container in turn, including the topology manager's: its processes end and restart with it."""
     lines = Lines(sandbox)
     lines.flow("the start")
     for place in CONTAINERS:
@@ -59,8 +59,8 @@ def test_no_line_is_lost_with_a_container(sandbox: Sandbox) -> None:
     lines.finish()
 
 
-def test_no_line_is_lost_when_two_die_at_once(sandbox: Sandbox) -> None:
-    """Each pair of processes that cover for each other."""
+def test_no_line_is_lost_when_two_processes_die_at_once(sandbox: Sandbox) -> None:
+    """Each pair of processes that depend on each other."""
     lines = Lines(sandbox)
     lines.flow("the start")
     for pair in PAIRS:
@@ -69,8 +69,8 @@ def test_no_line_is_lost_when_two_die_at_once(sandbox: Sandbox) -> None:
     lines.finish()
 
 
-def test_one_may_die_in_its_first_second(sandbox: Sandbox) -> None:
-    """One of each kind as soon as it is there at all, and its successor as soon as that is."""
+def test_a_process_may_die_in_its_first_second(sandbox: Sandbox) -> None:
+    """One process of each kind is killed as soon as it exists, and so is its successor."""
     lines = Lines(sandbox)
     run = lines.run
     for place in (CONTAINERS[1], TMANAGER, STMGR_2, SPLIT, METRICSMGR_2):
@@ -83,7 +83,7 @@ def test_one_may_die_in_its_first_second(sandbox: Sandbox) -> None:
 
 
 def killed_for(run: HeronRun, place: Place, duration_s: float, every_s: float) -> int:
-    """Kills whoever is there, again and again; how often."""
+    """Kill the process repeatedly; return the number of kills."""
     pause = threading.Event()
     killed = 0
     deadline_s = monotonic_s() + duration_s
@@ -96,8 +96,8 @@ def killed_for(run: HeronRun, place: Place, duration_s: float, every_s: float) -
     return killed
 
 
-def test_one_that_is_killed_over_and_over_comes_back(sandbox: Sandbox) -> None:
-    """Ten times a second for 6 s, and more often than what dies by itself may; then it is back within a back-off."""
+def test_a_process_that_is_killed_repeatedly_comes_back(sandbox: Sandbox) -> None:
+    """Ten kills a second for 6 s are above the restart limit; the process is back within one back-off."""
     settings = ("heron.executor.restart.backoff.max.s=1", "heron.executor.restart.limit=2")
     lines = Lines(sandbox, *(word for each in settings for word in ("--set", each)))
     lines.flow("the start")
@@ -109,8 +109,8 @@ def test_one_that_is_killed_over_and_over_comes_back(sandbox: Sandbox) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("place", [SPLIT, STMGR_1, TMANAGER, CONTAINERS[1]])
-def test_a_minute_of_deaths_is_outlived(sandbox: Sandbox, place: Place) -> None:
-    """Once a second, with the back-off and the limit that there are by default."""
+def test_a_topology_survives_a_minute_of_kills(sandbox: Sandbox, place: Place) -> None:
+    """One kill a second, with the default back-off and limit."""
     lines = Lines(sandbox)
     lines.flow("the start")
     assert killed_for(lines.run, place, 60.0, 1.0) > 8

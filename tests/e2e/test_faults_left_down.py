@@ -1,4 +1,4 @@
-"""What keeps dying of itself is left down: the status says which, where, why and how often; the rest goes on."""
+"""A process that keeps failing is left down: the status shows task, place, reason and count, and the rest goes on."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ REASON = "exit code 7: the table of prices is missing"
 
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
-    """What `heron status` says of the topology itself."""
+    """Return the part of `heron status` about the topology."""
     document: dict[str, Any] = json.loads(sandbox.say("status", "left_down", "--json"))["status"]
     return document
 
 
 def the_task(document: dict[str, Any]) -> dict[str, Any]:
-    """The task that keeps dying."""
+    """Return the failing task."""
     (found,) = (each for each in document["tasks"] if each["component"] == "fragile")
     return dict(found)
 
 
 def seen(run: HeronRun, component: str) -> int:
-    """How many tuples its present process has counted."""
+    """Return the number of tuples that its present process has counted."""
     path = run.out / f"progress-{component}"
     return int(path.read_text(encoding="utf-8") or 0) if path.exists() else 0
 
 
-def test_what_waits_for_a_task_that_is_left_down_is_held_until_it_is_started_again(sandbox: Sandbox) -> None:
-    """Nothing of it is dropped, nothing else waits for it, and the way back is `heron restart`."""
+def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: Sandbox) -> None:
+    """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it."""
     run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
     assert run.wait() == 0, run.spoken
     wait_until(lambda: seen(run, "sound"), 60.0, "the sound stream")
@@ -65,8 +65,8 @@ def test_what_waits_for_a_task_that_is_left_down_is_held_until_it_is_started_aga
     sandbox.say("kill", "left_down")
 
 
-def test_where_failure_stops_the_topology_it_ends_with_the_reason(sandbox: Sandbox) -> None:
-    """`topology.on.failure: stop`, which `heron run` has by default."""
+def test_a_topology_that_stops_on_failure_ends_with_the_reason(sandbox: Sandbox) -> None:
+    """`topology.on.failure: stop`, the default under `heron run`."""
     run = sandbox.run("left_down.py", *SETTINGS)
     assert run.process.returncode == 1, run.spoken
     assert run.report().state == "failed"

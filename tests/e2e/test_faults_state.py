@@ -1,4 +1,4 @@
-"""The state goes, comes back, or is damaged while data flows: data goes on, and whoever reads it says what is wrong."""
+"""The state disappears, returns or is damaged: data flows on, and every reader names the error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ STMGR_1, TMANAGER, EXECUTOR_2 = ("stmgr", "/c1/"), ("tmanager", "/c0/"), ("execu
 
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
-    """What `heron status` says of it, once its topology manager is there."""
+    """Return the output of `heron status` once the topology manager answers."""
     document: dict[str, Any] = json.loads(sandbox.say("status", "journal", "--json", "--timeout", "60"))["status"]
     return document
 
 
 def epoch(sandbox: Sandbox) -> int:
-    """Of the topology manager, as its log has it."""
+    """Return the epoch of the topology manager from its log."""
     lines = [line for line in sandbox.log_text("tmanager-0.log").splitlines() if '"leading, epoch ' in line]
     return int(json.loads(lines[-1])["message"].rsplit(" ", 1)[1])
 
@@ -34,14 +34,14 @@ def killed(lines: Lines, place: tuple[str, str]) -> None:
 
 
 def cut(path: Path) -> bytes:
-    """Leaves a part of a file, and gives what it was."""
+    """Truncate a file and return its former content."""
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - 7])
     return whole
 
 
 def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
-    """Data flows; commands and new processes say where it is missed, and none of them begins an empty one."""
+    """Data flows; commands and new processes name the missing folder, and none of them creates an empty one."""
     lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     former = epoch(sandbox)
@@ -52,7 +52,7 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
         for words in (("status", "journal"), ("list",), ("kill", "journal")):
             assert f"the state folder {state} is gone; bring it back" in sandbox.say(*words, code=1)
         killed(lines, TMANAGER)
-        killed(lines, EXECUTOR_2)  # takes spouts and bolts with it: nobody can place them now
+        killed(lines, EXECUTOR_2)  # its spouts and bolts end with it: no process can place them now
         said = f"the state folder {state} is gone"
         wait_until(lambda: said in sandbox.log_text("tmanager-0.log"), 30.0, "a topology manager that misses it")
         wait_until(lambda: said in sandbox.log_text("executor-2.log"), 30.0, "an executor that misses it")
@@ -65,17 +65,17 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
     lines.finish()
 
 
-def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is_repaired(sandbox: Sandbox) -> None:
-    """Cut short, one after another; the checksum tells each. In the end `heron kill` removes all there was."""
+def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox) -> None:
+    """Each file in turn is truncated; the checksum detects it. In the end `heron kill` removes everything."""
     lines = Lines(sandbox, *SCALED, command="submit local")
     assert lines.run.wait() == 0, lines.run.spoken
     wait_until(lambda: len(lines.acked()) > 100, 60.0, "lines")
     state = sandbox.home / ".heron" / "state"
 
-    cut(state / "tmanagers" / "journal")  # its holder knows better, and writes it again
+    cut(state / "tmanagers" / "journal")  # the holder rewrites it
     assert status(sandbox)["state"] == "running"
 
-    cut(state / "pplans" / "journal")  # the next leader makes it anew, and everybody takes it
+    cut(state / "pplans" / "journal")  # the next leader makes a new plan, and every process accepts it
     killed_pids = {each.pid for place in (TMANAGER, STMGR_1) for each in lines.run.processes(*place)}
     for place in (TMANAGER, STMGR_1):
         lines.run.processes(*place)[0].kill()
@@ -89,7 +89,7 @@ def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is
     before = len(lines.acked())
     wait_until(lambda: len(lines.acked()) > before + 200, 60.0, "lines under the new plan")
 
-    packing = cut(state / "packingplans" / "journal")  # who needs it to start says so, and tries again
+    packing = cut(state / "packingplans" / "journal")  # a process that needs it to start names the error and retries
     lines.run.processes(*EXECUTOR_2)[0].kill()
     named = f"{state}/packingplans/journal: the value has "
     wait_until(lambda: named in sandbox.log_text("executor-2.*"), 30.0, "the name of the damaged node")
@@ -97,7 +97,7 @@ def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is
     before = len(lines.acked())
     wait_until(lambda: len(lines.acked()) > before + 200, 60.0, "lines after the repair")
 
-    cut(state / "executionstate" / "journal")  # who submitted it; a copy has it too
+    cut(state / "executionstate" / "journal")  # the submission record; the engine has a copy
     damage = f"{state}/executionstate/journal: the value has "
     assert damage in sandbox.say("status", "journal", code=2)
     assert damage in str(json.loads(sandbox.say("list", "--json"))[0]["errors"])
@@ -110,8 +110,8 @@ def test_damaged_files_of_the_state_are_named_and_what_can_be_known_otherwise_is
     assert not sandbox.leftovers()
 
 
-def test_a_topology_that_lost_its_definition_says_so(sandbox: Sandbox) -> None:
-    """Without it no topology manager can lead; data flows meanwhile, and with the file it goes on by itself."""
+def test_a_missing_definition_is_named(sandbox: Sandbox) -> None:
+    """Without it no topology manager can lead. Data flows on, and the topology recovers when the file is back."""
     lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     definition = sandbox.home / ".heron" / "state" / "topologies" / "journal"

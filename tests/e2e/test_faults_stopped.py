@@ -1,4 +1,4 @@
-"""A process that does not run for a while is slow, not dead: nobody is started again and nothing is lost (D4, D9)."""
+"""A stopped process is slow, not dead: no process restarts and nothing is lost (D4, D9)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KINDS = (
     (("stmgr", "/c1/"),),
     (("tmanager", "/c0/"),),
 )
-"""Who stands still at the same time; those of a group have nothing to do with each other."""
+"""Processes that are stopped at the same time; those of a group do not depend on each other."""
 
 
 def everybody(run: HeronRun) -> dict[str, int]:
-    """The process ids of all, by what they are."""
+    """Return all process ids by role."""
     roles = ("executor", "tmanager", "stmgr", "metricsmgr", "instance")
     return {command[-1]: process.pid for role in roles for process, command in run.commands(role)}
 
@@ -39,7 +39,7 @@ def stand_still(processes: list[psutil.Process], duration_s: float) -> None:
 
 
 def outlast(lines: Lines, still_s: float) -> None:
-    """Each kind stands still for so long; in the end everybody is who he was, and no line came to harm."""
+    """Stop each kind for `seconds`; in the end every process is still the same, and no line is missing."""
     run = lines.run
     lines.flow("the start")
     before = everybody(run)
@@ -51,8 +51,8 @@ def outlast(lines: Lines, still_s: float) -> None:
     lines.finish()
 
 
-def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
-    """3 s where heartbeats come every 0.1 s and a silent connection is made anew after 1.5 s."""
+def test_a_stopped_process_is_not_replaced(sandbox: Sandbox) -> None:
+    """3 s, with heartbeats every 0.1 s and a network timeout of 1.5 s."""
     lines = Lines(sandbox, *SCALED)
     outlast(lines, 3.0)
     said = sandbox.log_text("tmanager-0.log")
@@ -61,6 +61,6 @@ def test_a_process_that_stands_still_is_waited_for(sandbox: Sandbox) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(400)
-def test_half_a_minute_is_not_too_long(sandbox: Sandbox) -> None:
-    """30 s with the times that the engine has by default."""
+def test_a_process_stopped_for_half_a_minute_is_not_replaced(sandbox: Sandbox) -> None:
+    """30 s with the default times of the engine."""
     outlast(Lines(sandbox), 30.0)

@@ -1,4 +1,4 @@
-"""What an instance lets through and holds: the limit of a component's output, and queues that fit the pace (D4)."""
+"""Limits of an instance: the output rate of a component, and the size of queues (D4)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ KIB = 1024
 
 
 def metrics_of(sandbox: Sandbox, component: str) -> list[dict[str, float]]:
-    """What the tasks of a component have reported so far, by name, in order; metrics with labels are left out."""
+    """Return the reported metrics of a component's tasks, by name, in order, without metrics that have labels."""
     records = []
     for line in sandbox.log_text("metrics-*.jsonl").splitlines():
         try:
             record = json.loads(line)
-        except ValueError:  # the line is being written
+        except ValueError:  # the line is incomplete
             continue
         if record["source"]["component"] == component:
             records.append({each["name"]: each["value"] for each in record["metrics"] if not each["labels"]})
     return records
 
 
-def test_a_component_sends_so_many_bytes_a_second_as_it_is_allowed(sandbox: Sandbox) -> None:
-    """All its tasks together; what waits for it is little, so that nothing times out, and acks pass meanwhile."""
+def test_a_component_keeps_its_output_limit(sandbox: Sandbox) -> None:
+    """The limit applies to all its tasks together. Little data waits, so nothing times out, and acks pass."""
     run = sandbox.start("limited.py", args=("--bps", str(BYTES_PER_S)))
     report = run.finished()
     ((rows),) = run.results("times").values()
@@ -43,8 +43,8 @@ def test_a_component_sends_so_many_bytes_a_second_as_it_is_allowed(sandbox: Sand
     assert max(held) > 1.5, "of 3 s"
 
 
-def test_the_queue_of_a_slow_task_shrinks_and_what_waits_for_it_arrives(sandbox: Sandbox) -> None:
-    """200 KB a second is 20 KB in the target time: it holds the least, not the window, and loses nothing by that."""
+def test_the_queue_of_a_slow_task_shrinks_and_loses_nothing(sandbox: Sandbox) -> None:
+    """200 KB a second is 20 KB in the target time: the queue holds its minimum, not the window, and loses nothing."""
     run = sandbox.start(
         "recovering.py", "--set", "heron.metrics.export.s=0.1", "--set", "heron.instance.batch.bytes=8192"
     )

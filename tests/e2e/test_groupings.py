@@ -1,4 +1,4 @@
-"""Which task gets which tuple, over real processes in two containers."""
+"""The destinations of each grouping, with real processes in two containers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ EVERYTHING = list(range(NUMBERS))
 Row = tuple[int, str, int]  # source task, key, number
 
 
-def test_every_grouping_sends_each_tuple_where_it_promises(sandbox: Sandbox) -> None:
-    """One bolt has them all, so that they also do not disturb each other; values are of the script's own class."""
+def test_every_grouping_sends_each_tuple_to_the_right_task(sandbox: Sandbox) -> None:
+    """One bolt uses all groupings, which must not disturb each other. The values have a class of the script."""
     run = sandbox.start("groupings.py")
     plan = sandbox.run("groupings.py", "--json", command="plan")
     run.finished()
@@ -50,7 +50,7 @@ def test_every_grouping_sends_each_tuple_where_it_promises(sandbox: Sandbox) -> 
 
 
 def received(results: dict[int, list[list[object]]]) -> dict[int, dict[str, list[Row]]]:
-    """What came, by task and stream."""
+    """Return the received values, by task and stream."""
     found: dict[int, dict[str, list[Row]]] = {}
     for task, rows in results.items():
         streams = found[task] = defaultdict(list)
@@ -60,7 +60,7 @@ def received(results: dict[int, list[list[object]]]) -> dict[int, dict[str, list
 
 
 def tasks_by_key(tasks: dict[int, dict[str, list[Row]]], stream: str) -> dict[str, set[int]]:
-    """Which tasks each key came to."""
+    """Return the tasks that each key reached."""
     found: dict[str, set[int]] = defaultdict(set)
     for task, streams in tasks.items():
         for _, key, _ in streams[stream]:
@@ -69,5 +69,5 @@ def tasks_by_key(tasks: dict[int, dict[str, list[Row]]], stream: str) -> dict[st
 
 
 def joined(parts: Iterable[list[int]]) -> list[int]:
-    """All numbers, sorted."""
+    """Return all numbers, sorted."""
     return sorted(number for part in parts for number in part)

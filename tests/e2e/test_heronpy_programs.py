@@ -1,4 +1,4 @@
-"""Programs for heronpy, unmodified, on real processes."""
+"""Unmodified programs for heronpy, with real processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Facts: TypeAlias = "dict[int, dict[str, object]]"
 
 
 def facts(run: HeronRun, component: str) -> Facts:
-    """What the tasks of a component have told, by task id."""
+    """Return the records of a component's tasks, by task id."""
     found = run.out.glob(f"{component}-*.json")
     return {int(path.stem.rpartition("-")[2]): json.loads(path.read_bytes()) for path in sorted(found)}
 
@@ -32,7 +32,7 @@ def listed(value: object) -> list[object]:
 
 
 def numbers(run: HeronRun, component: str, source: str) -> dict[int, set[object]]:
-    """Which numbers its tasks have seen of a stream."""
+    """Return the numbers of a stream that its tasks have received."""
     seen = {}
     for task, told in facts(run, component).items():
         rows = told["seen"]
@@ -51,7 +51,7 @@ def in_windows(run: HeronRun, component: str) -> set[object]:
 
 
 def all_is_seen(run: HeronRun) -> bool:
-    """Whether every tree is complete, and every bolt has told of every number."""
+    """Return whether every tree is complete, and every bolt has recorded every number."""
     ((_, spout),) = facts(run, "numbers").items() or [(0, {"acked": []})]
     acked = listed(spout["acked"])
     expected = dict.fromkeys(("shuffled", "all", "lowest", "global", "none", "near"), "count:extra")
@@ -68,26 +68,26 @@ def all_is_seen(run: HeronRun) -> bool:
 
 @pytest.fixture
 def ran(sandbox: Sandbox) -> HeronRun:
-    """The program of every call, until all is seen; then paused, resumed and stopped."""
+    """The program of every call, run to the last number; then paused, resumed and stopped."""
     program = TOPOLOGIES / "heronpy_calls.py"
     run = sandbox.start(program, args=("old-calls", str(sandbox.root / "out0")))
     run.until(lambda: all_is_seen(run), "every number everywhere")
     for command in ("deactivate", "activate"):
         sandbox.say(command, "old-calls")
-        run.until(lambda: command in listed(told(run)["calls"]), command)  # noqa: B023  # waited for here
+        run.until(lambda: command in listed(told(run)["calls"]), command)  # noqa: B023  # the loop waits here
     run.process.send_signal(signal.SIGINT)
     assert run.wait() == 130, run.spoken
     return run
 
 
 def told(run: HeronRun) -> dict[str, object]:
-    """What the spout has told."""
+    """Return the records of the spout."""
     (only,) = facts(run, "numbers").values()
     return only
 
 
-def test_a_program_of_every_call_runs_as_it_is(ran: HeronRun, sandbox: Sandbox) -> None:
-    """Whoever has such programs must not have to read them again before they run."""
+def test_a_program_with_every_call_runs_unchanged(ran: HeronRun, sandbox: Sandbox) -> None:
+    """Such programs must run without a change."""
     spout = told(ran)
     assert (spout["failed"], spout["mine"]) == ([7], [1, {"a": None}])
     assert listed(spout["calls"])[-3:] == ["deactivate", "activate", "close"]
@@ -144,8 +144,8 @@ def _metrics_and_logs_are_there(sandbox: Sandbox) -> None:
         assert said in logs
 
 
-def test_a_derived_topology_runs_as_it_is(sandbox: Sandbox) -> None:
-    """The other way to write one, at most once, over two containers, with components from another file."""
+def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
+    """A derived topology class, at most once, over two containers, with components from another file."""
     run = sandbox.start(TOPOLOGIES / "heronpy_class.py", args=(str(sandbox.root / "out0"),))
 
     def seen() -> bool:
@@ -162,7 +162,7 @@ def test_a_derived_topology_runs_as_it_is(sandbox: Sandbox) -> None:
 
 
 def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
-    """One line that names what is not served, before any process is started."""
+    """One line names the unsupported feature before any process starts."""
     program = sandbox.root / "old_streamlet.py"
     program.write_text("from heronpy.streamlet.builder import Builder\n\nBuilder()\n", encoding="utf-8")
     run = sandbox.run(program)

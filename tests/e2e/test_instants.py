@@ -1,4 +1,4 @@
-"""kill -9 of a command at every instant leaves the old or the new, and the next command repairs the rest."""
+"""kill -9 of a command at every instant leaves the old or the new state, and the next command cleans up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WALK_S = 110.0
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A short path, for the sockets' sake; what a failed walk has left running is killed."""
+    """A path that is short enough for sockets; remaining processes of a failed walk are killed."""
     folder = Path(tempfile.mkdtemp(prefix="hi-"))
     yield folder
     for each in Path("/proc").glob("[0-9]*/cmdline"):
@@ -34,10 +34,10 @@ def root() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("command", "before", "through"), [("submit", "killed", "starting"), ("kill", "starting", "killed")]
 )
-def test_whatever_the_instant_the_next_command_finds_the_old_or_the_new(
+def test_after_a_kill_at_any_instant_the_next_command_finds_the_old_or_new_state(
     root: Path, command: str, before: str, through: str
 ) -> None:
-    """The script fails where a job, a node, a package, a process or a run directory stays that no command removes."""
+    """The script fails if no command removes a remaining job, node, package, process or run directory."""
     done = subprocess.run(
         [sys.executable, "-P", str(SCRIPT), command, str(root)],
         capture_output=True,

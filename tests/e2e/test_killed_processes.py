@@ -1,4 +1,4 @@
-"""A process that is killed comes back, the run goes on, and a bounded topology finishes all the same (D10)."""
+"""A killed process restarts, the run goes on, and a bounded topology finishes (D10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def progress(run: HeronRun) -> tuple[int, int]:
-    """The process that counts, and how much it has counted."""
+    """Return the process that counts, and its count."""
     try:
         pid, seen = (run.out / "progress").read_text(encoding="utf-8").split()
     except (OSError, ValueError):
@@ -20,7 +20,7 @@ def progress(run: HeronRun) -> tuple[int, int]:
 
 
 def flows(run: HeronRun, what: str) -> None:
-    """Waits until tuples arrive: more of them, or in another process."""
+    """Wait until tuples arrive: more of them, or in another process."""
     before = progress(run)
     run.until(lambda: progress(run) not in (before, (0, 0)), f"tuples after {what}", 30.0)
     pid, seen = progress(run)
@@ -28,7 +28,7 @@ def flows(run: HeronRun, what: str) -> None:
 
 
 def replaced(run: HeronRun, role: str, name: str) -> None:
-    """Kills a process and waits for the one that takes its place, and for tuples."""
+    """Kill a process; wait for its successor and for tuples."""
     victim = run.the(role, name)
     command = victim.cmdline()
     victim.kill()
@@ -52,7 +52,7 @@ PROCESSES = [
 
 
 def test_each_process_of_a_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> None:
-    """At most once some tuples are lost with it, or a spout begins anew, but no process is missed for good."""
+    """At most once, some tuples are lost or a spout starts again, but every process comes back."""
     run = sandbox.start("steady.py")
     flows(run, "the start")
     for role, name in PROCESSES:
@@ -63,7 +63,7 @@ def test_each_process_of_a_container_is_replaced_and_the_run_finishes(sandbox: S
 
 
 def test_each_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> None:
-    """The processes of a container go with its executor and come back with the next one."""
+    """The processes of a container end with its executor and restart with the next one."""
     run = sandbox.start("steady.py")
     flows(run, "the start")
     for container in (0, 1, 2):
@@ -74,8 +74,8 @@ def test_each_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> No
 
 @pytest.mark.parametrize(("role", "name"), [*PROCESSES, *(("executor", f"{number}.json") for number in range(3))])
 @pytest.mark.chaos
-def test_a_process_that_dies_while_the_topology_ends_does_not_keep_it(sandbox: Sandbox, role: str, name: str) -> None:
-    """The end is told again to whoever comes back, in whichever order the two happen."""
+def test_a_process_that_dies_during_the_end_does_not_prevent_it(sandbox: Sandbox, role: str, name: str) -> None:
+    """A restarted process learns of the end, whichever of the two happens first."""
     run = sandbox.start("steady.py")
     flows(run, "the start")
     victim = run.the(role, name)

@@ -1,4 +1,4 @@
-"""A word count on ZooKeeper, S3, Graphite, Scribe and Prometheus at once; each in turn is killed and started again."""
+"""A word count on ZooKeeper, S3, Graphite, Scribe and Prometheus, each of which is killed and restarted in turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from servers.zookeeper import ZooKeeperServer
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-PASSWORD = "open sesame"  # of a server on the loopback address that ends with the tests
+PASSWORD = "open sesame"  # for a server on the loopback address that ends with the tests
 PROFILE = """\
 extends: local
 statemgr:
@@ -47,7 +47,7 @@ uploader:
 
 @pytest.fixture
 def metrics(carbon: CarbonServer, scribe: ScribeServer, prometheus: PrometheusServer) -> MetricsServers:
-    """The three that metrics go to."""
+    """The three servers of metrics."""
     return MetricsServers(f"e2e{secrets.token_hex(4)}", carbon, scribe, prometheus)
 
 
@@ -59,7 +59,7 @@ def profile(
     metrics: MetricsServers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[str, str]:
-    """One that has them all, with a bucket and a root of its own."""
+    """A profile with all servers, and a bucket and a root for this test."""
     keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
     boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket=metrics.mark)
     monkeypatch.setenv("E2E_STATE_PASSWORD", PASSWORD)
@@ -78,7 +78,7 @@ def profile(
 
 @pytest.fixture
 def state(zookeeper: ZooKeeperServer, metrics: MetricsServers) -> Iterator[ZookeeperStateManager]:
-    """The same nodes, as somebody else sees them."""
+    """The same nodes, as another client sees them."""
     options = {"hosts": "{}:{}".format(*zookeeper.address), "root": f"/{metrics.mark}"}
     state = ZookeeperStateManager.open({**options, "username": "heron", "password": PASSWORD})
     yield state
@@ -86,7 +86,7 @@ def state(zookeeper: ZooKeeperServer, metrics: MetricsServers) -> Iterator[Zooke
 
 
 @pytest.mark.timeout(240)
-def test_words_are_counted_exactly_whichever_server_is_away(
+def test_words_are_counted_exactly_without_any_one_server(
     sandbox: Sandbox,
     profile: tuple[str, str],
     metrics: MetricsServers,
@@ -94,7 +94,7 @@ def test_words_are_counted_exactly_whichever_server_is_away(
     zookeeper: ZooKeeperServer,
     s3: S3Server,
 ) -> None:
-    """Nothing on the way of a tuple asks any of them; which one is away stands in `heron status`."""
+    """No server is on the path of tuples. `heron status` names the unreachable server."""
     run = sandbox.start("steady_words.py", *profile, args=("--aside", "1"))
     watched = WatchedWords(sandbox, run, profile, metrics)
     watched.begins()
@@ -115,7 +115,7 @@ def test_words_are_counted_exactly_whichever_server_is_away(
 
 
 def without_state(watched: WatchedWords, state: ZookeeperStateManager, zookeeper: ZooKeeperServer) -> None:
-    """ZooKeeper is away: words are counted, figures come, and the status says that it cannot know more."""
+    """Without ZooKeeper, words are counted, metrics arrive, and the status names ZooKeeper."""
     zookeeper.kill()
     try:
         watched.flows()
@@ -130,7 +130,7 @@ def without_state(watched: WatchedWords, state: ZookeeperStateManager, zookeeper
 
 
 def without_packages(watched: WatchedWords, s3: S3Server) -> None:
-    """S3 is away: only a container that starts needs it; the status says which, and why, until it has its package."""
+    """Without S3, only a starting container is affected; the status gives the reason until it has its package."""
     s3.kill()
     try:
         watched.flows()

@@ -1,4 +1,4 @@
-"""A disk that fills up while data flows, with the state, the packages, the jobs and the logs on it."""
+"""A disk with state, packages, jobs and logs that fills up while data flows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISK = "size=8m"
 
 @pytest.fixture
 def disk(sandbox: Sandbox) -> Iterator[Path]:
-    """A small file system as HOME/.heron; takes root."""
+    """A small file system at HOME/.heron; needs root."""
     folder = sandbox.home / ".heron"
     folder.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", f"{DISK},mode=700", "heron-test", str(folder)]
@@ -38,7 +38,7 @@ def disk(sandbox: Sandbox) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def full(folder: Path) -> Iterator[None]:
-    """No byte more fits on it."""
+    """Fill the disk."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         while _written(file.fileno()):
@@ -60,7 +60,7 @@ def _written(descriptor: int) -> bool:
 
 @pytest.mark.servers
 def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Path) -> None:
-    """Who has to write says that it cannot, and where; when there is room all goes on, and no line is missing."""
+    """A process that must write names the error and the path. With space again all goes on, and no line is missing."""
     lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     with full(disk):

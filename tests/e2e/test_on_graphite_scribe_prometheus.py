@@ -1,4 +1,4 @@
-"""A word count with metrics in Graphite, Scribe and Prometheus at once, while each of them is killed and started."""
+"""A word count with metrics in Graphite, Scribe and Prometheus, while each of them is killed and restarted."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from servers.scribe import ScribeServer
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-ENDS_S = 15.0  # a few seconds, on a machine that is busy with others
+ENDS_S = 15.0  # a few seconds, on a busy machine
 
 
 @pytest.fixture
 def watched(sandbox: Sandbox, carbon: CarbonServer, scribe: ScribeServer, prometheus: PrometheusServer) -> WatchedWords:
-    """A run with all three sinks, once each has something of it."""
+    """A run with all three sinks, after each has received metrics."""
     servers = MetricsServers(f"e2e{secrets.token_hex(4)}", carbon, scribe, prometheus)
     profile = write_profile(sandbox, "sinks", f"extends: local\n{servers.sections}")
     watched = WatchedWords(sandbox, sandbox.start("steady_words.py", *profile), profile, servers)
@@ -32,8 +32,8 @@ def watched(sandbox: Sandbox, carbon: CarbonServer, scribe: ScribeServer, promet
 
 
 @pytest.mark.timeout(240)
-def test_words_are_counted_whichever_server_dies(watched: WatchedWords) -> None:
-    """Metrics are for people: no trouble with them may cost a tuple, and it must not pass unnoticed."""
+def test_words_are_counted_when_any_server_dies(watched: WatchedWords) -> None:
+    """An outage of a metrics server costs no tuple, and the status reports it."""
     for sink in watched.servers.readers:
         watched.outlives(sink)
     assert list(watched.servers.prometheus.targets.iterdir()) != []
@@ -41,8 +41,8 @@ def test_words_are_counted_whichever_server_dies(watched: WatchedWords) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_a_server_that_never_answers_delays_nobody_and_no_end(watched: WatchedWords) -> None:
-    """It takes connections and is silent, so that only time tells; not even the end of a run waits for it."""
+def test_a_silent_server_delays_nothing(watched: WatchedWords) -> None:
+    """A server that accepts connections but stays silent delays nothing, not even the end of a run."""
     process = psutil.Process(watched.servers.scribe.pid)
     process.suspend()
     try:

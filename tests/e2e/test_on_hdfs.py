@@ -1,4 +1,4 @@
-"""Runs whose state and packages are in a real HDFS, which goes and comes back."""
+"""Runs with state and packages in a real HDFS that stops and returns."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _HERE = ("--profile", "hdfs")
 
 @dataclass
 class Stored:
-    """What is in HDFS, as somebody else sees it."""
+    """The content of HDFS, as another client sees it."""
 
     state: HdfsStateManager
     uploader: HdfsUploader
 
     def location(self, topology: str = "steady") -> Versioned | None:
-        """Of the topology manager; None also while HDFS does not answer."""
+        """Return the location of the topology manager; None also while HDFS does not answer."""
         try:
             return self.state.get(NodeKind.TMANAGER_LOCATION, topology)
         except StateError:
             return None
 
     def rest(self) -> list[str]:
-        """Everything that is there."""
+        """Return all remaining files."""
         nodes = [f"{kind.value}/{name}" for kind in NodeKind for name in self.state.list(kind)]
         return nodes + [each.uri for each in self.uploader.packages()]
 
@@ -61,8 +61,8 @@ def stored(sandbox: Sandbox, hdfs: HdfsServer) -> Iterator[Stored]:
     state.close()
 
 
-def test_words_are_counted_exactly_and_nothing_stays(sandbox: Sandbox, stored: Stored) -> None:
-    """State and packages are in HDFS, and nothing else is different."""
+def test_words_are_counted_exactly_and_nothing_is_left_in_hdfs(sandbox: Sandbox, stored: Stored) -> None:
+    """State and packages in HDFS change nothing else."""
     run = sandbox.run("acked_counting.py", *_HERE)
     run.finished()
     counts = [count for rows in run.results("count").values() for _, count in rows]
@@ -71,7 +71,7 @@ def test_words_are_counted_exactly_and_nothing_stays(sandbox: Sandbox, stored: S
 
 
 def test_words_are_counted_exactly_while_hdfs_is_away(sandbox: Sandbox, hdfs: HdfsServer, stored: Stored) -> None:
-    """Nothing on the data path asks it; `heron status` says that it is away, and works again when it is back."""
+    """HDFS is not on the path of tuples. `heron status` reports the outage and works again afterwards."""
     words = CountedWords(sandbox, sandbox.start("steady_words.py", *_HERE), _HERE)
     words.flows()
     before = words.processes()
@@ -89,7 +89,7 @@ def test_words_are_counted_exactly_while_hdfs_is_away(sandbox: Sandbox, hdfs: Hd
 
 
 def test_a_killed_topology_manager_leads_again_after_its_lease(sandbox: Sandbox, stored: Stored) -> None:
-    """Nobody tells that it died: four seconds without a sign of life do."""
+    """HDFS does not report the death, so the lease expires after four seconds."""
     run = sandbox.start("steady.py", *_HERE)
     flows(run, "at the start")
     before = stored.location()
@@ -109,7 +109,7 @@ def test_a_killed_topology_manager_leads_again_after_its_lease(sandbox: Sandbox,
 
 
 def test_a_killed_container_fetches_its_package_again(sandbox: Sandbox, stored: Stored) -> None:
-    """From HDFS, whichever machine it comes back on."""
+    """The container fetches it from HDFS, on whatever machine it restarts."""
     run = sandbox.start("steady.py", *_HERE)
     flows(run, "at the start")
     assert [each.name for each in stored.uploader.packages()] == ["steady"]

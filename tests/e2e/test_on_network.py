@@ -1,8 +1,8 @@
-"""Containers on hosts of their own, and between them a network that fails; at least once, nothing is lost.
+"""Containers on separate hosts, with a network between them that fails; at least once, nothing is lost.
 
-The journal of the topology ``crossing`` is the witness: every line must be in it with all its words, and each word at
-one task only, however often connections broke and wherever a container went. Message timeouts are off: what is lost has
-to be noticed.
+The journal of the topology ``crossing`` must contain every line with all its words, and each word at one task only,
+however often connections broke and wherever a container moved. Message timeouts are off, so the engine must notice each
+loss.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
 Status = dict[str, Any]
-"""What `heron status --json` has under ``status``."""
+"""The member ``status`` of `heron status --json`."""
 
-BACK_S = 12.0  # what was measured is at most half of it (docs/operations.md)
+BACK_S = 12.0  # twice the largest measured time (docs/operations.md)
 ELSEWHERE = 3
 HARD_BYTES, WINDOW_BYTES, SPOUTS_AND_SPLITS = 512 * 1024, 64 * 1024, 4
 GROWTH_BYTES = 64 * 1024 * 1024
 
-# A link is made anew after 2 s of silence instead of 15, a stream manager given up after 4 s instead of 60.
+# A silent link is replaced after 2 s instead of 15; a silent stream manager is given up after 4 s instead of 60.
 QUICK = {"heron.network.timeout.s": 2.0, "heron.silence.s": 4.0}
 
 WORDS_A_LINE = 3
@@ -50,7 +50,7 @@ scheduler: {{driver: local, launcher: {launcher}}}
 engine: {settings}
 {more}
 """
-# Back pressure comes early, so that an outage of seconds shows that it bounds what waits.
+# Back pressure starts early, so an outage of seconds shows that it bounds the waiting data.
 SMALL = {
     "heron.link.window.bytes": 64 * 1024,
     "heron.stmgr.low.watermark.bytes": 64 * 1024,
@@ -60,10 +60,10 @@ SMALL = {
 
 
 class Crossing:
-    """Begins with container N on host N, and with words in both directions."""
+    """Starts with container N on host N, and with words in both directions."""
 
     def __init__(self, sandbox: Sandbox, network: Network, settings: Mapping[str, object], more: str = "") -> None:
-        """Starts it; `more` is what else stands in its profile."""
+        """Start it; `more` are further lines of its profile."""
         self.sandbox, self.network = sandbox, network
         self.places = sandbox.root / "places"
         self.places.mkdir()
@@ -81,17 +81,17 @@ class Crossing:
         self.pids = self.running()
 
     def status(self) -> Status:
-        """What it says now."""
+        """Return the present status."""
         said = self.sandbox.say("status", "crossing", "--profile", "net", "--json")
         document: Status = json.loads(said)["status"]
         return document
 
     def running(self) -> dict[str, int]:
-        """The process ids by container and name."""
+        """Return process ids by container and name."""
         return {f"{each['container_id']}/{each['process']}": each["pid"] for each in self.status()["processes"]}
 
     def crossed(self) -> dict[tuple[int, int], float]:
-        """When the newest word came, by the containers of its line's spout and of the last bolt."""
+        """Return the time of the newest word, by the container of the spout and the container of the last bolt."""
         newest: dict[tuple[int, int], float] = defaultdict(float)
         for path in self.run.out.glob("journal-*"):
             with path.open("rb") as file:
@@ -103,14 +103,14 @@ class Crossing:
         return newest
 
     def buffers(self) -> dict[str, float]:
-        """The most that any stream manager holds for a task (bytes), and what the largest of them has in memory."""
+        """Return the largest buffer for a task in any stream manager, and the largest memory of one, in bytes."""
         said = self.sandbox.say("metrics", "crossing", "--profile", "net", "--json")
         held = [row["value"] for row in json.loads(said) if row["name"] == "outlet-bytes"]
         resident = [process.memory_info().rss for process in self.run.processes("stmgr")]
         return {"outlet": max(held, default=0), "resident": max(resident)}
 
     def flows(self, what: str, timeout_s: float = 30.0) -> float:
-        """Waits until words pass from each container to the other; after how many seconds they did."""
+        """Wait until words pass between the containers in both directions; return the seconds."""
         since_s = wall_s()
 
         def both_ways() -> bool:
@@ -122,7 +122,7 @@ class Crossing:
         return max(newest[1, 2], newest[2, 1]) - since_s
 
     def stands(self, seconds: float) -> None:
-        """Lets time pass, with a run that must not end meanwhile."""
+        """Let time pass while the run goes on."""
         ended_s = monotonic_s() + seconds
         pause = threading.Event()
         while monotonic_s() < ended_s:
@@ -130,26 +130,26 @@ class Crossing:
             pause.wait(0.1)
 
     def until_status(self, holds: Callable[[Status], object], what: str, timeout_s: float = 20.0) -> None:
-        """Waits until the status is as wanted."""
+        """Wait until the status meets the condition."""
         self.run.until(lambda: holds(self.status()), what, timeout_s)
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The events of that name in the files of all containers."""
+        """Return the events with that name in the files of all containers."""
         found = []
         for path in (self.sandbox.home / ".heron" / "logs").glob("*/events-*.jsonl"):
             found += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return [each for each in found if each["name"] == name]
 
     def untouched(self) -> None:
-        """No process was started anew."""
+        """Return whether no process was restarted."""
         assert self.running() == self.pids
 
     def note(self, text: str) -> None:
-        """For who judges the figures, with ``-s``."""
+        """Print a figure, shown with ``-s``."""
         print(text)  # noqa: T201
 
     def complete(self) -> None:
-        """Ends the stream: every line is there whole, and each word at one task only."""
+        """End the stream, and check that every line is complete and each word is at one task only."""
         (self.run.out / "stop").touch()
         self.run.finished()
         rows = [row.split() for path in self.run.out.glob("journal-*") for row in path.read_text().splitlines()]
@@ -169,17 +169,17 @@ class Crossing:
 
 
 def silent(status: Status, container_id: int, by: int) -> bool:
-    """Whether the status names a container that somebody does not hear; 0 is the topology manager."""
+    """Return whether the status says that `by` does not hear a container; 0 is the topology manager."""
     return any(each["container_id"] == container_id and each["by"] == by for each in status["unreached"])
 
 
 def named_silent(status: Status) -> int:
-    """How many stream managers were given up for their silence."""
+    """Return the number of stream managers that were given up because they were silent."""
     return sum("the stream manager of container" in each and "is silent" in each for each in status["errors"])
 
 
 def check_outage(crossing: Crossing, network: Network, seconds: float) -> None:
-    """Cuts the link between two containers for so long: named and bounded meanwhile, back soon after."""
+    """Cut the link between two containers; check the names, the bound, and the recovery."""
     before = crossing.buffers()["resident"]
     began_s = monotonic_s()
     with network.cut(1, 2):
@@ -201,8 +201,8 @@ def check_outage(crossing: Crossing, network: Network, seconds: float) -> None:
     crossing.untouched()
 
 
-def test_a_link_that_is_down_for_seconds_comes_back_by_itself(sandbox: Sandbox, network: Network) -> None:
-    """One second is hardly noticed; ten are: each side names the other in status, events, metrics and log."""
+def test_a_link_recovers_after_seconds(sandbox: Sandbox, network: Network) -> None:
+    """A status need not show one second; after ten, each side names the other in status, events, metrics and log."""
     crossing = Crossing(sandbox, network, {})
     with network.cut(1, 2):
         crossing.stands(1.0)
@@ -217,15 +217,15 @@ def test_a_link_that_is_down_for_seconds_comes_back_by_itself(sandbox: Sandbox, 
 
 @pytest.mark.soak
 @pytest.mark.timeout(300)
-def test_a_link_that_is_down_for_a_minute_comes_back_by_itself(sandbox: Sandbox, network: Network) -> None:
-    """The system alone would try it again after another minute."""
+def test_a_link_recovers_after_a_minute(sandbox: Sandbox, network: Network) -> None:
+    """The operating system alone would retry after another minute."""
     crossing = Crossing(sandbox, network, {})
     check_outage(crossing, network, 60.0)
     crossing.complete()
 
 
-def test_a_link_that_works_in_one_direction_only_is_made_anew(sandbox: Sandbox, network: Network) -> None:
-    """Neither side can rely on what it hears; then packets are lost by chance, and everything comes all the same."""
+def test_a_link_that_works_in_one_direction_is_replaced(sandbox: Sandbox, network: Network) -> None:
+    """Neither side can rely on received messages; then packets are lost at random, and everything arrives."""
     crossing = Crossing(sandbox, network, QUICK)
     for one, other in ((1, 2), (2, 1)):
         with network.one_way(one, other):
@@ -241,8 +241,8 @@ def test_a_link_that_works_in_one_direction_only_is_made_anew(sandbox: Sandbox, 
     crossing.complete()
 
 
-def test_a_slow_link_is_used_as_it_is(sandbox: Sandbox, network: Network) -> None:
-    """100 to 200 ms in each direction: nobody takes it for broken. When its connections break, others are made."""
+def test_a_slow_link_is_not_replaced(sandbox: Sandbox, network: Network) -> None:
+    """100 to 200 ms in each direction is not an outage. Broken connections are replaced."""
     with network.slow(1, 2, 0.15):
         crossing = Crossing(sandbox, network, QUICK)
         crossing.stands(5.0)
@@ -254,10 +254,8 @@ def test_a_slow_link_is_used_as_it_is(sandbox: Sandbox, network: Network) -> Non
     crossing.complete()
 
 
-def test_data_flows_on_without_the_topology_manager_and_to_a_container_that_moves(
-    sandbox: Sandbox, network: Network
-) -> None:
-    """Who is silent for too long is named and keeps its place; a container that starts elsewhere has a new plan."""
+def test_data_flows_without_the_topology_manager_and_to_a_moved_container(sandbox: Sandbox, network: Network) -> None:
+    """A silent stream manager is named and keeps its place; a container that moves gets a new plan."""
     crossing = Crossing(sandbox, network, QUICK)
     version = crossing.status()["plan_version"]
     with network.cut(0, 1), network.cut(0, 2):
@@ -282,10 +280,10 @@ def test_data_flows_on_without_the_topology_manager_and_to_a_container_that_move
     crossing.complete()
 
 
-def test_a_container_that_does_not_reach_zookeeper_works_on(
+def test_a_container_works_without_a_connection_to_zookeeper(
     sandbox: Sandbox, network: Network, zookeeper: ZooKeeperServer
 ) -> None:
-    """And hears, when it reaches it again, where the topology manager is that began to lead meanwhile."""
+    """When the connection returns, the container learns the location of the new topology manager."""
     with contextlib.closing(
         Relay(zookeeper.address, listener=socket.create_server((network.address(HERE), 0)))
     ) as relay:
@@ -311,8 +309,8 @@ def test_a_container_that_does_not_reach_zookeeper_works_on(
         crossing.complete()
 
 
-def test_what_a_killed_test_has_left_goes_with_the_next(network: Network) -> None:
-    """Namespaces outlive whoever made them, and with them what runs there."""
+def test_a_killed_tests_namespaces_are_removed_by_the_next_test(network: Network) -> None:
+    """Namespaces, and the processes in them, outlive their creator."""
     script = (
         "import signal, subprocess\n"
         "from servers.network import Network\n"

@@ -1,4 +1,4 @@
-"""Runs whose packages are on a real S3 server or web server, which goes and comes back."""
+"""Runs with packages on a real S3 server or web server that stops and returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PASSWORDS = (S3Server.secret_key, NginxServer.password)
 
 @pytest.fixture(params=["s3", "http"])
 def store(request: pytest.FixtureRequest, s3: S3Server, nginx: NginxServer) -> Store:
-    """A server and the section of a profile that chooses it; both are asked for, so that the mark is set."""
+    """A server and its section of a profile; tests request both, so that the mark is set."""
     if request.param == "http":
         return nginx, f"driver: http, url: '{nginx.url}', username: {nginx.user}, password: '${{env:STORE_PASSWORD}}'"
     keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
@@ -31,10 +31,10 @@ def store(request: pytest.FixtureRequest, s3: S3Server, nginx: NginxServer) -> S
     return s3, f"driver: s3, {options}, secret_access_key: '${{env:STORE_PASSWORD}}'"
 
 
-def test_data_flows_while_packages_are_away_and_a_lost_container_comes_back_with_them(
+def test_a_lost_container_waits_for_its_package_while_data_flows_on(
     sandbox: Sandbox, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what starts needs its package; a container that starts without it tries again until it is there."""
+    """Only a starting container needs its package; it retries until the server is back."""
     server, options = store
     monkeypatch.setenv("STORE_PASSWORD", server.secret_key if isinstance(server, S3Server) else server.password)
     here = write_profile(sandbox, "shop", f"extends: local\nuploader: {{{options}}}\n")

@@ -1,4 +1,4 @@
-"""Topologies on a standalone Spark of two workers, all parts of which are killed in turn; no line is lost."""
+"""Topologies on a standalone Spark with two workers, whose parts are killed in turn; no line is lost."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ _PLANNED = (3 + 1, (3 + 2) * 1024 + 512)  # three tasks of a core and a gigabyte
 
 @pytest.fixture
 def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
-    """The cluster whole and empty, and the profile ``cluster`` that names it."""
+    """The complete, empty cluster, and the profile ``cluster`` that names it."""
     return fresh(sandbox, spark)
 
 
 Harm = Callable[[SparkJournal], set[int]]
-"""Does it, and gives the containers that it ends."""
+"""Inject the fault, and return the containers that it ends."""
 
 
 def kill_python_worker(journal: SparkJournal) -> set[int]:
-    """The process that Spark runs the task in."""
+    """Kill the process that runs the task in Spark."""
     journal.python_worker(1).kill()
     return {1}
 
 
 def kill_python_daemon(journal: SparkJournal) -> set[int]:
-    """And the one that forked it: nobody below it is told by Spark."""
+    """Kill the process that forked it; Spark informs none of its children."""
     journal.python_worker(1).parents()[0].kill()
     return {1}
 
 
 def kill_executor_jvm(journal: SparkJournal) -> set[int]:
-    """A Spark executor."""
+    """Kill a Spark executor."""
     journal.spark_executor(1).kill()
     return {1}
 
 
 def kill_topology_manager(journal: SparkJournal) -> set[int]:
-    """The executor of container 0, whose topology manager leads."""
+    """Kill the executor of container 0, whose topology manager leads."""
     journal.executor(0).kill()
     return {0}
 
 
 def kill_two(journal: SparkJournal) -> set[int]:
-    """Topology manager and half of the data path in one moment."""
+    """Kill the topology manager and half of the data path at once."""
     first, second = journal.spark_executor(0), journal.spark_executor(2)
     first.kill()
     second.kill()
@@ -74,7 +74,7 @@ def kill_two(journal: SparkJournal) -> set[int]:
 
 
 def kill_worker(journal: SparkJournal) -> set[int]:
-    """A machine of the cluster, as far as Spark can tell, while there is another one."""
+    """Kill one of two workers; for Spark that is a lost machine."""
     journal.cluster.start()
     worker = journal.worker(1)
     harmed = journal.containers_of(worker)
@@ -83,7 +83,7 @@ def kill_worker(journal: SparkJournal) -> set[int]:
 
 
 def decommission_worker(journal: SparkJournal) -> set[int]:
-    """It is to be taken away in order: what runs there has to leave by itself."""
+    """Remove a worker in order; its containers must leave."""
     journal.cluster.start()
     worker = journal.worker(1)
     harmed = journal.containers_of(worker)
@@ -92,20 +92,20 @@ def decommission_worker(journal: SparkJournal) -> set[int]:
 
 
 def kill_driver(journal: SparkJournal) -> set[int]:
-    """The application goes with it, and with that every container."""
+    """Kill the driver; the application ends with it, and so does every container."""
     journal.run.the("spark driver").kill()
     return {0, 1, 2}
 
 
 def restart_one(journal: SparkJournal) -> set[int]:
-    """On demand, without any harm done."""
+    """Restart a container on request, without a fault."""
     said = journal.sandbox.say("restart", "journal", "1", *HERE)
     assert "container 1 of journal is back" in said
     return {1}
 
 
 _AT_ONCE = (kill_python_worker, kill_python_daemon, kill_executor_jvm, kill_topology_manager, kill_two)
-"""A process over the container, or its executor, is killed: no other machine has to find out first."""
+"""Faults that kill a process above the container, or its executor: no other machine must detect them first."""
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ _AT_ONCE = (kill_python_worker, kill_python_daemon, kill_executor_jvm, kill_topo
     ],
 )
 def test_no_line_is_lost_whatever_dies(sandbox: Sandbox, cluster: SparkCluster, harms: tuple[Harm, ...]) -> None:
-    """At least once: what died is started anew and nothing else is, and the status says so; then all is counted."""
+    """At least once: only the lost parts restart, the status shows it, and all lines are counted."""
     journal = SparkJournal(sandbox, cluster)
     for harm in harms:
         after = harm.__name__
@@ -132,11 +132,11 @@ def test_no_line_is_lost_whatever_dies(sandbox: Sandbox, cluster: SparkCluster, 
     journal.let_go()
 
 
-def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """Each is an application of its own, with executors of the sizes that the packing plan gives its containers.
+def test_two_topologies_share_a_cluster_and_no_key_is_visible(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """Each is a separate application, with executors of the sizes in the packing plan.
 
-    Ending one is not felt by the other, and leaves nothing.
-    Keys are neither on Spark's pages, nor in the environment or on the command line of any process, nor in any log.
+    The end of one does not affect the other, and leaves nothing. No page of Spark, environment, command line or log
+    contains a key.
     """
     journal = SparkJournal(sandbox, cluster)
     assert [journal.granted(each) for each in range(3)] == [(1, 1024), _PLANNED, _PLANNED]
@@ -161,9 +161,9 @@ def test_two_topologies_share_a_cluster_and_show_it_no_key(sandbox: Sandbox, clu
 
 @pytest.mark.parametrize("instant", ["driver", "application", "task", "container"])
 def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, cluster: SparkCluster, instant: str) -> None:
-    """Also where the command that submitted it was killed first, and nobody else knows how far it had come.
+    """Also after the submitting command was killed, so that no process knows how far the start had come.
 
-    Ctrl-C has the command do it itself.
+    With Ctrl-C the command itself undoes the start.
     """
     run = sandbox.start("steady.py", command="submit cluster")
     reached: dict[str, Callable[[], object]] = {
@@ -184,8 +184,8 @@ def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, clust
     wait_until(lambda: not cluster.applications(), _GONE_S, "the application is gone")
 
 
-def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """The master has promised executors, and no worker starts one: the status says it, and kill ends it."""
+def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """The master has promised executors, but no worker starts one: the status shows it; kill ends the topology."""
     for worker in cluster.workers:
         psutil.Process(worker.process.pid).suspend()
     try:
@@ -212,21 +212,21 @@ def test_an_executor_that_never_comes_is_waited_for_and_named(sandbox: Sandbox, 
 def test_what_cannot_run_is_refused_in_one_line(
     sandbox: Sandbox, cluster: SparkCluster, setting: str, said: str
 ) -> None:
-    """Within half a minute, with the numbers or the remedy, and with nothing left running."""
+    """The line has the numbers or the remedy. It comes within half a minute, and no process is left."""
     assert re.search(said, refusal(sandbox, setting))
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
 @pytest.mark.soak
-def test_a_profile_is_tried_on_a_worker(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """A task there opens what its containers will; a secret that this worker lacks is named, with the worker."""
+def test_profiles_check_tries_the_drivers_on_a_worker(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """A task on a worker opens the drivers of its containers. A missing secret is named with the worker."""
     said = sandbox.say("profiles", "check", "cluster")
     assert re.search(r"warning: spark\.authenticate is not set.*which has the use of statemgr localfs, uploader", said)
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
 def test_a_master_that_does_not_answer_is_named(sandbox: Sandbox, cluster: SparkCluster, silent: int) -> None:
-    """Also one that takes connections; one of another major version is like that, and the message names it too."""
+    """A master that accepts connections and stays silent may have another major version; the message says so."""
     line = refusal(sandbox, f"master=spark://127.0.0.1:{silent}", "start_s=8")
     assert re.search(rf"127\.0\.0\.1:{silent} gave no application within 8 s.*same major version", line), line
     assert not cluster.applications()
@@ -234,13 +234,13 @@ def test_a_master_that_does_not_answer_is_named(sandbox: Sandbox, cluster: Spark
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port that takes connections, and never says a word."""
+    """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
 
 def test_a_full_work_folder_is_named(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """No worker can make a folder for an executor, and the master gives up: the message says where to look."""
+    """No worker can create a folder for an executor, and the master gives up; the message names the place to check."""
     with contextlib.ExitStack() as mounts:
         for worker in cluster.workers:
             mounts.enter_context(_full(worker.work))
@@ -250,7 +250,7 @@ def test_a_full_work_folder_is_named(sandbox: Sandbox, cluster: SparkCluster) ->
 
 @contextlib.contextmanager
 def _full(folder: Path) -> Iterator[None]:
-    """A file system over the folder in which nothing can be made; takes root."""
+    """A full file system over the folder; needs root."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "heron-test", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -275,6 +275,6 @@ def _pages(journal: SparkJournal) -> Iterator[bytes]:
     for application in journal.cluster.applications():
         for part in ("environment", "allexecutors", "jobs", "stages"):
             url = f"{page}/api/v1/applications/{application}/{part}"
-            # An application that is not this page's is not found.
+            # Spark does not find the pages of another application.
             with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310
                 yield answer.read()

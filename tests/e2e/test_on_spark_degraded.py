@@ -18,13 +18,13 @@ pytestmark = pytest.mark.timeout(300)
 _GONE_S = 10.0
 _WAITS = "waits for Spark to give it an executor"
 _LARGE = "scheduler.jvm_heap_mb=12500"
-"""A worker has room for container 0 and one of the others, and not for both of these."""
+"""A worker has room for container 0 and one other container, but not for both others."""
 
 
-def test_a_smaller_cluster_runs_what_finds_a_place(sandbox: Sandbox, spark: SparkCluster) -> None:
-    """A driver that is started again refuses nothing: what runs was submitted when there was room for all.
+def test_a_smaller_cluster_runs_the_containers_that_fit(sandbox: Sandbox, spark: SparkCluster) -> None:
+    """A restarted driver refuses nothing, because there was room for all containers at the submission.
 
-    Then its supervisor is killed, and all that it had started is gone, on the workers too.
+    Then the test kills its supervisor, and all its processes end, on the workers too.
     """
     cluster = fresh(sandbox, spark)
     run = sandbox.start("steady.py", "--set", _LARGE, command="submit cluster")

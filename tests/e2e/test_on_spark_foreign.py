@@ -1,4 +1,4 @@
-"""A standalone Spark whose master or whose workers' Python is not this machine's, and an environment brought there."""
+"""A standalone Spark whose master or workers have another Python, and an environment as an archive."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _SECRET = "kept-to-itself-4711"
 
 @pytest.fixture
 def cluster(sandbox: Sandbox, spark: SparkCluster) -> SparkCluster:
-    """The cluster whole and empty, and the profile ``cluster`` that names it."""
+    """The complete, empty cluster, and the profile ``cluster`` that names it."""
     return fresh(sandbox, spark)
 
 
 @pytest.mark.soak
-def test_an_environment_is_brought_along(sandbox: Sandbox, cluster: SparkCluster) -> None:
-    """Workers that have no Python of ours run the one in an archive, and so does all of each container."""
+def test_workers_run_the_python_of_an_archive(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """Workers without a suitable Python run the one in an archive, for all processes of each container."""
     packed = sandbox.root / "env.tar.gz"
     folder = sandbox.root / "env"
     _make_environment(folder)
@@ -70,7 +70,7 @@ def test_an_environment_is_brought_along(sandbox: Sandbox, cluster: SparkCluster
 def test_workers_with_another_python_are_named_with_both_versions(
     sandbox: Sandbox, cluster: SparkCluster, has_heron: bool
 ) -> None:
-    """It is the version that is said, whatever else that Python lacks."""
+    """The message gives the version, whatever else that Python lacks."""
     folder = sandbox.root / "other"
     python = _other_python()
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -84,7 +84,7 @@ def test_workers_with_another_python_are_named_with_both_versions(
 
 
 def test_a_master_of_another_major_version_is_named_with_both(sandbox: Sandbox, tmp_path: Path) -> None:
-    """At once: Spark itself tries for more than a minute, and says that the masters are silent."""
+    """The message comes at once. Spark itself tries for more than a minute and then calls the masters silent."""
     try:
         found = installed(f"pyspark-{_OLD}", python_packages(f"pyspark=={_OLD}"))
     except ServerNotInstalledError as error:
@@ -101,8 +101,8 @@ def test_a_master_of_another_major_version_is_named_with_both(sandbox: Sandbox, 
 
 
 @pytest.mark.soak
-def test_a_cluster_that_has_a_secret_is_spoken_to_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Those who have not got it are not listened to; what of it Spark itself tells its executors ends there."""
+def test_a_cluster_with_a_secret_accepts_only_clients_that_have_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Clients without the secret are rejected. Executors get the secret from Spark and pass it to no other process."""
     secret = sandbox.root / "secret"
     secret.write_text(_SECRET, encoding="utf-8")
     secret.chmod(0o600)
@@ -128,10 +128,10 @@ def test_a_cluster_that_has_a_secret_is_spoken_to_with_it(sandbox: Sandbox, tmp_
 
 
 @pytest.mark.soak
-def test_the_master_that_leads_is_asked_how_large_the_cluster_is(
+def test_the_leading_master_gives_the_size_of_the_cluster(
     sandbox: Sandbox, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:
-    """One that stands by has no workers, and is named first here."""
+    """A standby master has no workers; this test names it first."""
     recovery = {
         "spark.deploy.recoveryMode": "ZOOKEEPER",
         "spark.deploy.zookeeper.url": ":".join(map(str, zookeeper.address)),
@@ -167,14 +167,14 @@ def _make_environment(folder: Path) -> None:
 
 
 def _lead_to_ours(folder: Path) -> None:
-    """What is installed here can be imported there."""
+    """Make the packages installed here importable there."""
     (packages,) = folder.glob("lib/python3*/site-packages")
     ours = next(each for each in site.getsitepackages() if each.startswith(sys.prefix))
     (packages / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n", encoding="utf-8")
 
 
 def _other_python() -> str:
-    """An interpreter of another minor version."""
+    """Return an interpreter of another minor version."""
     names = [f"python3.{minor}" for minor in range(11, 16) if minor != sys.version_info.minor]
     beside = [str(each) for name in names for each in Path(sys.base_prefix).parent.glob(f"*/bin/{name}")]
     runs = [each for each in (*filter(None, map(shutil.which, names)), *beside) if _version_of(each)]
@@ -184,7 +184,7 @@ def _other_python() -> str:
 
 
 def _version_of(python: str) -> str:
-    """Its version; "" when it does not run, as the stand-ins of version managers do."""
+    """Return its version; "" if it does not run, as with the shims of version managers."""
     ask = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     ran = subprocess.run(
         ask, capture_output=True, text=True, timeout=_ANSWER_S, check=False, env={"PATH": os.environ.get("PATH", "")}

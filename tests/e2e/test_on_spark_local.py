@@ -1,4 +1,4 @@
-"""The profile `spark` as it is shipped: Spark on this machine, with local files."""
+"""The profile `spark` as shipped: Spark on this machine, with local files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.servers
 _HERE = ("--profile", "spark")
 _GUARDED = ("--profile", "guarded")
 _LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-_SECRET = "kept = to:itself #4711"  # with what a file of properties has to escape
+_SECRET = "kept = to:itself #4711"  # with characters that a properties file must escape
 _LOOPS, _BACK_S = 30, 60.0
 _ANSWER_S = 20.0
 _LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
@@ -59,14 +59,14 @@ builder.build_and_submit()
 
 @pytest.fixture
 def java() -> None:
-    """What Spark needs of the machine."""
+    """The requirements of Spark."""
     if shutil.which("java") is None:
         not_here("there is no `java` on the PATH; install a JRE of 17 or newer")
 
 
 @pytest.mark.usefixtures("java")
-def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, examples: Path) -> None:
-    """What the README says: submit, status, logs; the counts are those of the text."""
+def test_the_example_counts_exactly_and_its_status_and_logs_are_shown(sandbox: Sandbox, examples: Path) -> None:
+    """The commands of the README: submit, status, logs. The counts are those of the text."""
     counts = sandbox.root / "counts.tsv"
     args = ("--loops", str(_LOOPS), "--out", str(counts))
     run = sandbox.run(examples / "word_count.py", args=args, command="submit spark")
@@ -84,13 +84,13 @@ def test_the_example_is_counted_exactly_and_can_be_watched(sandbox: Sandbox, exa
 
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("harm", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
-def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
+def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
     sandbox: Sandbox, harm: signal.Signals
 ) -> None:
-    """Neither processes nor files; also of a JVM that is killed, or hangs and is given up, and of a damaged state.
+    """No processes or files are left, also after a JVM was killed or hung, and with a damaged state.
 
-    While it runs other machines reach nothing of it, and other users see no secret of `scheduler.conf`. It needs code
-    that only `scheduler.py_files` bring.
+    While it runs, other machines cannot connect to it, and other users see no secret of `scheduler.conf`. It needs code
+    that only `scheduler.py_files` provides.
     """
     _write_guarded(sandbox)
     (sandbox.root / "spark-defaults.conf").write_text("spark.of.this.user kept\n", encoding="utf-8")
@@ -101,7 +101,7 @@ def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
     assert run.wait() == 0, run.spoken
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
     elsewhere = sandbox.say("status", "steady", *_GUARDED, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
-    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler knows no such job
+    assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler does not have the job
     assert "Spark UI: http" in elsewhere
     driver = run.the("spark driver")
     (jvm,) = (each for each in driver.children() if each.name() == "java")
@@ -110,7 +110,7 @@ def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
     assert len(shown) > 20
     assert not [text for text in shown if _SECRET.encode() in text]
     jvm.send_signal(harm)
-    # One that is started before the driver sees that its application has ended is started once more.
+    # A container that starts before the driver notices the end of its application is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
     (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
     sandbox.say("kill", "steady", *_GUARDED)
@@ -125,8 +125,10 @@ def test_a_topology_is_seen_from_elsewhere_and_leaves_nothing_when_it_is_killed(
         ("1", "/nowhere", r"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version 17"),
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_starts(sandbox: Sandbox, value: str, path: str, said: str) -> None:
-    """A topology that holds what cannot travel; a machine without Java."""
+def test_an_impossible_topology_is_refused_before_anything_starts(
+    sandbox: Sandbox, value: str, path: str, said: str
+) -> None:
+    """A topology with a value that cannot be sent; a machine without Java."""
     file = sandbox.root / "unsent.py"
     file.write_text(_UNSENT.format(value=value), encoding="utf-8")
     sandbox.environ.update(PATH=path, JAVA_HOME="")
@@ -142,10 +144,10 @@ def test_what_cannot_run_is_refused_before_anything_starts(sandbox: Sandbox, val
         ("localfs", _LOCALFS, {"root": "{tmp}"}, r"the state manager has no keys of topology 't': .* another state .*"),
     ],
 )
-def test_a_worker_without_a_way_to_the_state_manager_says_so(
+def test_a_worker_that_cannot_reach_the_state_manager_reports_it(
     tmp_path: Path, name: str, entry: str, options: dict[str, str], said: str
 ) -> None:
-    """In one line, with its own name and what it did not find; the command shows it."""
+    """One line names the worker and the missing state; the command shows it."""
     written = {key: value.format(tmp=tmp_path) for key, value in options.items()}
     unused = DriverRef("none", "none", "none:None")
     spec = ContainerSpec(
@@ -159,12 +161,12 @@ def test_a_worker_without_a_way_to_the_state_manager_says_so(
 
 
 def _is_over(sandbox: Sandbox) -> bool:
-    """Whether it is listed as finished and nothing of it is left; what has ended is tidied up by any list."""
+    """Return whether it is listed as finished and nothing of it is left; any list cleans up ended topologies."""
     return "finished" in sandbox.say("list", "spark") and not sandbox.leftovers()
 
 
 def _write_guarded(sandbox: Sandbox) -> None:
-    """The profile ``guarded``: that which is shipped, with secrets of Spark's own in the forms that there are."""
+    """Write the profile ``guarded``: the shipped one, with Spark secrets in all supported forms."""
     secret = sandbox.root / "secret"
     secret.write_text(_SECRET, encoding="utf-8")
     secret.chmod(0o600)
@@ -192,7 +194,7 @@ def _pages(sandbox: Sandbox) -> Iterator[bytes]:
         said = _read(f"{page}/api/v1/applications/{application['id']}/{part}")
         if part == "environment":
             settings = dict(json.loads(said)["sparkProperties"])
-            # With what this user's own file says; the values of names like these are not shown.
+            # The file of this user is included; values with such names are not shown.
             assert settings["spark.of.this.user"] == "kept"
             assert settings["spark.ui.killEnabled"] == "false"
             assert "redacted" in settings["spark.authenticate.secret"]
@@ -208,6 +210,6 @@ def _read(url: str) -> bytes:
 def _attempts(sandbox: Sandbox) -> list[int]:
     try:
         status = _status(sandbox)
-    except AssertionError:  # the topology manager is being started again, says the command
+    except AssertionError:  # the topology manager is being restarted, the command says
         return []
     return [each["attempts"] for each in status["containers"] if each["running"]]

@@ -1,4 +1,4 @@
-"""The topology ``journal`` on Spark on a YARN of one node, parts of which are killed in turn."""
+"""The topology ``journal`` on Spark on a YARN of one node, whose parts are killed in turn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox]:
-    """A world whose home is that of YARN's containers, so that they are looked for when it ends."""
+    """A sandbox with the home of YARN's containers, so that its end looks for them."""
     yarn.start()
     with sandbox_at(yarn.home.parent, request) as box:
         folder = box.home / ".heron" / "profiles"
@@ -48,24 +48,24 @@ def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox
 
 @pytest.fixture
 def journal(world: Sandbox, yarn: YarnCluster) -> SparkJournal:
-    """The topology at work."""
-    return SparkJournal(world, cast("SparkCluster", yarn))  # it is asked of workers only
+    """The running topology."""
+    return SparkJournal(world, cast("SparkCluster", yarn))  # only workers are checked for it
 
 
 def kill_executor_jvm(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:
-    """A Spark executor, which is a container of YARN."""
+    """Kill a Spark executor, which is a container of YARN."""
     journal.spark_executor(1).kill()
     return {1}
 
 
 def kill_driver(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:
-    """The application goes with it, and with that every container."""
+    """Kill the driver; the application ends with it, and so does every container."""
     journal.run.the("spark driver").kill()
     return {0, 1, 2}
 
 
 def kill_application_master(journal: SparkJournal, yarn: YarnCluster) -> set[int]:
-    """YARN takes every container away, and starts the next attempt of the application for the same driver."""
+    """Kill the application master. YARN removes every container and starts the next attempt for the same driver."""
     (application,) = yarn.applications()
     (master,) = [each for each in _javas(journal.sandbox) if _MASTER in each.cmdline()]
     master.kill()
@@ -74,7 +74,7 @@ def kill_application_master(journal: SparkJournal, yarn: YarnCluster) -> set[int
 
 
 def restart_resource_manager(_journal: SparkJournal, yarn: YarnCluster) -> set[int]:
-    """What runs goes on; the application is known again when the resource manager is back."""
+    """Restart the resource manager. Containers go on, and the manager reports the application when it is back."""
     before = yarn.applications()
     yarn.resource_manager.kill()
     yarn.resource_manager.start()
@@ -87,7 +87,7 @@ def restart_resource_manager(_journal: SparkJournal, yarn: YarnCluster) -> set[i
 def test_no_line_is_lost_on_yarn(
     journal: SparkJournal, yarn: YarnCluster, harm: Callable[[SparkJournal, YarnCluster], set[int]]
 ) -> None:
-    """At least once: what died is started anew and nothing else is; then all is counted, and nothing is left."""
+    """At least once: only the lost parts restart; all lines are counted, and nothing is left."""
     before = journal.attempts()
     executors = {each: journal.executor(each) for each in before}
     harmed = harm(journal, yarn)
@@ -99,8 +99,8 @@ def test_no_line_is_lost_on_yarn(
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
 
 
-def test_kill_ends_all_of_it_on_yarn(journal: SparkJournal, yarn: YarnCluster) -> None:
-    """When the command returns no container of ours runs, and soon after none of YARN's, whose own name goes too."""
+def test_kill_leaves_nothing_on_yarn(journal: SparkJournal, yarn: YarnCluster) -> None:
+    """When the command returns, no container runs; soon after, none of YARN's containers and JVMs runs either."""
     journal.sandbox.say("kill", "journal", *HERE)
     assert journal.run.processes("executor") == []
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
@@ -108,14 +108,14 @@ def test_kill_ends_all_of_it_on_yarn(journal: SparkJournal, yarn: YarnCluster) -
 
 
 @pytest.mark.soak
-def test_a_container_that_yarn_never_gives_is_refused_with_the_numbers(world: Sandbox, yarn: YarnCluster) -> None:
-    """It would be asked for in vain, and nobody would be told."""
+def test_a_container_too_large_for_yarn_is_refused_with_the_numbers(world: Sandbox, yarn: YarnCluster) -> None:
+    """YARN would never grant the request, and would not report this."""
     assert re.search(r"YARN gives no container of .* 60\d+ MiB.*at most \d+ cores", refusal(world, "jvm_heap_mb=60000"))
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
 
 
 def _javas(world: Sandbox) -> list[psutil.Process]:
-    """The JVMs of this world: those of the driver, of YARN's application master and of Spark's executors."""
+    """Return the JVMs of this sandbox: the driver's, YARN's application master and Spark's executors."""
     found = []
     for process in psutil.process_iter():
         try:

@@ -1,4 +1,4 @@
-"""A wall clock that jumps while data flows: durations are measured by another one, so only dates are wrong (D4, D9)."""
+"""A wall clock that jumps while data flows: durations use another clock, so only dates are wrong (D4, D9)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def shift(sandbox: Sandbox) -> Callable[[str], None]:
-    """Shifts the wall clock of all that the sandbox runs, from the next look at it on."""
+    """Shift the wall clock of all processes of the sandbox."""
     try:
         variables = shifted_clock("+0")
     except ServerNotInstalledError as error:
@@ -41,15 +41,15 @@ def shift(sandbox: Sandbox) -> Callable[[str], None]:
 
 
 def is_ahead(sandbox: Sandbox, by_s: float) -> bool:
-    """Whether the newest date in the topology's metrics is ahead of this clock by that."""
+    """Return whether the newest date in the topology's metrics is ahead of this clock by `seconds`."""
     newest = max(sandbox.home.glob(".heron/logs/*/metrics-1.jsonl"), key=lambda path: path.stat().st_mtime)
-    last = newest.read_text(encoding="utf-8").splitlines()[-2]  # the last one may be half written
+    last = newest.read_text(encoding="utf-8").splitlines()[-2]  # the last line may be incomplete
     return abs(float(json.loads(last)["at_s"]) - wall_s() - by_s) < 60
 
 
 @pytest.mark.servers
 def test_a_clock_that_jumps_an_hour_changes_dates_only(sandbox: Sandbox, shift: Callable[[str], None]) -> None:
-    """Forth, then two hours back: no tree expires, nobody is given up or replaced, no lease is lost."""
+    """Forward, then two hours back: no tree expires, no process is given up or replaced, no lease is lost."""
     expires = ("--set", "topology.enable.message.timeouts=true", "--set", "topology.message.timeout.secs=20")
     lines = Lines(sandbox, *SCALED, *expires)
     lines.flow("the start")

@@ -1,4 +1,4 @@
-"""Runs whose state is in a real ZooKeeper, which goes and comes back."""
+"""Runs with state in a real ZooKeeper that stops and returns."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ statemgr: {{driver: zookeeper, hosts: "{hosts}", root: {root}, username: heron, 
 
 
 def profile(sandbox: Sandbox, *hosts: str) -> ZookeeperStateManager:
-    """Writes the profile ``zk`` and opens what it names."""
+    """Write the profile ``zk`` and open its state manager."""
     options = {"hosts": ",".join(hosts), "root": f"/heron-{secrets.token_hex(8)}", "password": "open sesame"}
     write_profile(sandbox, "zk", _PROFILE.format(**options))
     return ZookeeperStateManager.open({**options, "username": "heron"})
 
 
 def test_words_are_counted_exactly_while_zookeeper_is_away(sandbox: Sandbox, zookeeper: ZooKeeperServer) -> None:
-    """Nothing on the data path asks it; `heron status` says that it is away, and works again when it is back."""
+    """ZooKeeper is not on the path of tuples. `heron status` reports the outage and works again afterwards."""
     state = profile(sandbox, "{}:{}".format(*zookeeper.address))
     words = CountedWords(sandbox, sandbox.start("steady_words.py", *_HERE), _HERE)
     words.flows()
@@ -53,8 +53,8 @@ def test_words_are_counted_exactly_while_zookeeper_is_away(sandbox: Sandbox, zoo
     state.close()
 
 
-def test_a_killed_topology_manager_takes_its_place_again_at_once(sandbox: Sandbox, zookeeper: ZooKeeperServer) -> None:
-    """The session of the killed one lives on for ten seconds more; on its machine nobody waits for that."""
+def test_a_killed_topology_manager_is_replaced_at_once(sandbox: Sandbox, zookeeper: ZooKeeperServer) -> None:
+    """The session of the killed process lives for ten more seconds; on the same machine no process waits for that."""
     state = profile(sandbox, "{}:{}".format(*zookeeper.address))
     run = sandbox.start("steady.py", *_HERE)
     flows(run, "at the start")

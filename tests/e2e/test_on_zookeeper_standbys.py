@@ -1,7 +1,7 @@
 """Standby topology managers on a ZooKeeper of three servers, where a lease is a session.
 
-A dead leader on the same machine is seen at once; as if it had been on another one, the tests remove the files by which
-it is seen, and the session has to time out.
+Standbys on the same machine see a dead leader at once, through a file. To imitate another machine, the tests remove the
+file, and the session must time out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 SESSION_S = 2.0
-SLACK_S = 8.0  # on a machine that is busy with others; what it takes otherwise stands in docs/operations.md
+SLACK_S = 8.0  # on a busy machine; docs/operations.md has the usual times
 
 _PROFILE = """\
 extends: local
@@ -49,20 +49,20 @@ def world(sandbox: Sandbox, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[W
 
 
 def is_elsewhere(world: World) -> None:
-    """From now on nobody sees whether who leads is alive."""
+    """Remove the file that shows whether the leader is alive."""
     for path in (world.sandbox.home / ".heron" / "zookeeper").iterdir():
         path.unlink()
 
 
 def killed(world: World) -> tuple[Led, Led, float]:
-    """Kills the leader: who that was, who follows, and how long that took."""
+    """Kill the leader; return it, its successor, and the seconds."""
     former = world.present()
     psutil.Process(former.pid).kill()
     return former, *world.successor(former, "a kill")
 
 
-def test_a_killed_leader_is_followed_after_its_session(world: World) -> None:
-    """At once on its own machine; where nobody sees that it is dead, when its session has timed out."""
+def test_a_standby_leads_after_the_session_of_a_killed_leader(world: World) -> None:
+    """At once on the same machine; elsewhere after the session has timed out."""
     former, leader, _ = killed(world)
     assert leader.epoch > former.epoch
     world.flows_until(lambda: len(world.managers()) == 3, "the killed one stands by")
@@ -73,16 +73,16 @@ def test_a_killed_leader_is_followed_after_its_session(world: World) -> None:
     world.finish()
 
 
-def test_a_leader_that_slept_through_its_session_is_refused_when_it_wakes_up(world: World) -> None:
-    """The issue of every lease: it believes that it leads, has mail, and answers it. All it says is refused, and
-    counted; it writes nothing; it ends, and stands by.
+def test_a_leader_stopped_beyond_its_session_is_refused_when_it_continues(world: World) -> None:
+    """It still believes that it leads, and answers its mail. Its messages are refused and counted, its writes
+    fail, and it restarts as a standby.
     """
     former = world.present()
     deposed = psutil.Process(former.pid)
     deposed.suspend()
     name = "/pass-3" if former.container_id != 1 else "/pass-2"
     before = {each.pid for each in world.run.processes("instance")}
-    world.run.the("instance", name).kill()  # its start will be in the mail of the one that sleeps
+    world.run.the("instance", name).kill()  # the mail of the stopped process will contain its start
     world.flows_until(
         lambda: {each.pid for each in world.run.processes("instance")} - before, "the killed task is back"
     )
@@ -101,8 +101,10 @@ def test_a_leader_that_slept_through_its_session_is_refused_when_it_wakes_up(wor
     world.finish()
 
 
-def test_zookeepers_leader_and_ours_die_at_once(world: World, zookeeper_ensemble: ZooKeeperEnsemble) -> None:
-    """The ensemble elects one, then our standbys do; data flows on through both."""
+def test_zookeepers_leader_and_the_topologys_leader_die_at_once(
+    world: World, zookeeper_ensemble: ZooKeeperEnsemble
+) -> None:
+    """The ensemble elects a leader, then the standbys do; data flows on meanwhile."""
     is_elsewhere(world)
     server = zookeeper_ensemble.leader()
     former = world.present()

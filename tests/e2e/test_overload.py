@@ -1,6 +1,6 @@
-"""Too much for somebody: memory stays within what the settings say, who is slow has a name, nothing sticks (D6).
+"""Overload: memory stays within the formula, the slow task is named, and back pressure ends with its cause (D6).
 
-docs/back-pressure.md has the formula and the table; each case is short here, and as long as it takes in `./dev soak`.
+docs/back-pressure.md has the formula and the table. Each case is short here, and has its full length in `./dev soak`.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ TIGHT = EngineSettings(
     batch_bytes=64 * KIB,
     metrics_export_s=0.2,
 )
-ROW_BYTES = 400  # a number, a text of a hundred bytes, the tuple of both and what holds them, as Python objects
-FULL_SPEED = 0.6  # of what was before, in tuples and in work
+ROW_BYTES = 400  # a number, a text of a hundred bytes, their tuple and its containers, as Python objects
+FULL_SPEED = 0.6  # of the pace before, in tuples and in work
 NOT_HELD = 0.4
-"""Of the pace before, at once: what the machine does makes two seconds of one run differ by as much as 0.58, while the
-share of the time that the task works stays within 0.93 and 1.28. Who is held back has a hundredth of both."""
+"""Fraction of the pace before, at once. Two seconds of one run differ by up to a factor of 0.58, while the share of
+working time stays between 0.93 and 1.28. A throttled task has a hundredth of both.
+"""
 BACK_WITHIN_S = 2.0
 
 _LARGEST_FLUSH_BATCHES = 8
-_SLACK_BYTES = 16 * MIB  # libraries that are loaded later (numpy, 12 MiB), and what the allocator keeps
+_SLACK_BYTES = 16 * MIB  # libraries that are loaded later (numpy, 12 MiB), and memory that the allocator keeps
 
 full_length = pytest.mark.soak, pytest.mark.timeout(600)
 
 
 def stmgr_bound_bytes(settings: EngineSettings, *, full: int, congested: int, producers: int) -> int:
-    """What the data in a stream manager may take: docs/back-pressure.md says why.
+    """Return the limit for the data in a stream manager; docs/back-pressure.md gives the reasons.
 
-    `full` tasks are fed by bolts, `congested` ones by spouts alone, by so many `producers` (local instances and peers).
+    Bolts feed `full` tasks, and only spouts feed `congested` ones. `producers` are local instances and peers of a task.
     """
     flush_bytes = max(settings.link_window_bytes, _LARGEST_FLUSH_BATCHES * settings.batch_bytes)
     return 2 * (
@@ -62,7 +63,7 @@ def stmgr_bound_bytes(settings: EngineSettings, *, full: int, congested: int, pr
 
 
 def instance_bound_bytes(settings: EngineSettings, row_bytes: int) -> int:
-    """What the data in an instance may take, with rows of that size as Python objects."""
+    """Return the limit for the data in an instance, with rows of that size as Python objects."""
     flush_rows = _LARGEST_FLUSH_BATCHES * settings.batch_rows
     return (
         2 * settings.link_window_bytes
@@ -73,7 +74,7 @@ def instance_bound_bytes(settings: EngineSettings, row_bytes: int) -> int:
 
 
 class MemoryWatch:
-    """Looks ten times a second how large the processes of a run are, from the moment that they are idle on."""
+    """Measures the processes of a run ten times a second, beginning when they are idle."""
 
     def __init__(self, run: HeronRun) -> None:
         self._processes = {
@@ -88,7 +89,7 @@ class MemoryWatch:
         self._thread.start()
 
     def grown(self) -> dict[str, int]:
-        """Ends the watch: by how many bytes each process grew, at most, by the path of its spec."""
+        """End the watch; return the largest growth of each process in bytes, by the path of its spec."""
         self._over.set()
         self._thread.join()
         return {name: self.most[name] - size for name, size in self.idle.items()}
@@ -103,13 +104,13 @@ class MemoryWatch:
         for name, process in self._processes.items():
             try:
                 sizes[name] = process.memory_info().rss
-            except psutil.Error:  # it has left
+            except psutil.Error:  # the process has exited
                 continue
         return sizes
 
 
 class Line(NamedTuple):
-    """Of a task's journal: its process, when, how many tuples that one has counted and how long it has worked."""
+    """A line of a task's journal: its process, the time, the tuples that the process has counted, its working time."""
 
     pid: int
     at_s: float
@@ -118,14 +119,14 @@ class Line(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """Tuples a second, and the share of the time that the task worked."""
+    """Tuples a second, and the fraction of the time in which the task worked."""
 
     tuples_s: float
     work: float
 
 
 def pace_in(lines: list[Line], from_s: float, to_s: float) -> Pace | None:
-    """Between two moments; None when there are not two lines."""
+    """Return the pace between two moments; None if there are fewer than two lines."""
     found = [each for each in lines if from_s <= each.at_s <= to_s]
     if len(found) < 2:
         return None
@@ -157,43 +158,43 @@ class Overload:
         self._tasks = self.status().tasks
 
     def memory(self) -> MemoryWatch:
-        """Watches every process from now on, while nothing has been emitted yet."""
+        """Watch every process from now on, before the first emit."""
         return MemoryWatch(self.run)
 
     def tell(self, *names: str) -> float:
-        """Makes the files of these names; when that was, by the monotonic clock."""
+        """Create the files with these names; return the monotonic time."""
         for name in names:
             self._file(name).touch()
         return monotonic_s()
 
     def untell(self, *names: str) -> float:
-        """Removes them."""
+        """Remove the files."""
         for name in names:
             self._file(name).unlink()
         return monotonic_s()
 
     def status(self) -> TopologyStatus:
-        """What ``heron status`` says."""
+        """Return the output of ``heron status``."""
         document = json.loads(self._sandbox.say("status", "overload", "--json"))["status"]
         return decode_status(json.dumps(document).encode())
 
     def culprits(self) -> dict[int, Culprit]:
-        """Who holds back the spouts, by task."""
+        """Return the culprits, by task."""
         return {each.task_id: each for each in self.status().backpressure}
 
     def says(self, task_id: int, cause: str) -> None:
-        """Waits until the task is a culprit for that reason."""
+        """Wait until the task is a culprit with that cause."""
         self.run.until(
             lambda: (one := self.culprits().get(task_id)) and one.cause == cause, f"{task_id}: {cause}", 20.0
         )
 
     def durations(self, task_id: int) -> list[float]:
-        """How long the task was a culprit, each time, by the events."""
+        """Return how long the task was a culprit, each time, from the events."""
         ended = [each for each in self.events("backpressure-ended") if each["subject"] == f"task-{task_id}"]
         return [float(each["attributes"]["duration_s"]) for each in ended]
 
     def named(self, *task_ids: int, timeout_s: float = 30.0) -> dict[int, Culprit]:
-        """The culprits, once they are these tasks and no others."""
+        """Wait until exactly these tasks are the culprits; return the culprits."""
         seen: list[dict[int, Culprit]] = [{}]
 
         def look() -> bool:
@@ -204,27 +205,27 @@ class Overload:
         return seen[0]
 
     def works(self, more: int = 1000) -> None:
-        """Waits until every task has counted that many more."""
+        """Wait until every task has counted `more` tuples."""
         before = {task: sum(self.counts(task)) for task in self.tasks("work")}
         self.run.until(
             lambda: all(sum(self.counts(task)) >= count + more for task, count in before.items()), f"{more} more tuples"
         )
 
     def tasks(self, component: str) -> list[int]:
-        """Its task ids."""
+        """Return its task ids."""
         return [each.task_id for each in self._tasks if each.component == component]
 
     def container_of(self, task_id: int) -> int:
-        """Where the task runs."""
+        """Return the container of the task."""
         (container_id,) = (each.container_id for each in self._tasks if each.task_id == task_id)
         return container_id
 
     def counts(self, task_id: int) -> list[int]:
-        """How many tuples each life of a task has counted."""
+        """Return the counts of each life of a task."""
         return list({pid: counted for pid, _, counted, _ in self.journal(task_id)}.values())
 
     def journal(self, task_id: int) -> list[Line]:
-        """What the task wrote, in order."""
+        """Return the journal of the task, in order."""
         path = self._file(f"journal-{task_id}")
         if not path.exists():
             return []
@@ -236,13 +237,13 @@ class Overload:
         ]
 
     def pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
-        """What a task did between two moments."""
+        """Return the pace of a task between two moments."""
         found = pace_in(self.journal(task_id), from_s, to_s)
         assert found, f"task {task_id} said nothing between {from_s} and {to_s}"
         return found
 
     def best_pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
-        """The most that it did in any half second in between."""
+        """Return the highest pace in any half second between them."""
         lines = self.journal(task_id)
         steps = [from_s + step / 4 for step in range(int(4 * (to_s - from_s)) - 1)]
         paces = [found for at_s in steps if (found := pace_in(lines, at_s, at_s + 0.5))]
@@ -250,7 +251,7 @@ class Overload:
         return Pace(max(each.tuples_s for each in paces), max(each.work for each in paces))
 
     def is_back(self, task_id: int, from_s: float, to_s: float, again_s: float) -> None:
-        """The task works as much as between two moments before, soon after `again_s`, and comes to its full speed."""
+        """Check that soon after `again_s` the task works as between two moments before, and reaches full speed."""
         before = self.pace(task_id, from_s, to_s)
         after = self.best_pace(task_id, again_s, again_s + BACK_WITHIN_S)
         assert after.work > FULL_SPEED * before.work, f"{after} after {before}"
@@ -261,13 +262,13 @@ class Overload:
         )
 
     def pass_time(self, seconds: float) -> float:
-        """Waits while the run goes on; the moment after it."""
+        """Wait while the run goes on; return the time."""
         end_s = monotonic_s() + seconds
         self.run.until(lambda: monotonic_s() >= end_s, "time", seconds + 5)
         return monotonic_s()
 
     def seen(self) -> set[int]:
-        """The numbers that tasks wrote down before they acked them, in all their lives."""
+        """Return the numbers that tasks recorded before they acked them, in all their lives."""
         found: set[int] = set()
         for path in self.run.out.glob("seen-*"):
             numbers = array.array("q")
@@ -276,17 +277,17 @@ class Overload:
         return found
 
     def numbers(self) -> tuple[int, int]:
-        """How many numbers the last life of the spout had, and how often one came again."""
+        """Return the count of numbers of the spout's last life, and how often a number came again."""
         (row,) = self.run.results("lines").values()
         return msgspec.convert(row, tuple[int, int])
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The events of that name, in the order of each file."""
+        """Return the events with that name, in the order of each file."""
         lines = [line for line in self._sandbox.log_text("events-*.jsonl").splitlines() if line]
         return [event for event in map(json.loads, lines) if event["name"] == name]
 
     def most(self, name: str, container_id: int, **labels: str) -> float:
-        """The largest value that the stream manager of a container gave for a metric."""
+        """Return the largest value of a metric of a container's stream manager."""
         records = [json.loads(line) for line in self._sandbox.log_text("metrics-*.jsonl").splitlines() if line]
         values: list[float] = [
             metric["value"]
@@ -302,7 +303,7 @@ class Overload:
 
 
 def stays_within_bounds(watch: MemoryWatch, settings: EngineSettings, **stmgr: int) -> None:
-    """Of instances and stream managers as the formulas say; the others have nothing to do with data."""
+    """Check instances and stream managers against the formulas; other processes handle no data."""
     bounds = {
         "stmgr": stmgr_bound_bytes(settings, **stmgr),
         "instance": instance_bound_bytes(settings, ROW_BYTES),
@@ -319,7 +320,7 @@ def stays_within_bounds(watch: MemoryWatch, settings: EngineSettings, **stmgr: i
 
 @contextmanager
 def mostly_stopped(process: psutil.Process, *, stopped_s: float, runs_s: float) -> Iterator[None]:
-    """The process runs only for short moments."""
+    """Let the process run only for short moments."""
     over = threading.Event()
 
     def stop_and_go() -> None:
@@ -339,8 +340,8 @@ def mostly_stopped(process: psutil.Process, *, stopped_s: float, runs_s: float) 
 
 
 @pytest.mark.parametrize("blocked_s", [3, pytest.param(120, marks=full_length)])
-def test_a_bolt_that_makes_a_thousand_of_one_before_a_bolt_that_blocks(sandbox: Sandbox, blocked_s: int) -> None:
-    """What is between them is bounded by the hard limit, and nothing is lost."""
+def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbox, blocked_s: int) -> None:
+    """The hard limit bounds the data between them, and nothing is lost."""
     case = Overload(sandbox, TIGHT, fan=1000, bytes=4096)
     (work,) = case.tasks("work")
     watch = case.memory()
@@ -364,7 +365,7 @@ def test_a_bolt_that_makes_a_thousand_of_one_before_a_bolt_that_blocks(sandbox: 
 
 @pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
 def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) -> None:
-    """They alone are named, and both; the spout goes on at full speed with the last of them."""
+    """Only these two are named; the spout returns to full speed with the last of them."""
     case = Overload(sandbox, TIGHT, tasks=4, fields=fields)
     first, _, _, other = case.tasks("work")
     watch = case.memory()
@@ -375,7 +376,7 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
     named: set[int] = set()
 
     def both() -> bool:
-        named.update(case.culprits())  # whoever is ahead holds the spout, and the other's buffer may just not be full
+        named.update(case.culprits())  # one task may stop the spout before the other is full
         return named >= {first, other}
 
     case.run.until(both, "both are culprits")
@@ -396,8 +397,8 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
 
 
 @pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=full_length)])
-def test_a_stream_manager_that_is_slow_is_named_by_the_others(sandbox: Sandbox, slow_s: int) -> None:
-    """It runs a tenth of the time: the spout elsewhere waits for it, it is not taken for dead, and nothing is lost."""
+def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int) -> None:
+    """It runs a tenth of the time: the remote spout waits for it, it does not count as dead, and nothing is lost."""
     case = Overload(sandbox, TIGHT, acks=1, keeps=1)
     (work,) = case.tasks("work")
     watch = case.memory()
@@ -420,9 +421,9 @@ def test_a_stream_manager_that_is_slow_is_named_by_the_others(sandbox: Sandbox, 
 
 
 @pytest.mark.timeout(240)
-def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> None:
-    """Nor do its stream manager and container; a spout that comes meanwhile is held at once; none is lost."""
-    case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than what waits: that comes again
+def test_back_pressure_ends_when_its_culprit_dies(sandbox: Sandbox) -> None:
+    """This includes its stream manager and container. A new spout is throttled at once, and nothing is lost."""
+    case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than the wait, so these tuples come again
     (spout,), (work,) = case.tasks("lines"), case.tasks("work")
     case.tell("go")
     instances = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}")
@@ -439,7 +440,7 @@ def test_a_culprit_that_dies_holds_back_nobody_for_ever(sandbox: Sandbox) -> Non
             if "lines" in name:
                 case.pass_time(0.5)
                 assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
-        case.named(work)  # a new life of it is blocked again at once
+        case.named(work)  # its next life is blocked at once
         case.untell("block-0")
         case.named()
     case.works()

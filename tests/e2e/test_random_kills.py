@@ -1,4 +1,4 @@
-"""Processes die at random, several at once, for as long as it takes to be believed: `./dev soak`."""
+"""Random kills, several at once, for as long as `./dev soak` runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 KILLING_S = 40.0
 ROLES = ("instance", "instance", "stmgr", "stmgr", "metricsmgr", "tmanager", "executor")
-# Whoever dies so often would be given up otherwise, as it should be.
+# Otherwise the engine would rightly leave down processes that die this often.
 PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0")
 
 
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed: int) -> None:
-    """Whatever dies in whichever moment, also while others come back: in the end all tasks end; nothing is left."""
+def test_a_topology_survives_random_kills_and_ends(sandbox: Sandbox, seed: int) -> None:
+    """Kills at any moment, also during restarts: in the end all tasks end, and nothing is left."""
     chance = random.Random(seed)
     run = sandbox.start("steady.py", *PATIENT)
     run.until((run.out / "progress").exists, "tuples")
@@ -47,8 +47,8 @@ def test_a_topology_outlives_random_kills_and_still_ends(sandbox: Sandbox, seed:
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_flood_goes_on_when_its_receivers_die(sandbox: Sandbox, seed: int) -> None:
-    """With every buffer full, a link that ends in the middle of it must not stop the rest."""
+def test_full_buffers_drain_when_their_receivers_die(sandbox: Sandbox, seed: int) -> None:
+    """A link that ends while every buffer is full must not stop the rest."""
     chance = random.Random(seed)
     run = sandbox.start("counting.py", *PATIENT, args=("--words", "6000000"))
     run.until(lambda: len(run.processes("instance")) == 9, "all instances")
@@ -66,7 +66,7 @@ def test_a_flood_goes_on_when_its_receivers_die(sandbox: Sandbox, seed: int) -> 
 
 
 def kill_one_of(processes: list[psutil.Process], chance: random.Random) -> list[str]:
-    """Kills one, if there are any, and gives its name."""
+    """Kill one of the processes, if there are any, and return its name."""
     if processes:
         victim = chance.choice(processes)
         with contextlib.suppress(psutil.Error):

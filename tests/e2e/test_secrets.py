@@ -1,4 +1,4 @@
-"""The keys of a running topology, and the passwords of its drivers: where they are, and where they are not (D11)."""
+"""The keys of a running topology and the passwords of its drivers: the places that may contain them (D11)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
 
-def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> None:
-    """Of a run in three containers: command lines, environments, logs and files that others may read; its ports."""
+def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: Sandbox) -> None:
+    """A run in three containers: its command lines, environments, logs, readable files and ports."""
     run = sandbox.start("steady.py")
     run.until((run.out / "progress").exists, "the first counts")
     state = open_driver(
@@ -56,7 +56,7 @@ def test_no_secret_is_to_be_seen_and_no_stranger_is_heard(sandbox: Sandbox) -> N
 
 
 def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One by a variable and one by a file, for drivers that log theirs in every process that opens them."""
+    """One password from a variable and one from a file, for drivers that log theirs in every process."""
     secrets = ["hunter2-by-variable", "hunter2-by-file"]
     monkeypatch.setenv("STATE_PASSWORD", secrets[0])
     file = sandbox.root / "password"
@@ -65,7 +65,7 @@ def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkey
     run = sandbox.start("steady.py", "--config-path", str(_talkative(sandbox, monkeypatch, file)))
     run.until((run.out / "progress").exists, "the first counts")
     command, *others = _processes(run)
-    assert "STATE_PASSWORD" in command.environ()  # the operator's own, and the only one
+    assert "STATE_PASSWORD" in command.environ()  # the operator's own file, and the only one
     _look_for(secrets, sandbox, others, {"password", "cN.json", "tmanager.json", "metricsmgr.json"})
     (run.out / "stop").touch()
     run.finished()
@@ -76,7 +76,7 @@ def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkey
 
 
 def _talkative(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, file: Path) -> Path:
-    """A folder of profiles, whose drivers are on a path of the test's own."""
+    """Return a folder of profiles whose drivers are on a path of the test."""
     site = sandbox.root / "site"
     info = site / "talkative-1.dist-info"
     info.mkdir(parents=True)
@@ -113,7 +113,7 @@ def _processes(run: HeronRun) -> list[psutil.Process]:
 
 
 def _look_for(secrets: list[str], sandbox: Sandbox, processes: list[psutil.Process], files: set[str]) -> None:
-    """Nowhere but in these files (numbers are N), which only their owner may read."""
+    """Check that only these files (numbers are N) contain it, and that only their owner can read them."""
     for process in processes:
         for place in ("cmdline", "environ"):
             shown = Path(f"/proc/{process.pid}/{place}").read_bytes().decode(errors="replace")
@@ -135,7 +135,7 @@ def _found(secrets: list[str], root: Path) -> list[Path]:
 
 
 def _ports(run: HeronRun) -> list[int]:
-    """Where processes of the run listen on the network: the topology manager, and each stream manager."""
+    """Return the network ports of the run: the topology manager's and each stream manager's."""
     listening = {}
     for process in _processes(run):
         for each in process.net_connections(kind="tcp"):
@@ -149,7 +149,7 @@ def _ports(run: HeronRun) -> list[int]:
 
 
 def _bother(ports: list[int]) -> None:
-    """What a scanner of ports does."""
+    """Connect as a port scanner does."""
     for port in ports:
         for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 64, b"\xff" * 1000, b""):
             with socket.create_connection(("127.0.0.1", port)) as scanner:

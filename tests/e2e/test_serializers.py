@@ -1,4 +1,4 @@
-"""Serializers chosen by a topology, between processes."""
+"""Serializers that a topology selects, between processes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ NEUTRAL = [row for row in EVERYTHING if row[0] != 4]
 
 @pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
 def test_a_bolt_reads_streams_of_several_serializers(sandbox: Sandbox, mode: str) -> None:
-    """Each component chooses for what it emits; what the serializer cannot carry fails alone, named with its field."""
+    """Each component selects its own. A value that the serializer cannot encode fails alone, and its field is named."""
     run = sandbox.run("mixed_values.py", args=("--mode", mode))
     report = run.finished()
     (rows,) = run.results("record").values()
     for component, wanted in (("plain", EVERYTHING), ("neutral", NEUTRAL)):
         assert sorted(row[1:] for row in rows if row[0] == component) == wanted
-    assert report.components["neutral"].failed >= 1  # and its root, where there is one
+    assert report.components["neutral"].failed >= 1  # and its root, if there is one
     said = [line for line in run.stderr.splitlines() if "cannot be encoded" in line and "heron: error:" in line]
     assert len(said) == 1, run.spoken
     assert "component 'neutral'" in said[0]
     assert "field 'value': Fraction(1, 3) of type Fraction cannot be encoded (MsgpackSerializer)" in said[0]
 
 
-def test_the_simulator_refuses_what_processes_refuse(sandbox: Sandbox) -> None:
-    """A topology that works here because nothing was encoded would fail at its first real run."""
+def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) -> None:
+    """Without this, a topology could work in the simulator and fail in its first real run."""
     run = sandbox.run("mixed_values.py", "--simulate", "--set", "topology.serializer=msgpack")
     run.finished()
     (rows,) = run.results("record").values()
@@ -40,7 +40,7 @@ def test_the_simulator_refuses_what_processes_refuse(sandbox: Sandbox) -> None:
 
 
 def test_a_serializer_that_is_not_installed_is_refused_before_anything_starts(sandbox: Sandbox) -> None:
-    """The component, the name, what there is, and how to get it."""
+    """The error names the component, the value, the installed drivers, and the package to install."""
     run = sandbox.run("mixed_values.py", args=("--neutral", "msgpak"))
     assert run.process.returncode == 2, run.spoken
     assert "component 'neutral': topology.serializer: no serializer driver 'msgpak' is installed" in run.stderr

@@ -1,4 +1,4 @@
-"""Standby topology managers on one machine, whose state is files: killed, stopped, deposed, woken up (D9)."""
+"""Standby topology managers on one machine with state in files: killed, stopped, deposed and continued (D9)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def state(sandbox: Sandbox) -> Iterator[LocalFsStateManager]:
-    """The state that every run of the sandbox is kept in."""
+    """The state of all runs of the sandbox."""
     found = LocalFsStateManager(LocalFsOptions(str(sandbox.home / ".heron" / "state")))
     yield found
     found.close()
 
 
-def test_leadership_moves_on_and_data_never_stops(sandbox: Sandbox, state: LocalFsStateManager) -> None:
-    """The leader is killed, then all at once, then the leader's container; a `heron kill` ends them all the same."""
+def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsStateManager) -> None:
+    """The leader is killed, then all of them, then the leader's container; `heron kill` still ends them."""
     world = World(sandbox, state)
     first = world.present()
     psutil.Process(first.pid).kill()
@@ -65,11 +65,11 @@ def test_leadership_moves_on_and_data_never_stops(sandbox: Sandbox, state: Local
     assert sandbox.log_text("tmanager-*.log").count("leading, epoch") == led, "nobody took over from who was stopping"
 
 
-def test_a_deposed_leader_that_wakes_up_changes_nothing(sandbox: Sandbox, state: LocalFsStateManager) -> None:
-    """On one machine only whoever removes its node deposes a leader that is merely stopped.
+def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state: LocalFsStateManager) -> None:
+    """On one machine, a stopped leader keeps the lead until its node is removed.
 
-    It finds that out in its first moment. A task that dies while there is nobody to lead works on with the plan that
-    its stream manager has.
+    The deposed leader notices this at once. A task that dies without a leader restarts with the plan of its
+    stream manager.
     """
     world = World(sandbox, state, standbys=1)
     first = world.present()
@@ -99,7 +99,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(sandbox: Sandbox, state:
     counting = {"stmgr-1", "executor-1", "metricsmgr-1"}
     world.until(lambda: counting <= world.metrics()["deposed-messages"].keys(), "all say how much they refused")
     metrics = world.metrics()
-    taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first to lead says 0
+    taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first leader has 0
     assert taken_over == {f"tmanager-{second.container_id}": 1}
     sandbox.say("activate", "steady")
     world.flows("after the pause")
@@ -107,7 +107,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(sandbox: Sandbox, state:
 
 
 def test_more_standbys_than_containers_are_refused_before_anything_starts(sandbox: Sandbox) -> None:
-    """With key, value, limit and remedy, and exit code 2."""
+    """The error has key, value, limit and remedy, and exit code 2."""
     run = sandbox.run("steady.py", "--set", "topology.tmanager.standbys=3")
     assert run.process.returncode == 2
     assert "topology.tmanager.standbys: 3 standby topology managers need as many containers" in run.stderr

@@ -1,4 +1,4 @@
-"""Topologies that are submitted: they outlive the command and its terminal, are listed, and end when killed."""
+"""Submitted topologies: they outlive the command and its terminal, are listed, and end when killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Entry = dict[str, object]
 
 
 def the_error(entry: Entry) -> str:
-    """Its only error."""
+    """Return its only error."""
     errors = entry["errors"]
     assert isinstance(errors, list)
     (error,) = errors
@@ -38,20 +38,20 @@ def the_error(entry: Entry) -> str:
 
 
 def submitted(sandbox: Sandbox, *options: str, where: str = "local", wrapper: tuple[str, ...] = ()) -> HeronRun:
-    """The endless topology, submitted."""
+    """Submit the endless topology."""
     run = sandbox.start("steady.py", *options, command=f"submit {where}", wrapper=wrapper)
     assert run.wait() == 0, run.spoken
     return run
 
 
 def listed(sandbox: Sandbox, *words: str) -> list[Entry]:
-    """What `heron list` finds."""
+    """Return the entries of `heron list`."""
     found: list[Entry] = json.loads(sandbox.heron("list", "--json", *words).stdout)
     return found
 
 
 def becomes(sandbox: Sandbox, state: str, name: str = "steady") -> Entry:
-    """The topology's entry, once it is in that state."""
+    """Wait until the topology is in that state; return its entry."""
     seen: list[Entry] = []
 
     def look() -> bool:
@@ -66,22 +66,22 @@ def becomes(sandbox: Sandbox, state: str, name: str = "steady") -> Entry:
 
 
 def seen(run: HeronRun) -> int:
-    """How many tuples the bolt has counted, as it last said; 0 before that."""
+    """Return the last count that the bolt has written; 0 before the first."""
     try:
         words = (run.out / "progress").read_text(encoding="utf-8").split()
     except FileNotFoundError:
         return 0
-    return int(words[1]) if len(words) == 2 else 0  # it may just be writing
+    return int(words[1]) if len(words) == 2 else 0  # the line may be incomplete
 
 
 def counts(run: HeronRun) -> None:
-    """Waits until it has counted more than now."""
+    """Wait until it has counted more than now."""
     before = seen(run)
     wait_until(lambda: seen(run) > before, START_S, "further counts")
 
 
-def test_it_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> None:
-    """No process of it has a terminal that could hang up; after kill nothing is left but logs and the report."""
+def test_a_submitted_topology_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> None:
+    """None of its processes has a terminal that could hang up; after kill only logs and the report are left."""
     run = submitted(sandbox, where="local/ads/prod", wrapper=TERMINAL)
     assert "steady submitted as steady-" in run.stdout
     counts(run)
@@ -90,7 +90,7 @@ def test_it_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> Non
     assert len(family) > 8
     assert {each.terminal() for each in family} == {None}
     assert {os.getsid(each.pid) for each in family} == {supervisor.pid}
-    supervisor.send_signal(signal.SIGHUP)  # one that comes all the same
+    supervisor.send_signal(signal.SIGHUP)  # sent although no terminal could
     counts(run)
     entry = becomes(sandbox, "running")
     assert (entry["role"], entry["env"], entry["containers"], entry["tasks"]) == ("ads", "prod", 2, 4)
@@ -104,8 +104,8 @@ def test_it_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> Non
     assert (ended["role"], ended["id"], ended["errors"]) == ("ads", entry["id"], [])
 
 
-def test_one_that_finishes_is_listed_and_its_name_is_free(sandbox: Sandbox) -> None:
-    """Nobody waits for it, so the next command tidies up; the outcome stays for a day."""
+def test_a_finished_topology_is_listed_and_its_name_is_free(sandbox: Sandbox) -> None:
+    """No process waits for its end, so the next command cleans up; the result is kept for a day."""
     run = submitted(sandbox)
     counts(run)
     (run.out / "stop").touch()
@@ -118,8 +118,8 @@ def test_one_that_finishes_is_listed_and_its_name_is_free(sandbox: Sandbox) -> N
     sandbox.heron("kill", "steady")
 
 
-def test_a_name_that_runs_is_refused_and_the_run_goes_on(sandbox: Sandbox) -> None:
-    """The second is told who has the name and what to do, and changes nothing."""
+def test_a_name_in_use_is_refused_and_its_run_goes_on(sandbox: Sandbox) -> None:
+    """The second command learns the owner of the name and the remedy, and changes nothing."""
     first = submitted(sandbox)
     second = sandbox.start("steady.py", command="submit local")
     assert second.wait() == 2
@@ -140,7 +140,7 @@ def test_a_name_that_runs_is_refused_and_the_run_goes_on(sandbox: Sandbox) -> No
         ("/me", "not of the form PROFILE[/ROLE[/ENV]]"),
     ],
 )
-def test_odd_targets_are_refused_before_anything_is_changed(sandbox: Sandbox, where: str, said: str) -> None:
+def test_invalid_targets_are_refused_before_any_change(sandbox: Sandbox, where: str, said: str) -> None:
     """They become parts of lists, events and paths."""
     file = Path(__file__).parent / "topologies" / "steady.py"
     error = sandbox.heron("submit", where, str(file), "--", "--out", "x", code=2).stderr
@@ -150,7 +150,7 @@ def test_odd_targets_are_refused_before_anything_is_changed(sandbox: Sandbox, wh
 
 
 def test_a_dry_run_shows_the_plan_and_changes_nothing(sandbox: Sandbox) -> None:
-    """The same file, profile and arguments, before they count."""
+    """The dry run uses the same file, profile and arguments as the submission."""
     run = sandbox.start("steady.py", "--dry-run", "--json", command="submit local")
     assert run.wait() == 0, run.spoken
     assert json.loads(run.stdout)["topology"] == "steady"
@@ -158,8 +158,8 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(sandbox: Sandbox) -> None:
     assert not (sandbox.home / ".heron" / "logs").exists()
 
 
-def test_one_that_is_submitted_deactivated_waits_for_its_activation(sandbox: Sandbox) -> None:
-    """It is placed and connected, and not one tuple is asked for until then."""
+def test_a_topology_submitted_deactivated_waits_for_its_activation(sandbox: Sandbox) -> None:
+    """It is placed and connected, but its spouts are not called until then."""
     run = submitted(sandbox, "--deactivated")
     becomes(sandbox, "paused")
     wait_until((run.out / "progress").exists, START_S, "a first tick")
@@ -170,15 +170,15 @@ def test_one_that_is_submitted_deactivated_waits_for_its_activation(sandbox: San
     sandbox.heron("kill", "steady")
 
 
-def test_one_that_is_starting_can_be_killed(sandbox: Sandbox) -> None:
-    """There is no topology manager to ask yet; its scheduler ends it."""
+def test_a_starting_topology_can_be_killed(sandbox: Sandbox) -> None:
+    """There is no topology manager to ask yet, so its scheduler ends it."""
     submitted(sandbox)
     sandbox.heron("kill", "steady")
     assert not sandbox.leftovers()
 
 
-def test_a_topology_manager_that_hangs_does_not_keep_it_alive(sandbox: Sandbox) -> None:
-    """The command says that it had to use force, and why."""
+def test_a_topology_whose_manager_hangs_can_be_killed(sandbox: Sandbox) -> None:
+    """The command says that it used force, and why."""
     run = submitted(sandbox)
     counts(run)
     (tmanager,) = run.processes("tmanager")
@@ -190,8 +190,8 @@ def test_a_topology_manager_that_hangs_does_not_keep_it_alive(sandbox: Sandbox) 
     assert the_error(becomes(sandbox, "killed")).startswith("killed by a command, by force: ")
 
 
-def test_what_a_killed_run_command_left_is_removed_by_the_next_list(sandbox: Sandbox) -> None:
-    """kill -9 of `heron run`: nobody has to run a topology of that name again to be rid of it."""
+def test_the_next_list_cleans_up_after_a_killed_run_command(sandbox: Sandbox) -> None:
+    """kill -9 of `heron run`: cleaning up does not need another run with that name."""
     run = sandbox.start("steady.py")
     run.until((run.out / "progress").exists, "tuples")
     run.process.kill()
@@ -208,8 +208,8 @@ def test_what_a_killed_run_command_left_is_removed_by_the_next_list(sandbox: San
     assert not sandbox.leftovers()
 
 
-def test_a_package_that_was_altered_in_the_store_is_refused_where_it_is_fetched(sandbox: Sandbox) -> None:
-    """Nothing of it is unpacked; who submitted it reads why the container does not come back."""
+def test_a_container_refuses_a_package_that_was_changed_in_the_store(sandbox: Sandbox) -> None:
+    """Nothing of the package is unpacked; `heron list` gives the reason."""
     run = submitted(sandbox)
     counts(run)
     (package,) = (sandbox.home / ".heron" / "packages").glob("*.tar.gz")
@@ -223,8 +223,8 @@ def test_a_package_that_was_altered_in_the_store_is_refused_where_it_is_fetched(
     sandbox.heron("kill", "steady")
 
 
-def test_a_state_that_was_changed_by_hand_is_named_and_can_be_removed(sandbox: Sandbox) -> None:
-    """Never half-read: the entry says which node, and `heron kill` ends what runs all the same."""
+def test_a_changed_state_node_is_named_and_can_be_removed(sandbox: Sandbox) -> None:
+    """The entry names the node, and `heron kill` still ends the processes."""
     run = submitted(sandbox)
     counts(run)
     state = sandbox.home / ".heron" / "state"
@@ -238,13 +238,13 @@ def test_a_state_that_was_changed_by_hand_is_named_and_can_be_removed(sandbox: S
     assert becomes(sandbox, "killed")["id"]
 
 
-def test_killing_what_is_not_there_names_what_is(sandbox: Sandbox) -> None:
-    """A typing error must not end in silence."""
+def test_kill_of_an_unknown_name_lists_the_known_ones(sandbox: Sandbox) -> None:
+    """A misspelt name must be reported."""
     assert "no topology 'stedy' in profile 'local'; there are: none" in sandbox.heron("kill", "stedy", code=2).stderr
 
 
 def test_the_shell_completes_profiles_and_topologies(sandbox: Sandbox) -> None:
-    """The script is click's own; the names are looked up when the shell asks."""
+    """The script is click's own; it looks up the names when the shell asks."""
     assert "_HERON_COMPLETE" in sandbox.heron("completion", "bash").stdout
     environ = {**sandbox.env, "_HERON_COMPLETE": "bash_complete", "COMP_WORDS": "heron list lo", "COMP_CWORD": "2"}
     heron = Path(sys.executable).with_name("heron")

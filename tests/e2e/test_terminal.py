@@ -1,4 +1,4 @@
-"""The live view and Ctrl-C on a terminal: the command leads a session whose terminal the test writes to."""
+"""The live view and Ctrl-C on a terminal: the command leads a session with a terminal that the test writes to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TERMINAL = (
 
 
 def test_the_live_view_shows_the_run_and_ctrl_c_ends_it(sandbox: Sandbox) -> None:
-    """A table of components while it runs, and a usable terminal afterwards."""
+    """A table of components during the run, and a usable terminal afterwards."""
     run = sandbox.start("steady.py", wrapper=TERMINAL, stdin=subprocess.PIPE)
     assert run.process.stdin is not None
     run.until((run.out / "progress").exists, "tuples")
@@ -35,7 +35,7 @@ def test_the_live_view_shows_the_run_and_ctrl_c_ends_it(sandbox: Sandbox) -> Non
 
 
 def test_a_terminal_that_is_closed_ends_the_run(sandbox: Sandbox) -> None:
-    """The window is gone: nobody can be told anything, and nothing may stay."""
+    """No output is possible any more, and nothing may stay."""
     run = sandbox.start("steady.py", wrapper=TERMINAL, stdin=subprocess.PIPE)
     run.until((run.out / "progress").exists, "tuples")
     run.process.kill()
@@ -44,8 +44,8 @@ def test_a_terminal_that_is_closed_ends_the_run(sandbox: Sandbox) -> None:
     assert run.report().state == "killed"
 
 
-def test_a_reader_that_leaves_ends_the_run(sandbox: Sandbox) -> None:
-    """As with ``heron run ... | head``: one line for the reason, no traceback, and nothing stays."""
+def test_a_closed_output_pipe_ends_the_run(sandbox: Sandbox) -> None:
+    """As with ``heron run ... | head``: one line with the reason, no traceback, and nothing stays."""
     reader = ("sh", "-c", '"$0" "$@" | head -n 1')
     run = sandbox.start("chatty.py", wrapper=reader)
     run.wait(30.0)

@@ -1,4 +1,4 @@
-"""Code of the author that goes wrong while it runs: counted, shown once, and survived where it can be (D12, D13)."""
+"""Errors in user code at run time: counted, shown once, and survived if possible (D12, D13)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMES = 3
 
 
 def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
-    """Each mistake is made three times; all good tuples arrive, and the author reads what to do next."""
+    """Each error happens three times; all good tuples arrive, and the message gives the next step."""
     run = sandbox.start("mishaps.py", "--set", "heron.tuple.max.bytes=4096")
     report = run.finished()
 
@@ -45,13 +45,13 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
 
 
 def lost(number: int) -> bool:
-    """Whether the good tuple of a number is never emitted, because its process raised before."""
+    """Return whether the good tuple of a number is never emitted, because its process raised before."""
     return number // 10 < TIMES and number % 10 in (0, 1, 2, 3, 6)
 
 
 @pytest.mark.parametrize("where", ["constructor", "initialize", "finish", "process"])
 def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: str) -> None:
-    """Exit code 1 and one line with all that the author has to know; in `process` only with `topology.on.error`."""
+    """Exit code 1 and one complete line for the author; in `process` only with `topology.on.error`."""
     run = sandbox.run("broken.py", args=("--where", where))
     assert run.process.returncode == 1, run.spoken
     assert run.report().state == "failed"

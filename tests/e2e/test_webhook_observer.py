@@ -1,4 +1,4 @@
-"""The example of an observer, installed as a user would, on a real topology and a real web server."""
+"""The example of an observer, installed as a user would do it, with a real topology and a real web server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins" / "observer-webhook
 
 
 class Listener(ThreadingHTTPServer):
-    """Keeps what is posted; while `hangs` is set, nobody is answered."""
+    """Stores the posted events; does not answer while `hangs` is set."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -30,7 +30,7 @@ class Listener(ThreadingHTTPServer):
         self.closing = threading.Event()
 
     def events(self) -> dict[str, list[dict[str, Any]]]:
-        """Facts by event."""
+        """Return the facts of each event."""
         found: dict[str, list[dict[str, Any]]] = {}
         for each in self.posted:
             found.setdefault(each["event"], []).append(each["facts"])
@@ -42,8 +42,8 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Listener
 
-    def do_POST(self) -> None:  # the library's name
-        """Takes an event."""
+    def do_POST(self) -> None:  # the name is the library's
+        """Receive an event."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.posted.append(json.loads(body))
         self.server.tokens.add(self.headers["Authorization"])
@@ -52,13 +52,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the library's name
-        """Says nothing."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is the library's
+        """Log nothing."""
 
 
 @pytest.fixture
 def listener(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
-    """A web server, and the observer installed and told where it is."""
+    """A web server, and the observer installed with its address."""
     site = tmp_path / "site"
     install = [sys.executable, "-m", "uv", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
     subprocess.run([*install, "--target", str(site), "--python", sys.executable, str(EXAMPLE)], check=True)
@@ -76,7 +76,7 @@ def listener(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_events_of_every_process_are_posted(sandbox: Sandbox, listener: Listener) -> None:
-    """The command, the topology manager and the executors each announce what is theirs, a death included."""
+    """The command, the topology manager and the executors each post their own events, deaths included."""
     run = sandbox.start("steady.py")
     run.until(lambda: "plan_changed" in listener.events(), "the topology manager's first plan is posted")
     run.until(lambda: len(listener.events().get("container_started", ())) >= 2, "containers have started")
@@ -94,8 +94,8 @@ def test_events_of_every_process_are_posted(sandbox: Sandbox, listener: Listener
     assert listener.tokens == {"Bearer x"}
 
 
-def test_a_service_that_hangs_delays_nobody(sandbox: Sandbox, listener: Listener) -> None:
-    """The run ends as it would without; the observer and what it failed in are in the log."""
+def test_a_hanging_service_delays_nothing(sandbox: Sandbox, listener: Listener) -> None:
+    """The run ends as without the observer; the log names the observer and the failed event."""
     listener.hangs.set()
     run = sandbox.run("counting.py")
     run.finished()
@@ -104,7 +104,7 @@ def test_a_service_that_hangs_delays_nobody(sandbox: Sandbox, listener: Listener
 
 
 def test_an_observer_without_its_settings_is_named(sandbox: Sandbox, listener: Listener) -> None:
-    """Nothing is posted, the topology runs, and `heron plugins check` says what is missing."""
+    """Nothing is posted, the topology runs, and `heron plugins check` names the missing settings."""
     (sandbox.home / ".heron" / "webhook.json").unlink()
     run = sandbox.run("counting.py")
     run.finished()

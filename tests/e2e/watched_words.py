@@ -1,4 +1,4 @@
-"""A run of ``steady_words.py`` whose metrics go to Graphite, Scribe and Prometheus, and what each of them has of it."""
+"""A run of ``steady_words.py`` with metrics in Graphite, Scribe and Prometheus, and the content of these servers."""
 
 from __future__ import annotations
 
@@ -40,38 +40,38 @@ engine:
 
 
 class MetricsServers:
-    """The three servers, and what they have under a mark of the test's own."""
+    """The three servers, and their metrics with the mark of the test."""
 
     def __init__(self, mark: str, carbon: CarbonServer, scribe: ScribeServer, prometheus: PrometheusServer) -> None:
         self.mark = mark
         self.carbon, self.scribe, self.prometheus = carbon, scribe, prometheus
         self.readers = {"graphite": self.in_carbon, "scribe": self.in_scribe, "prometheus": self.in_prometheus}
-        """By the name of the sink: the greatest total of words that its server has of one bolt."""
+        """By name of the sink: the largest total of words of one bolt task on its server."""
 
     @property
     def sections(self) -> str:
-        """Those of a profile."""
+        """Return the sections of a profile."""
         ports = {"carbon": self.carbon.plaintext[1], "scribe": self.scribe.address[1]}
         return _SINKS.format(mark=self.mark, targets=self.prometheus.targets, **ports)
 
     def server(self, sink: str) -> ServerProcess:
-        """To be killed and started."""
+        """Return the server of a sink."""
         return {"graphite": self.carbon, "scribe": self.scribe, "prometheus": self.prometheus}[sink]
 
     def in_carbon(self) -> float:
-        """Of Graphite."""
+        """Return the total on Graphite."""
         names = [each for each in self.carbon.series(self.mark) if ".tasks.count." in each and "execute-count" in each]
         return max((value for name in names for value in self.carbon.points(name).values()), default=0.0)
 
     def in_scribe(self) -> float:
-        """Of Scribe."""
+        """Return the total on Scribe."""
         records = map(json.loads, self.scribe.messages(self.mark))
         counts = [each for each in records if each["source"]["component"] == "count"]
         metrics = (metric for each in counts for metric in each["metrics"] if metric["name"] == "execute-count")
         return max((metric["value"] for metric in metrics), default=0.0)
 
     def in_prometheus(self) -> float:
-        """Of Prometheus, now."""
+        """Return the present total on Prometheus."""
         found = self.prometheus.query('heron_execute_count_total{component="count",topology="steady_words"}')
         return max((each.value for each in found), default=0.0)
 
@@ -84,18 +84,18 @@ class WatchedWords(CountedWords):
         self.servers = servers
 
     def begins(self) -> None:
-        """Waits until words are counted and all servers have something of it."""
+        """Wait until words are counted and all servers have metrics."""
         self.flows()
         self.run.until(lambda: all(read() for read in self.servers.readers.values()), "all servers have figures")
 
     def grows(self, sink: str) -> None:
-        """Waits until a sink's server has newer figures than now."""
+        """Wait until the server of a sink has newer figures than now."""
         read = self.servers.readers[sink]
         before = read()
         self.run.until(lambda: read() > before, f"{sink} gets newer figures")
 
     def outlives(self, sink: str) -> None:
-        """While a sink's server is away words are counted, the others get figures, and the status names that sink."""
+        """Check an outage of a sink's server: words are counted, others get figures, the status names the sink."""
         server = self.servers.server(sink)
         server.kill()
         try:
@@ -111,7 +111,7 @@ class WatchedWords(CountedWords):
         self.grows(sink)
 
     def ends_exactly(self) -> None:
-        """As of any count; and those who keep a history have the last figures."""
+        """End the run with exact counts; the servers with a history have the last figures."""
         super().ends_exactly()
         assert self.servers.in_carbon() == self.servers.in_scribe() == self.most()
         assert list(self.servers.prometheus.targets.iterdir()) == []

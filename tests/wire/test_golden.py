@@ -339,7 +339,7 @@ def test_this_version_writes_the_pinned_bytes(name: str) -> None:
     assert FILES[name] == read(name)
 
 
-def test_every_file_is_of_a_sample_and_every_message_has_one() -> None:
+def test_every_file_has_a_sample_and_every_message_has_a_file() -> None:
     """A message without a file would be free to change."""
     assert {path.name for path in GOLDEN.iterdir()} == {*FILES, *FOR_READING}
     assert set(CONTROL) == {field.name for field in Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}

@@ -1,4 +1,4 @@
-"""A state manager and a sink that log their passwords, as libraries do now and then."""
+"""A state manager and a sink that log their passwords, as some libraries do."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _log = logging.getLogger(__name__)
 
 
 class StateOptions(msgspec.Struct, frozen=True):
-    """A folder, and a password that nobody needs."""
+    """A folder, and a password without a use."""
 
     root: str
     password: Secret
 
 
 class SinkOptions(msgspec.Struct, frozen=True):
-    """The same."""
+    """The same options."""
 
     directory: str
     password: Secret
@@ -37,7 +37,7 @@ class TalkativeStateManager(LocalFsStateManager):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Says what it should not."""
+        """Log the password."""
         chosen = decode_options(options, StateOptions, "statemgr")
         _log.warning("state manager signs in with %s", chosen.password)
         return cls(LocalFsOptions(chosen.root))
@@ -50,7 +50,7 @@ class TalkativeSink(FileSink):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Says what it should not."""
+        """Log the password."""
         chosen = decode_options(options, SinkOptions, "metricsink")
         _log.warning("sink signs in with %s", chosen.password)
         return cls(Path(chosen.directory), 1 << 20, 1)

@@ -1,4 +1,4 @@
-"""As ``counting``, at least once: every tuple is anchored and acked, and the spouts count their acks."""
+"""The topology ``counting`` at least once: every tuple is anchored and acked, and the spouts count their acks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LINES = [" ".join(f"w{(line * 7 + place * 131) % 1009}" for place in range(WORDS
 
 
 class LineSpout(Spout):
-    """Emits this task's share of the lines, and wants each acked."""
+    """Emits this task's share of the lines and counts the acks."""
 
     outputs = ("line",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Every nth line, n being the number of tasks."""
+        """Takes every nth line of n tasks."""
         self.out, self.context = config["out"], context
         lines = config["words"] // WORDS_A_LINE
         self.numbers = iter(range(context.get_task_index(), lines, context.get_parallelism()))
@@ -33,8 +33,8 @@ class LineSpout(Spout):
             return
         self.end()
 
-    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
-        """One line's words are all counted."""
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """All words of one line are counted."""
         self.acked += 1
 
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401
@@ -42,12 +42,12 @@ class LineSpout(Spout):
         self.failed += 1
 
     def close(self) -> None:
-        """Tells both."""
+        """Writes both numbers."""
         write_result(self.out, self.context, [self.acked, self.failed])
 
 
 class SplitBolt(Bolt):
-    """Lines to words."""
+    """Splits lines into words."""
 
     outputs = ("word",)
 
@@ -62,7 +62,7 @@ class CountBolt(Bolt):
     """Counts words."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.out, self.context = config["out"], context
         self.counts: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""A bolt that cannot go on: ``--where`` says in which of its methods it raises."""
+"""A bolt that cannot go on: ``--where`` names the method that raises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OneSpout(Spout):
 
 
 class BrokenBolt(Bolt):
-    """Raises in one place."""
+    """Raises in one method."""
 
     where = "constructor"
 
@@ -33,17 +33,17 @@ class BrokenBolt(Bolt):
             self.give_up()
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Raises, or not."""
+        """Raises if selected."""
         if WHERE == "initialize":
             self.give_up()
 
     def process(self, tup: Tuple) -> None:
-        """Raises, or not."""
+        """Raises if selected."""
         if WHERE == "process":
             self.give_up()
 
     def finish(self) -> None:
-        """Raises, or not."""
+        """Raises if selected."""
         if WHERE == "finish":
             self.give_up()
 

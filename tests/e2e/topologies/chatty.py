@@ -13,7 +13,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits numbers, hundred a second at most."""
+    """Emits at most a hundred numbers a second."""
 
     outputs = ("number",)
 

@@ -20,7 +20,7 @@ class LineSpout(Spout):
     outputs = ("line",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Every nth line, n being the number of tasks."""
+        """Takes every nth line of n tasks."""
         lines = config["words"] // WORDS_A_LINE
         self.numbers = iter(range(context.get_task_index(), lines, context.get_parallelism()))
 
@@ -33,7 +33,7 @@ class LineSpout(Spout):
 
 
 class SplitBolt(Bolt):
-    """Lines to words."""
+    """Splits lines into words."""
 
     outputs = ("word",)
 
@@ -47,7 +47,7 @@ class CountBolt(Bolt):
     """Counts words."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.out, self.context = config["out"], context
         self.counts: Counter[str] = Counter()
 

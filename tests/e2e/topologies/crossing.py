@@ -1,7 +1,7 @@
-"""Lines that go on until there is a file ``stop``, between two containers; what has come is in ``journal-TASK``.
+"""Lines between two containers until there is a file ``stop``; received words are in ``journal-TASK``.
 
-Every spout feeds tasks of both containers, and so does every bolt. Spouts replay what fails; a spout that starts again
-goes on with what was not acked. The last bolts append ``line word source-task own-task wall-seconds`` before they ack.
+Every spout and every bolt feeds tasks of both containers. Spouts replay failed lines. A restarted spout continues with
+the lines that were not acked. The last bolts append ``line word source-task own-task wall-seconds`` before they ack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LineSpout(Spout):
     outputs = ("line", "attempt", "source", "text")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Its lines are every second number."""
+        """Takes every second number as a line."""
         self.stop = Path(config["out"], "stop")
         self.task = context.get_task_id()
         self.step = context.get_parallelism()
@@ -61,29 +61,29 @@ class LineSpout(Spout):
         time.sleep(0.01)
 
     def keep(self, bound: int) -> None:
-        """No line from there on has been emitted by any life of this spout."""
+        """Records that no life of this spout has emitted a line from there on."""
         self.bound = bound
         part = self.emitted.with_suffix(".part")
         part.write_text(str(bound), encoding="utf-8")
         part.rename(self.emitted)
 
-    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
-        """This line need never be emitted again."""
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """Records the line as done."""
         del self.attempts[tup_id]
         os.write(self.file, f"{tup_id}\n".encode())
 
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401
-        """This one does."""
+        """Queues the line for replay."""
         self.again.append(tup_id)
 
 
 class SplitBolt(Bolt):
-    """Each line becomes some words."""
+    """Splits each line into words."""
 
     outputs = ("word", "line", "source", "text")
 
     def process(self, tup: Tuple) -> None:
-        """Splits."""
+        """Splits a line."""
         line, _attempt, source, text = tup.values
         for word in range(WORDS_A_LINE):
             self.emit([f"word-{word}-{line % 7}", line, source, text], anchors=[tup])
@@ -91,15 +91,15 @@ class SplitBolt(Bolt):
 
 
 class JournalBolt(Bolt):
-    """Writes down what came."""
+    """Writes each received word to the journal."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Opens its part of the journal."""
+        """Opens this task's part of the journal."""
         self.task = context.get_task_id()
         self.file = appending(Path(config["out"], f"journal-{self.task}"))
 
     def process(self, tup: Tuple) -> None:
-        """First to disk, then the ack."""
+        """Writes to disk, then acks."""
         word, line, source, _text = tup.values
         os.write(self.file, f"{line} {word} {source} {self.task} {time.time():.3f}\n".encode())
         self.ack(tup)
@@ -112,7 +112,7 @@ if __name__ == "__main__":
         {
             api_constants.TOPOLOGY_STMGRS: 2,
             api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
-            # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
+            # Without timeouts, a lost line is replayed only if the engine notices the loss.
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             "out": options.out,
             "size": options.size,

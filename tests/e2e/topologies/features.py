@@ -1,4 +1,4 @@
-"""Ticks, a tumbling and a sliding window, several streams, emits of a thread of one's own, and results of `finish`."""
+"""Ticks, a tumbling and a sliding window, several streams, emits from a separate thread, and results of `finish`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TICKS = 5
 
 
 class ThreadSpout(Spout):
-    """A thread of its own emits, on two streams; it ends when the tick bolt has ticked five times."""
+    """Emits on two streams from a separate thread; ends when the tick bolt has ticked five times."""
 
     outputs = ("number", Stream(fields=["number", "square"], name="squares"))
 
@@ -51,11 +51,11 @@ class ThreadSpout(Spout):
         threading.Thread(target=produce, daemon=True).start()
 
     def next_tuple(self) -> None:
-        """Nothing to do: the thread emits."""
+        """Does nothing: the thread emits."""
 
 
 class TickBolt(Bolt):
-    """Counts tuples; tells at the end, on two streams, how many, and the shortest time between two ticks."""
+    """Counts tuples. At the end it emits the count and the shortest time between two ticks on two streams."""
 
     outputs = ("count", Stream(fields=["gap_s"], name="ticks"))
 
@@ -72,60 +72,60 @@ class TickBolt(Bolt):
         self.count += 1
 
     def process_tick(self, tup: Tuple) -> None:
-        """Notes when."""
+        """Records the time."""
         assert self.is_tick(tup)
         self.ticks.append(time.monotonic())
         if len(self.ticks) == TICKS:
             self.ticked.touch()
 
     def finish(self) -> None:
-        """Emits both: they have to reach the recorder behind."""
+        """Emits both results, which must reach the recorder."""
         self.emit([self.count])
         self.emit([min(later - former for former, later in pairwise(self.ticks))], stream="ticks")
 
 
 class Windows:
-    """What both window bolts do with a window."""
+    """The common part of both window bolts."""
 
     windows: list[Any]
 
     def keep(self, info: WindowContext, tuples: list[Tuple]) -> None:
-        """Keeps its span and numbers."""
+        """Stores its span and numbers."""
         self.windows.append([info.end - info.start, [tup.values[0] for tup in tuples]])
 
 
 class TumblingBolt(TumblingWindowBolt, Windows):
-    """Keeps its windows."""
+    """Stores its windows."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no window."""
         super().initialize(config, context)
         self.out, self.context, self.windows = config["out"], context, []
 
     def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
-        """Keeps one."""
+        """Stores a window."""
         self.keep(window_info, tuples)
 
     def finish(self) -> None:
-        """The last window, then all of them."""
+        """Emits the last window, then writes all of them."""
         super().finish()
         write_result(self.out, self.context, self.windows)
 
 
 class SlidingBolt(SlidingWindowBolt, Windows):
-    """Keeps its windows."""
+    """Stores its windows."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no window."""
         super().initialize(config, context)
         self.out, self.context, self.windows = config["out"], context, []
 
     def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
-        """Keeps one."""
+        """Stores a window."""
         self.keep(window_info, tuples)
 
     def finish(self) -> None:
-        """The last window, then all of them."""
+        """Emits the last window, then writes all of them."""
         super().finish()
         write_result(self.out, self.context, self.windows)
 

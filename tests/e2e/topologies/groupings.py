@@ -1,4 +1,4 @@
-"""Every grouping at once: two spouts with a stream for each, and a bolt of three tasks, in two containers."""
+"""All groupings: two spouts with a stream for each, and a bolt of three tasks, in two containers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ NUMBERS = 600
 
 @dataclass(frozen=True)
 class Number:
-    """A value of a class of the file that is run as a script."""
+    """A value with a class of the script."""
 
     value: int
 
 
 class Multiples(ICustomGrouping):
-    """Sends multiples of `of` to the first two tasks, and nothing else."""
+    """Sends multiples of `of` to the first two tasks, and no other tuple."""
 
     def __init__(self, of: int) -> None:
         self.of = of
 
     def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
-        """Remembers the tasks."""
+        """Stores the tasks."""
         self.tasks = list(target_tasks[:2])
 
     def choose_tasks(self, values: tuple[Any, ...]) -> list[int]:
-        """Both tasks or none."""
+        """Returns both tasks or none."""
         return self.tasks if values[1].value % self.of == 0 else []
 
 
@@ -54,12 +54,12 @@ class NumberSpout(Spout):
     outputs = tuple(Stream(fields=["key", "number"], name=name) for name in GROUPINGS)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Tasks share the numbers."""
+        """Divides the numbers among the tasks."""
         self.numbers = iter(range(context.get_task_index(), NUMBERS, context.get_parallelism()))
         self.tasks = context.get_component_tasks("record")
 
     def next_tuple(self) -> None:
-        """Emits one number; on the stream "direct", to the task of its own choice."""
+        """Emits one number; on the stream "direct", to a task that it selects."""
         for number in self.numbers:
             for name in GROUPINGS:
                 task = self.tasks[number % len(self.tasks)] if name == "direct" else None
@@ -69,10 +69,10 @@ class NumberSpout(Spout):
 
 
 class NumberBolt(RecordBolt):
-    """Keeps numbers as JSON can have them."""
+    """Stores numbers in a JSON form."""
 
     def process(self, tup: Tuple) -> None:
-        """Keeps one."""
+        """Stores a number."""
         values = [each.value if isinstance(each, Number) else each for each in tup.values]
         self.rows.append([tup.component, tup.stream, tup.task, *values])
 

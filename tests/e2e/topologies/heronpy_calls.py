@@ -1,8 +1,8 @@
-"""A program for heronpy: every module path, and every call. It imports nothing else, and knows no end.
+"""A program for heronpy with every module path and every call. It imports nothing else and does not end.
 
     heron run heronpy_calls.py -- NAME FOLDER
 
-Each task keeps a file in FOLDER up to date that says what has happened to it.
+Each task keeps a file in FOLDER with its records up to date.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FAILED_ONCE = 7
 
 
 def tell(folder: str, context: TopologyContext, facts: dict[str, Any], kind: str = "") -> None:
-    """Replaces the task's file."""
+    """Replaces the file of the task."""
     path = os.path.join(folder, f"{kind}{context.get_component_id()}-{context.get_task_id()}.json")
     with open(path + ".part", "w") as file:
         json.dump(facts, file)
@@ -59,7 +59,7 @@ def tell(folder: str, context: TopologyContext, facts: dict[str, Any], kind: str
 
 
 class CountingHook(ITaskHook):
-    """Counts what it is told."""
+    """Counts its calls."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self.folder, self.context = conf["folder"], context
@@ -149,7 +149,7 @@ class NumberSpout(Spout):
 
 
 class Largest(IReducer):
-    """Leaves out `init`: it is the largest ever."""
+    """Has no `init`: the largest value ever."""
 
     largest = 0.0
 
@@ -166,7 +166,7 @@ class Answer(IMetric):
 
 
 class SeenBolt(Bolt):
-    """Keeps what it sees, and acks it."""
+    """Stores what it receives, and acks it."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         assert isinstance(self, (BaseComponent, BaseBolt))
@@ -192,7 +192,7 @@ class SeenBolt(Bolt):
 
 
 class CountBolt(SeenBolt):
-    """Emits anchored on two streams, fails one number once, and measures."""
+    """Emits anchored tuples on two streams, fails one number once, and has metrics."""
 
     outputs = ["number", "count"]
 
@@ -282,7 +282,7 @@ class LastTask(ICustomGrouping):
 
 
 class Windows:
-    """What both window bolts do."""
+    """The common part of both window bolts."""
 
     folder: str
     context: TopologyContext
@@ -313,7 +313,7 @@ class TumblingBolt(TumblingWindowBolt, Windows):
 
 
 def build(name: str, folder: str) -> TopologyBuilder:
-    """The topology, by every way of building one."""
+    """Builds the topology with every way of building one."""
     serializer = PythonSerializer()
     assert serializer.deserialize(default_serializer.serialize(lambda: folder))() == folder
     ticking = {constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1}

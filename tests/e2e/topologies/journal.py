@@ -1,8 +1,8 @@
-"""Lines that must all arrive whatever dies: spout and last bolt keep on disk what they have done.
+"""Lines that must all arrive: spout and last bolt store their progress on disk.
 
-Spouts append each acked line to ``acked-TASK`` and go on from there when they start again; the last bolts append
-``line word attempt pid`` to ``journal`` before they ack. There are lines until the file ``stop`` is in the folder of
-results; ``taken-TASK`` says which ones there were: from, to, step.
+Spouts append each acked line to ``acked-TASK`` and continue there after a restart. The last bolts append
+``line word attempt pid`` to ``journal`` before they ack. Spouts make lines until the file ``stop`` is in the folder of
+results. ``taken-TASK`` records the lines: from, to, step.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ WORDS_A_LINE = 3
 
 
 def appending(path: Path) -> int:
-    """A file that only ever grows, whoever writes."""
+    """A file that all lives of a task append to."""
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 class LineSpout(Spout):
-    """Emits its lines, some at a time, until each is acked."""
+    """Emits its lines in groups until each is acked."""
 
     outputs = ("line", "attempt")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """What was acked in an earlier life is done."""
+        """Skips the lines that an earlier life has finished."""
         out, task_id = Path(config["out"]), context.get_task_id()
         self.stop = out / "stop"
         self.file = appending(out / f"acked-{task_id}")
@@ -60,28 +60,28 @@ class LineSpout(Spout):
             select.select([], [], [], self.pause_s)  # time.sleep fails where a test shifts the clock with libfaketime
 
     def take(self, count: int) -> None:
-        """New lines, which are noted first: a later life has to emit them all."""
+        """Records new lines before it emits them, because a later life must emit them all."""
         behind = self.behind + count * self.step
         os.pwrite(self.taken, f"{self.first:9} {behind:9} {self.step:9}".encode(), 0)
         self.waiting.extend(range(self.behind, behind, self.step))
         self.behind = behind
 
-    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
-        """This line need never be emitted again."""
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """Records the line as done."""
         os.write(self.file, f"{tup_id}\n".encode())
 
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401
-        """This one does."""
+        """Queues the line for replay."""
         self.waiting.append(tup_id)
 
 
 class SplitBolt(Bolt):
-    """Each line becomes some words."""
+    """Splits each line into words."""
 
     outputs = ("word", "line", "attempt")
 
     def process(self, tup: Tuple) -> None:
-        """Splits."""
+        """Splits a line."""
         line, attempt = tup.values
         for word in range(WORDS_A_LINE):
             self.emit([f"word-{word}-{line % 7}", line, attempt], anchors=[tup])
@@ -89,14 +89,14 @@ class SplitBolt(Bolt):
 
 
 class JournalBolt(Bolt):
-    """Writes down what came."""
+    """Writes each received word to the journal."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Opens the journal."""
         self.file = appending(Path(config["out"], "journal"))
 
     def process(self, tup: Tuple) -> None:
-        """First to disk, then the ack."""
+        """Writes to disk, then acks."""
         word, line, attempt = tup.values
         os.write(self.file, f"{line} {word} {attempt} {os.getpid()}\n".encode())
         self.ack(tup)
@@ -109,7 +109,7 @@ if __name__ == "__main__":
         {
             api_constants.TOPOLOGY_STMGRS: 2,
             api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
-            # Whatever is lost has to be replayed because its loss was noticed: nothing here is found by waiting.
+            # Without timeouts, a lost line is replayed only if the engine notices the loss.
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             "out": options.out,
             "pause": options.pause,

@@ -1,4 +1,4 @@
-"""Two streams that have nothing to do with each other; the bolt of one dies until a file ``cured`` is there."""
+"""Two independent streams; the bolt of one dies until a file ``cured`` exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits numbers with some weight."""
+    """Emits numbers with a long text."""
 
     outputs = ("number", "text")
 
@@ -25,7 +25,7 @@ class NumberSpout(Spout):
         self.number = 0
 
     def next_tuple(self) -> None:
-        """Emits ten, then waits a little."""
+        """Emits ten numbers, then waits a little."""
         if self.stop.exists():
             self.end()
             return
@@ -36,7 +36,7 @@ class NumberSpout(Spout):
 
 
 class SoundBolt(Bolt):
-    """Says every tenth of a second how many have come."""
+    """Writes its count to a file every tenth of a second."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
@@ -50,15 +50,15 @@ class SoundBolt(Bolt):
         self.ack(tup)
 
     def process_tick(self, tup: Tuple) -> None:
-        """Says how many."""
+        """Writes the count to the file."""
         self.progress.write_text(str(self.seen), encoding="utf-8")
 
 
 class FragileBolt(SoundBolt):
-    """Dies of its first tuple."""
+    """Dies at its first tuple."""
 
     def process(self, tup: Tuple) -> None:
-        """As a library may that has lost its licence server."""
+        """Exits, as a library without its licence server might."""
         if not self.cured.exists():
             print("the table of prices is missing", file=sys.stderr, flush=True)
             os._exit(7)

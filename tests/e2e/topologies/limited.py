@@ -1,4 +1,4 @@
-"""Two spouts whose output together is limited to so many bytes a second, and a bolt that notes when what came."""
+"""Two spouts with a common limit of bytes a second, and a bolt that records arrival times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TUPLE_BYTES = 1000
 
 
 class LimitedSpout(Spout):
-    """Would emit all at once."""
+    """Emits everything at once if allowed."""
 
     outputs = ("number", "text")
 
@@ -33,20 +33,20 @@ class LimitedSpout(Spout):
 
 
 class TimesBolt(Bolt):
-    """Notes when each tuple came, and acks it."""
+    """Records the time of each tuple, and acks it."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no record."""
         self.out, self.context = config["out"], context
         self.rows: list[list[float]] = []
 
     def process(self, tup: Tuple) -> None:
-        """Notes one."""
+        """Records a tuple."""
         self.rows.append([time.monotonic(), tup.task, tup.values[0], len(tup.values[1])])
         self.ack(tup)
 
     def finish(self) -> None:
-        """Writes them."""
+        """Writes the records."""
         write_result(self.out, self.context, self.rows)
 
 

@@ -1,4 +1,4 @@
-"""Bolts and a spout whose code goes wrong now and then; everything else has to go on."""
+"""Bolts and a spout whose code sometimes fails; everything else must go on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recording import RecordBolt, arguments
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 
 NUMBERS = 90
-TIMES = 3  # that each mishap happens
+TIMES = 3  # number of times that each mishap happens
 
 MISHAPS = ["division", "fields", "stream", "scalar", "unpicklable", "oversize", "key", "tick"]
 
@@ -22,7 +22,7 @@ class NumberSpout(Spout):
     outputs = ("number",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins."""
+        """Starts at zero."""
         self.numbers = iter(range(NUMBERS))
         self.calls = 0
 
@@ -39,24 +39,24 @@ class NumberSpout(Spout):
 
 
 class MishapBolt(Bolt):
-    """Passes numbers on; of each ten, one of the first has the mishap of its kind."""
+    """Forwards numbers; of each ten, one of the first has the mishap of its kind."""
 
     outputs = ("key", "number")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """What goes wrong, by name."""
+        """Defines the mishaps by name."""
         self.ways: dict[str, Callable[[int], object]] = {
             "division": lambda number: number / 0,
             "fields": lambda number: self.emit([number]),
             "stream": lambda number: self.emit([number, number], stream="defalt"),
-            "scalar": lambda number: self.emit(number + 0),  # type: ignore[arg-type]  # the mistake is the point
+            "scalar": lambda number: self.emit(number + 0),  # type: ignore[arg-type]  # a deliberate mistake
             "unpicklable": lambda number: self.emit(["lock", threading.Lock()]),
             "oversize": lambda number: self.emit(["large", "x" * 5000]),
             "key": lambda number: self.emit([["a list"], number]),
         }
 
     def process(self, tup: Tuple) -> None:
-        """One mishap or none."""
+        """Causes one mishap or none."""
         number = tup.values[0]
         kind, turn = number % 10, number // 10
         if turn < TIMES and kind < len(MISHAPS) and MISHAPS[kind] in self.ways:

@@ -1,4 +1,4 @@
-"""Two spouts that encode differently, and a bolt that reads both."""
+"""Two spouts with different serializers, and a bolt that reads both."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from heron.api import Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 
 
 class ValueSpout(Spout):
-    """Emits one row of each value, the fifth of which only pickle can carry."""
+    """Emits one row of each value; only pickle can encode the fifth."""
 
     outputs = ("number", "value")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins at the first."""
+        """Starts at the first value."""
         values = (None, (1, "two"), Decimal("1.10"), {"a": [1.5]}, Fraction(1, 3), b"bytes")
         self.rows = list(enumerate(values))
 
@@ -32,10 +32,10 @@ class ValueSpout(Spout):
 
 
 class ReprBolt(RecordBolt):
-    """Keeps what values look like."""
+    """Stores the representation of values."""
 
     def process(self, tup: Tuple) -> None:
-        """Keeps one."""
+        """Stores a value."""
         self.rows.append([tup.component, tup.values[0], repr(tup.values[1])])
         self.ack(tup)
 

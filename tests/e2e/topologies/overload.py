@@ -1,9 +1,9 @@
-"""Spouts as quick as they are let, perhaps a bolt that makes many of one, and bolts that are slow or block when told.
+"""Fast spouts, optionally a bolt that makes many tuples of one, and bolts that are slow or block on request.
 
-Files in the folder of results say what happens: ``go``, ``stop``, and for each task of the last bolt, by its index,
-``slow-N`` and ``block-N``. Every tenth of a second each task of it adds a line to a journal: its process, the machine's
-monotonic clock, how many tuples this life has counted, for how many seconds it had a processor. With ``--keeps`` it
-writes down each number before it acks it.
+Files in the folder of results control it: ``go``, ``stop``, and ``slow-N`` and ``block-N`` for task index N of the last
+bolt. Every tenth of a second each task of that bolt appends a line to a journal: its process, the machine's monotonic
+clock, the tuples that this life has counted, and its processor seconds. With ``--keeps`` it records each number before
+it acks it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LOOK_EVERY_S = 0.05
 
 
 class Lines(Spout):
-    """Numbers from zero on, with a text; what fails comes again."""
+    """Numbers from zero with a text; failed numbers come again."""
 
     outputs = ("number", "text")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins at zero; leaves a trace of its first call."""
+        """Starts at zero; records its first call."""
         self.folder, self.context = Path(config["out"]), context
         self.text = "x" * config["bytes"]
         self.next_number = 0
@@ -55,27 +55,27 @@ class Lines(Spout):
             self.next_number += 1
         self.emit([number, self.text], tup_id=number)
 
-    def fail(self, tup_id: Any) -> None:  # noqa: ANN401  # what was emitted as id
-        """Again."""
+    def fail(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """Queues the number for replay."""
         self.failed += 1
         self.again.append(tup_id)
 
     def close(self) -> None:
-        """Tells how many numbers there were, and how often one came again."""
+        """Writes the count of numbers and the largest count of replays."""
         write_result(self.folder.as_posix(), self.context, [self.next_number, self.failed])
 
 
 class Many(Bolt):
-    """Makes many of one."""
+    """Makes many tuples of one."""
 
     outputs = ("number", "text")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Knows how many."""
+        """Reads the number of tuples to make."""
         self.times = range(config["fan"])
 
     def process(self, tup: Tuple) -> None:
-        """Makes them, and acks the one."""
+        """Makes the tuples, and acks the input."""
         number, text = tup.values
         anchors = [tup]
         for _ in self.times:
@@ -84,10 +84,10 @@ class Many(Bolt):
 
 
 class Work(Bolt):
-    """Counts what comes, quickly, slowly or not at all."""
+    """Counts tuples: fast, slowly, or not at all."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.folder, self.context = Path(config["out"]), context
         index = context.get_task_index()
         self.slow, self.block = self.folder / f"slow-{index}", self.folder / f"block-{index}"
@@ -98,30 +98,30 @@ class Work(Bolt):
         self.seen = os.open(seen, os.O_WRONLY | os.O_APPEND | os.O_CREAT) if config["keeps"] else None
 
     def process(self, tup: Tuple) -> None:
-        """Counts one, in the time that it is told to take."""
+        """Counts a tuple in the requested time."""
         if self.count >= self.look_at:
             self.look()
         self.count += 1
         if self.pause_s:
-            time.sleep(self.pause_s)  # user code that is slow is what is tested
+            time.sleep(self.pause_s)  # slow user code is the subject of the test
         if self.seen is not None:
             os.write(self.seen, tup.values[0].to_bytes(8, "little"))
         self.ack(tup)
 
     def look(self) -> None:
-        """What it is to be like; at most every 256 tuples, or every twentieth of a second."""
+        """Reads the requested behaviour, at most every 256 tuples or twentieth of a second."""
         while self.block.exists():
-            time.sleep(0.01)  # user code that blocks is what is tested
+            time.sleep(0.01)  # blocking user code is the subject of the test
         self.pause_s = SLOW_CALL_S if self.slow.exists() else 0.0
         self.look_at = self.count + (int(LOOK_EVERY_S / SLOW_CALL_S) if self.pause_s else 256)
 
     def process_tick(self, tup: Tuple) -> None:
-        """A line of the journal."""
+        """Appends a line to the journal."""
         with self.journal.open("a", encoding="utf-8") as journal:
             journal.write(f"{os.getpid()} {time.monotonic()} {self.count} {time.process_time()}\n")
 
     def finish(self) -> None:
-        """Writes what came."""
+        """Writes the result."""
         write_result(self.folder.as_posix(), self.context, [self.count])
 
 

@@ -1,4 +1,4 @@
-"""A stream that can be paused: its spout writes down each call that begins or ends a pause, and what it emitted."""
+"""A stream that can be paused: its spout records each call that begins or ends a pause, and its emits."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class NumberSpout(Spout):
         self.note("initialize")
 
     def activate(self) -> None:
-        """A pause ends."""
+        """Records the end of a pause."""
         self.active = True
         self.note("activate")
 
     def deactivate(self) -> None:
-        """A pause begins."""
+        """Records the beginning of a pause."""
         self.active = False
         self.note(f"deactivate {self.number}")
 
@@ -54,7 +54,7 @@ class NumberSpout(Spout):
 
 
 class CountBolt(Bolt):
-    """Counts them."""
+    """Counts numbers."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""

@@ -1,4 +1,4 @@
-"""What the topologies of these tests share: where results go, and a bolt that keeps all it receives."""
+"""The shared parts of these topologies: the folder of results, and a bolt that stores all it receives."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from heron.api import Bolt, TopologyContext, Tuple
 
 
-def arguments(**defaults: Any) -> argparse.Namespace:  # noqa: ANN401  # whatever argparse can take
-    """The command line: ``--out`` and one option for each default, of its type."""
+def arguments(**defaults: Any) -> argparse.Namespace:  # noqa: ANN401  # any type that argparse accepts
+    """Parses the command line: ``--out``, and one option for each default, with its type."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     for name, default in defaults.items():
@@ -23,7 +23,7 @@ def arguments(**defaults: Any) -> argparse.Namespace:  # noqa: ANN401  # whateve
 
 
 def write_result(out: str, context: TopologyContext, rows: list[Any]) -> None:
-    """Writes what a task has to say; whole, or not at all."""
+    """Writes the result of a task in one step."""
     path = Path(out, f"{context.get_component_id()}-{context.get_task_id()}.json")
     part = path.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(rows), encoding="utf-8")
@@ -31,16 +31,16 @@ def write_result(out: str, context: TopologyContext, rows: list[Any]) -> None:
 
 
 class RecordBolt(Bolt):
-    """Keeps source component, stream, source task and values of each tuple, and writes them at the end."""
+    """Stores source component, stream, source task and values of each tuple, and writes them at the end."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no tuple."""
         self.out = config["out"]
         self.context = context
         self.rows: list[Any] = []
 
     def process(self, tup: Tuple) -> None:
-        """Keeps one."""
+        """Stores a tuple."""
         self.rows.append([tup.component, tup.stream, tup.task, *tup.values])
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""A spout that is much too quick for its bolt, until the bolt recovers."""
+"""A spout that is much faster than its bolt, until the bolt recovers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TUPLE_BYTES = 200
 
 
 class QuickSpout(Spout):
-    """Emits until the bolt has recovered, and a million bytes more."""
+    """Emits until the bolt has recovered, and then another million bytes."""
 
     outputs = ("number", "text")
 
@@ -37,17 +37,17 @@ class QuickSpout(Spout):
 
 
 class SlowBolt(Bolt):
-    """Takes a millisecond a tuple until a file is there."""
+    """Takes a millisecond per tuple until a file exists."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins slow."""
+        """Starts slow."""
         self.out, self.context = config["out"], context
         self.recovered = Path(config["out"], "recovered")
         self.slow = True
         self.seen = 0
 
     def process(self, tup: Tuple) -> None:
-        """Counts one; the order is kept."""
+        """Counts a tuple and checks the order."""
         assert tup.values[0] == self.seen
         self.seen += 1
         if self.slow:
@@ -55,7 +55,7 @@ class SlowBolt(Bolt):
             self.slow = not self.recovered.exists()
 
     def finish(self) -> None:
-        """Writes what came."""
+        """Writes the result."""
         write_result(self.out, self.context, [self.seen])
 
 

@@ -1,6 +1,6 @@
-"""Numbers at least once, through a bolt with a habit: what fails, expires or is late comes again.
+"""Numbers at least once, through a bolt that fails, forgets or delays some; all come again.
 
-Spout and last bolt write down what they were told and what they have seen.
+Spout and last bolt record the calls and the numbers that they get.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from heron.api import (
 
 
 class NumberSpout(Spout):
-    """Emits numbers and ends at once; whatever fails is emitted again."""
+    """Emits numbers and ends at once; emits failed numbers again."""
 
     outputs = ("number",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Everything is to be done."""
+        """Queues all numbers."""
         self.out, self.context = config["out"], context
         self.waiting = deque(range(config["numbers"]))
         self.acked: list[int] = []
@@ -48,36 +48,36 @@ class NumberSpout(Spout):
             self.open += 1
             self.most_open = max(self.open, self.most_open)
         else:
-            self.end()  # replays stay legal
+            self.end()  # replays are still allowed
 
-    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # whatever was emitted as id
-        """A tree is complete."""
+    def ack(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
+        """Records a complete tree."""
         self.acked.append(tup_id)
         self.open -= 1
 
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401
-        """Again."""
+        """Queues the number for replay."""
         self.failed.append(tup_id)
         self.waiting.append(tup_id)
         self.open -= 1
 
     def close(self) -> None:
-        """Tells everything."""
+        """Writes all records."""
         write_result(self.out, self.context, [self.acked, self.failed, [self.most_open]])
 
 
 class PassBolt(Bolt):
-    """Passes numbers on and acks them; its descendants have habits."""
+    """Forwards numbers and acks them; its subclasses treat some of them differently."""
 
     outputs = ("number",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Has seen nothing yet."""
+        """Starts with no number."""
         self.seen: Counter[int] = Counter()
         self.context = context
 
     def process(self, tup: Tuple) -> None:
-        """Passes one on."""
+        """Forwards a number."""
         number = tup.values[0]
         self.seen[number] += 1
         if number % 10 == 3 and self.seen[number] == 1:
@@ -86,12 +86,12 @@ class PassBolt(Bolt):
             self.pass_on(tup)
 
     def pass_on(self, tup: Tuple) -> None:
-        """As it should be."""
+        """Forwards and acks a number normally."""
         self.emit(tup.values, anchors=[tup])
         self.ack(tup)
 
     def odd(self, tup: Tuple) -> None:
-        """Every tenth number, the first time that it comes."""
+        """Handles every tenth number when it first comes."""
         self.pass_on(tup)
 
 
@@ -99,7 +99,7 @@ class FailBolt(PassBolt):
     """Fails them."""
 
     def odd(self, tup: Tuple) -> None:
-        """After it has been passed on: twice in all."""
+        """Forwards the number and fails it, so it comes twice."""
         self.emit(tup.values, anchors=[tup])
         self.fail(tup)
         self.ack(tup)  # too late
@@ -109,38 +109,38 @@ class SwallowBolt(PassBolt):
     """Forgets them."""
 
     def odd(self, tup: Tuple) -> None:
-        """Nothing: neither ack nor fail."""
+        """Neither acks nor fails."""
 
 
 class LateBolt(PassBolt):
-    """Keeps them until they have expired and come again; where nothing expires, for longer than the timeout."""
+    """Keeps them until they have expired and come again; without timeouts, for longer than the timeout."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Keeps nothing yet."""
+        """Starts with nothing kept."""
         super().initialize(config, context)
         self.kept: dict[int, tuple[float, Tuple]] = {}
         expires = config[api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS]
         self.keeps_s = math.inf if expires else config[api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS] + 0.5
 
     def process(self, tup: Tuple) -> None:
-        """What comes again is late: first that, then its replay."""
+        """Forwards the late number before its replay."""
         if late := self.kept.pop(tup.values[0], None):
             self.pass_on(late[1])
         super().process(tup)
 
     def odd(self, tup: Tuple) -> None:
-        """Keeps one."""
+        """Keeps a number."""
         self.kept[tup.values[0]] = time.monotonic() + self.keeps_s, tup
 
     def process_tick(self, tup: Tuple) -> None:
-        """Passes on what was kept for long enough."""
+        """Forwards the numbers that were kept for long enough."""
         for number in [number for number, (until_s, _) in self.kept.items() if until_s < time.monotonic()]:
             self.pass_on(self.kept.pop(number)[1])
-        self.ack(tup)  # of a tick: counted and harmless
+        self.ack(tup)  # the ack of a tick is counted and harmless
 
 
 class ThreadBolt(PassBolt):
-    """A thread of its own passes everything on."""
+    """Forwards everything in a separate thread."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts the thread."""
@@ -151,59 +151,59 @@ class ThreadBolt(PassBolt):
         threading.Thread(target=self.run, daemon=True).start()
 
     def process(self, tup: Tuple) -> None:
-        """Hands it over."""
+        """Queues the tuple for the thread."""
         self.work.append(tup)
         self.more.release()
 
     def run(self) -> None:
-        """The thread: takes its time with some."""
+        """Runs in the thread and delays some tuples."""
         while self.more.acquire():
             tup = self.work.popleft()
             if tup.values[0] % 100 == 99:
-                time.sleep(0.02)  # user code that is slow: others overtake these
+                time.sleep(0.02)  # slow user code: other tuples overtake these
             self.collector.emit(tup.values, anchors=[tup])
             self.collector.ack(tup)
 
 
 class WindowBolt(TumblingWindowBolt):
-    """Passes whole windows on; their tuples are acked when they leave it."""
+    """Forwards whole windows; their tuples are acked when they leave the window."""
 
     outputs = ("number",)
 
     def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
-        """One number for each of the window, anchored in all of it."""
+        """Emits one number for each of the window, anchored to all of it."""
         for tup in tuples:
             self.emit(tup.values, anchors=tuples)
 
 
 class FinishBolt(PassBolt):
-    """Passes on at the end only, through an `emit` of its own."""
+    """Forwards only at the end, through its own `emit`."""
 
     def pass_on(self, tup: Tuple) -> None:
-        """Not now."""
+        """Keeps the number."""
         self.ack(tup)
 
-    def emit(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # the base's
-        """As an author may wrap it."""
+    def emit(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # as in the base class
+        """Wraps `emit` as an author may."""
         return super().emit(*arguments, **named)
 
     def finish(self) -> None:
-        """Everything that has been seen."""
+        """Forwards all numbers."""
         for number in self.seen:
             self.emit([number])
 
 
 class LastBolt(Bolt):
-    """Counts how often it has seen each number; fails each that it is told to the first time."""
+    """Counts each number; in the habit "finish" it fails the first copy of each."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.out, self.context = config["out"], context
         self.refuses = config["habit"] == "finish"
         self.seen: Counter[int] = Counter()
 
     def process(self, tup: Tuple) -> None:
-        """Counts, and acks twice."""
+        """Counts a number, and acks it twice."""
         self.seen[tup.values[0]] += 1
         if self.refuses and self.seen[tup.values[0]] == 1:
             self.fail(tup)
@@ -211,7 +211,7 @@ class LastBolt(Bolt):
         self.ack(tup)
 
     def finish(self) -> None:
-        """Tells."""
+        """Writes the counts."""
         write_result(self.out, self.context, list(self.seen.items()))
 
 

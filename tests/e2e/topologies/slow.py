@@ -1,4 +1,4 @@
-"""A spout that could fill the memory, and a bolt that is busy with its first tuple for five seconds."""
+"""A spout that could fill the memory, and a bolt that works on its first tuple for five seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCKED_S = 5.0
 
 
 class LargeSpout(Spout):
-    """Emits tuples of four KiB as fast as it is let."""
+    """Emits tuples of four KiB as fast as possible."""
 
     outputs = ("number", "text")
 
@@ -34,17 +34,17 @@ class LargeSpout(Spout):
 
 
 class SlowBolt(Bolt):
-    """Blocks once, then is quick."""
+    """Blocks once, then is fast."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Leaves a trace of its process."""
+        """Records its process."""
         self.out, self.context = config["out"], context
         self.seen = self.total = 0
         with Path(self.out, "pids").open("a", encoding="utf-8") as pids:
             pids.write(f"{os.getpid()}\n")
 
     def process(self, tup: Tuple) -> None:
-        """Blocks at the first."""
+        """Blocks at the first tuple."""
         if not self.seen:
             time.sleep(BLOCKED_S)
         self.seen += 1
@@ -52,7 +52,7 @@ class SlowBolt(Bolt):
         assert tup.values[1] == f"{tup.values[0]:08d}" * 512
 
     def finish(self) -> None:
-        """Writes what came."""
+        """Writes the result."""
         write_result(self.out, self.context, [self.seen, self.total])
 
 

@@ -1,4 +1,4 @@
-"""A stream that goes on until there is a file ``stop`` among the results: what tests kill processes of."""
+"""A stream that goes on until there is a file ``stop`` among the results; tests kill its processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits some thousands of numbers a second; when it is told to, it needs modules that are nobody else's."""
+    """Emits some thousands of numbers a second; on request it needs modules that no other process has."""
 
     outputs = ("number",)
 
@@ -38,17 +38,17 @@ class NumberSpout(Spout):
 
 
 class PassBolt(Bolt):
-    """Passes numbers on."""
+    """Forwards numbers."""
 
     outputs = ("number",)
 
     def process(self, tup: Tuple) -> None:
-        """Passes one on."""
+        """Forwards a number."""
         self.emit(tup.values)
 
 
 class CountBolt(Bolt):
-    """Counts numbers, and says how many every tenth of a second."""
+    """Counts numbers, and writes the count to a file every tenth of a second."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
@@ -62,11 +62,11 @@ class CountBolt(Bolt):
         self.last = tup.values[0]
 
     def process_tick(self, tup: Tuple) -> None:
-        """Says how many have come to this process."""
+        """Writes the count of this process to the file."""
         Path(self.out, "progress").write_text(f"{os.getpid()} {self.seen}", encoding="utf-8")
 
     def finish(self) -> None:
-        """Writes how many have come."""
+        """Writes the count."""
         write_result(self.out, self.context, [self.seen])
         print(f"steady has counted {self.seen}", flush=True)
 

@@ -1,4 +1,4 @@
-"""A count of words that goes on until there is a file ``stop`` among the results, and is exact then."""
+"""A count of words that goes on until there is a file ``stop`` among the results; its counts are then exact."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class LineSpout(Spout):
 
 
 class AsideSpout(Spout):
-    """Emits nothing: whatever becomes of its container, no word is lost."""
+    """Emits nothing, so the loss of its container loses no word."""
 
     outputs = ("nothing",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Knows when to end."""
+        """Reads when to end."""
         self.stop = Path(config["out"], "stop")
 
     def next_tuple(self) -> None:
@@ -54,7 +54,7 @@ class AsideSpout(Spout):
 
 
 class SplitBolt(Bolt):
-    """Lines to words."""
+    """Splits lines into words."""
 
     outputs = ("word",)
 
@@ -65,10 +65,10 @@ class SplitBolt(Bolt):
 
 
 class CountBolt(Bolt):
-    """Counts words, and says how many every tenth of a second."""
+    """Counts words, and writes the count to a file every tenth of a second."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.out, self.context = config["out"], context
         self.counts: Counter[str] = Counter()
 
@@ -77,7 +77,7 @@ class CountBolt(Bolt):
         self.counts[tup.values[0]] += 1
 
     def process_tick(self, tup: Tuple) -> None:
-        """Says how many have come to this task."""
+        """Writes the count of this task to the file."""
         text = str(self.counts.total())
         Path(self.out, f"progress-{self.context.get_task_id()}").write_text(text, encoding="utf-8")
 
@@ -92,7 +92,7 @@ if __name__ == "__main__":
     builder.set_config({api_constants.TOPOLOGY_STMGRS: 2 + options.aside, "out": options.out})
     lines = builder.add_spout("lines", LineSpout, par=1)
     split = builder.add_bolt("split", SplitBolt, par=2 - options.aside, inputs={lines: Grouping.SHUFFLE})
-    if options.aside:  # dealt in turn, it is alone in container 3
+    if options.aside:  # round robin places it alone in container 3
         builder.add_spout("aside", AsideSpout, par=1)
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1}
     builder.add_bolt("count", CountBolt, par=2, inputs={split: Grouping.fields("word")}, config=every)

@@ -17,7 +17,7 @@ TEXT = "x" * 100
 
 
 class Numbers(Spout):
-    """Emits as fast as it is let, for so many seconds."""
+    """Emits as fast as possible for some seconds."""
 
     outputs = ("number", "text")
 
@@ -35,10 +35,10 @@ class Numbers(Spout):
 
 
 class Quick(Bolt):
-    """Counts what comes, by quarters of a second of the machine's monotonic clock."""
+    """Counts tuples by quarters of a second of the machine's monotonic clock."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins with nothing."""
+        """Starts with no count."""
         self.config, self.context = config, context
         self.buckets: Counter[int] = Counter()
         self.total = 0
@@ -50,16 +50,16 @@ class Quick(Bolt):
         self.total += tup.values[0]
 
     def finish(self) -> None:
-        """Writes what came, when, and when it was slow."""
+        """Writes the counts and the slow times."""
         rows = [self.total, sorted(self.buckets.items()), self.slow_s]
         write_result(self.config["out"], self.context, rows)
 
 
 class Straggler(Quick):
-    """Quick for a while, then slow for a while, then quick again."""
+    """Fast for a while, then slow, then fast again."""
 
     def process(self, tup: Tuple) -> None:
-        """Counts one, in its own time."""
+        """Counts a tuple at the present speed."""
         super().process(tup)
         now_s = time.monotonic()
         if not self.slow_s:

@@ -1,4 +1,4 @@
-"""Does all that makes a process hard to end: blocks, spins, ignores signals, starts programs."""
+"""Makes its processes hard to end: they block, spin, ignore signals and start programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class BlockedSpout(Spout):
-    """Emits once and never comes back from a later call."""
+    """Emits once and never returns from a later call."""
 
     outputs = ("number",)
     calls = 0
@@ -30,7 +30,7 @@ class BlockedSpout(Spout):
 
 
 class SpinningBolt(Bolt):
-    """Ignores what it may, starts a program, and spins."""
+    """Ignores signals where possible, starts a program, and spins."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts the program."""
