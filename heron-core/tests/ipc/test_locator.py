@@ -18,7 +18,7 @@ from heron.ipc.socket import Hub, SocketContext
 from heron_testing.relay import Relay
 
 
-class Network:
+class Environment:
     """An executor's hub and two topology managers' hubs, and the channel that is tested."""
 
     def __init__(self, folder: Path) -> None:
@@ -71,8 +71,8 @@ class Network:
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Iterator[Network]:
-    made = Network(tmp_path)
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    made = Environment(tmp_path)
     yield made
     made.sockets.close()
 
@@ -81,86 +81,86 @@ def say(hub: Hub, client: bytes, reason: str, epoch: int) -> None:
     hub.send(client, control_frame(Envelope(epoch=epoch, stop=pb.Stop(reason=reason))))
 
 
-def test_it_follows_the_location(network: Network) -> None:
+def test_it_follows_the_location(environment: Environment) -> None:
     """Each new topology manager gets a hello; while there is none, sending says so."""
-    assert not network.channel.send(Envelope(stop=pb.Stop()))
-    network.locate(0, 1)
-    first, hello = network.read(network.tmanagers[0])
+    assert not environment.channel.send(Envelope(stop=pb.Stop()))
+    environment.locate(0, 1)
+    first, hello = environment.read(environment.tmanagers[0])
     assert body_of(hello) == "stop"
-    say(network.tmanagers[0], first, "plan 1", 1)
-    network.until(lambda: network.heard)
-    network.locate(1, 2)
-    second, _ = network.read(network.tmanagers[1])
-    say(network.tmanagers[1], second, "plan 2", 2)
-    network.until(lambda: len(network.heard) == 2)
-    assert network.heard == ["plan 1", "plan 2"]
-    network.locate(None, 2)
-    network.until(lambda: not network.channel.send(Envelope(stop=pb.Stop())))
+    say(environment.tmanagers[0], first, "plan 1", 1)
+    environment.until(lambda: environment.heard)
+    environment.locate(1, 2)
+    second, _ = environment.read(environment.tmanagers[1])
+    say(environment.tmanagers[1], second, "plan 2", 2)
+    environment.until(lambda: len(environment.heard) == 2)
+    assert environment.heard == ["plan 1", "plan 2"]
+    environment.locate(None, 2)
+    environment.until(lambda: not environment.channel.send(Envelope(stop=pb.Stop())))
 
 
-def test_an_older_epoch_is_refused(network: Network) -> None:
+def test_an_older_epoch_is_refused(environment: Environment) -> None:
     """A deposed leader's words and an outdated location change nothing, and are counted."""
-    network.locate(0, 5)
-    client, _ = network.read(network.tmanagers[0])
-    say(network.tmanagers[0], client, "deposed", 4)
-    say(network.tmanagers[0], client, "newer", 7)
-    say(network.tmanagers[0], client, "between", 6)
-    network.until(lambda: network.channel.deposed == 2)
-    assert network.heard == ["newer"]
-    network.locate(1, 6)
-    network.locate(0, 7)
-    say(network.tmanagers[0], client, "last", 7)
-    network.until(lambda: len(network.heard) == 2)
-    assert network.connected == 1
+    environment.locate(0, 5)
+    client, _ = environment.read(environment.tmanagers[0])
+    say(environment.tmanagers[0], client, "deposed", 4)
+    say(environment.tmanagers[0], client, "newer", 7)
+    say(environment.tmanagers[0], client, "between", 6)
+    environment.until(lambda: environment.channel.deposed == 2)
+    assert environment.heard == ["newer"]
+    environment.locate(1, 6)
+    environment.locate(0, 7)
+    say(environment.tmanagers[0], client, "last", 7)
+    environment.until(lambda: len(environment.heard) == 2)
+    assert environment.connected == 1
 
 
 @pytest.mark.parametrize("away", [True, False])
-def test_a_deposed_leader_that_wakes_up_is_refused_and_counted(network: Network, away: bool) -> None:
+def test_a_deposed_leader_that_wakes_up_is_refused_and_counted(environment: Environment, away: bool) -> None:
     """It was stopped, does not know, and answers what it was asked then; whether there is a successor yet or not."""
-    network.locate(0, 1)
-    client, _ = network.read(network.tmanagers[0])
-    network.locate(*((None, 1) if away else (1, 2)))
-    network.until(lambda: network.connected == (1 if away else 2) and not network.heard)
+    environment.locate(0, 1)
+    client, _ = environment.read(environment.tmanagers[0])
+    environment.locate(*((None, 1) if away else (1, 2)))
+    environment.until(lambda: environment.connected == (1 if away else 2) and not environment.heard)
     if away:
-        network.until(lambda: not network.channel.send(Envelope(stop=pb.Stop())))
+        environment.until(lambda: not environment.channel.send(Envelope(stop=pb.Stop())))
     for _ in range(3):
-        say(network.tmanagers[0], client, "deposed", 1)
-    network.until(lambda: network.channel.deposed == 3)
-    network.locate(1, 2)
-    successor, _ = network.read(network.tmanagers[1])
-    say(network.tmanagers[1], successor, "leads", 2)
-    network.until(lambda: network.heard)
-    assert network.heard == ["leads"]
-    assert [(each.name, each.value) for each in network.channel.metrics()] == [("deposed-messages", 3)]
+        say(environment.tmanagers[0], client, "deposed", 1)
+    environment.until(lambda: environment.channel.deposed == 3)
+    environment.locate(1, 2)
+    successor, _ = environment.read(environment.tmanagers[1])
+    say(environment.tmanagers[1], successor, "leads", 2)
+    environment.until(lambda: environment.heard)
+    assert environment.heard == ["leads"]
+    assert [(each.name, each.value) for each in environment.channel.metrics()] == [("deposed-messages", 3)]
 
 
-def test_garbage_is_counted_and_survived(network: Network) -> None:
+def test_garbage_is_counted_and_survived(environment: Environment) -> None:
     """Neither the executor nor the topology manager can end the process with a bad frame."""
-    network.executor.send(network.client, b"garbage")
-    network.locate(0, 1)
-    client, _ = network.read(network.tmanagers[0])
-    network.tmanagers[0].send(client, b"")
-    say(network.tmanagers[0], client, "still here", 1)
-    network.until(lambda: network.heard)
-    assert network.channel.refused == 2
+    environment.executor.send(environment.client, b"garbage")
+    environment.locate(0, 1)
+    client, _ = environment.read(environment.tmanagers[0])
+    environment.tmanagers[0].send(client, b"")
+    say(environment.tmanagers[0], client, "still here", 1)
+    environment.until(lambda: environment.heard)
+    assert environment.channel.refused == 2
 
 
-def test_a_broken_connection_is_made_anew_with_a_new_hello(network: Network) -> None:
+def test_a_broken_connection_is_made_anew_with_a_new_hello(environment: Environment) -> None:
     """The topology manager knows this process by its connection: without a hello it could not answer."""
-    hub = open_guarded_hub(network.sockets, "127.0.0.1", network.keys.listening_to(Speaker.MEMBER))
-    network.reactor.guard(hub)
+    hub = open_guarded_hub(environment.sockets, "127.0.0.1", environment.keys.listening_to(Speaker.MEMBER))
+    environment.reactor.guard(hub)
     host, _, port = hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
     try:
-        network.endpoints[0] = "tcp://{}:{}".format(*relay.address)
-        network.locate(0, 1)
-        first, _ = network.read(hub)
+        environment.endpoints[0] = "tcp://{}:{}".format(*relay.address)
+        environment.locate(0, 1)
+        first, _ = environment.read(hub)
         relay.cut()
-        second, hello = network.read(hub)
+        second, hello = environment.read(hub)
         assert first != second
         assert hello.stop.reason == "hello"
         say(hub, second, "welcome back", 1)
-        network.until(lambda: network.heard)
-        assert network.connected == 2
+        environment.until(lambda: environment.heard)
+        assert environment.connected == 2
     finally:
         relay.close()
