@@ -119,6 +119,12 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def verify(session: nox.Session) -> None:
+    """Run the suites of servers that have no valid record; -- --list shows them, -- --all runs them all."""
+    session.run(sys.executable, "-m", "verify", *session.posargs)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Chaos with three seeds, memory at full speed, all kills: an hour; -- --minutes 1: a tenth of it."""
     arguments = list(session.posargs)
@@ -155,7 +161,7 @@ def _lint(session: nox.Session) -> None:
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    sources += [name for name in ("examples", "bench", "chaos") if any((ROOT / name).glob("**/*.py"))]
+    sources += [name for name in ("examples", "bench", "chaos", "verify") if any((ROOT / name).glob("**/*.py"))]
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
     trees = [*ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
     return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]

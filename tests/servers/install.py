@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from heron.clock import monotonic_s
 from heron.errors import HeronError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _CACHE = "HERON_TESTS_CACHE"
+_INSTALL_LOG = "HERON_TESTS_INSTALL_LOG"
 _INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
 _BUILD_S = 1800.0  # what is built takes 1 to 5 minutes on two idle cores
 
@@ -51,11 +53,13 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
     """The folder that holds the server `name`, which should carry its version; made by `install` when it is absent.
 
     It is in ``~/.cache/heron-tests``, or where ``HERON_TESTS_CACHE`` says. Processes that ask at the same time wait
-    for the one that installs; an installation that fails or is killed leaves nothing that looks like one.
+    for the one that installs; an installation that fails or is killed leaves nothing that looks like one. The seconds
+    that a call took become a line of the file that ``HERON_TESTS_INSTALL_LOG`` names, if it is set.
 
     Raises:
         ServerNotInstalledError: when `install` raises it; nothing is kept, and the next call tries again.
     """
+    began_s = monotonic_s()
     cache = Path(os.environ.get(_CACHE) or Path.home() / ".cache" / "heron-tests")
     cache.mkdir(parents=True, exist_ok=True)
     target = cache / name
@@ -67,6 +71,9 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
                 os.rename(unfinished, target)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
+    if log := os.environ.get(_INSTALL_LOG):
+        with Path(log).open("a", encoding="ascii") as file:
+            file.write(f"{monotonic_s() - began_s:.1f}\n")
     return target
 
 

@@ -1,0 +1,487 @@
+"""Results of suites are kept by content: a changed input makes a record void, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from verify.__main__ import main
+from verify.inputs import Group
+from verify.keys import Key, KeyFinder
+from verify.pins import needed_pins, read_pins
+from verify.records import Record, Records
+from verify.suite_run import SuiteRunner
+from verify.suites import Kind, Suite, needs_server, server_fixtures
+from verify.turn import Standing, State, Turn, standing
+from verify.versions import server_versions
+from verify.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[1]
+
+REQUIRED = {"boto3": ["botocore"], "pytest": ["pluggy"]}
+
+TREE = {
+    "constraints.txt": "boto3==1.0\nbotocore==1.1\npytest==9.0\npluggy==1.7\nkazoo==2.0\n",
+    "pyproject.toml": (
+        '[tool.pytest.ini_options]\npythonpath = ["tests", "tests/e2e"]\n[tool.ruff]\nline-length = 120\n'
+    ),
+    "conftest.py": 'pytest_plugins = ("servers.fixtures",)\n',
+    "README.md": "# Heron\n",
+    "heron-core/pyproject.toml": '[project]\nname = "heron-core"\nversion = "1"\n',
+    "heron-core/src/heron/__init__.py": "",
+    "heron-core/src/heron/errors.py": "",
+    "heron-core/src/heron/clock.py": "",
+    "heron-core/src/heron/late.py": "",
+    "heron-core/src/heron/checked.py": "",
+    "heron-core/src/heron/spi/__init__.py": "",
+    "heron-core/src/heron/spi/uploader.py": "import heron.errors\n",
+    "heron-core/src/heron/spi/schema.json": "{}",
+    "heron-core/src/heron/executor/__init__.py": "",
+    "heron-core/src/heron/executor/main.py": 'def command(role):\n    return f"heron.{role}.main"\n',
+    "heron-core/src/heron/stmgr/__init__.py": "",
+    "heron-core/src/heron/stmgr/main.py": "import heron.stmgr.router\n",
+    "heron-core/src/heron/stmgr/router.py": "",
+    "plugins/cli/pyproject.toml": (
+        '[project]\nname = "heron-cli"\ndependencies = ["heron-core"]\n'
+        '[project.scripts]\nheron = "heron_cli.main:main"\n'
+    ),
+    "plugins/cli/src/heron_cli/__init__.py": "",
+    "plugins/cli/src/heron_cli/main.py": "",
+    "plugins/bundle-local/pyproject.toml": (
+        '[project]\nname = "heron-bundle-local"\ndependencies = ["heron-statemgr-localfs"]\n'
+    ),
+    "plugins/testing/pyproject.toml": (
+        '[project]\nname = "heron-testing"\ndependencies = ["heron-core", "pytest"]\n'
+        '[project.entry-points.pytest11]\nheron = "heron_testing.pytest_plugin"\n'
+    ),
+    "plugins/testing/src/heron_testing/__init__.py": "",
+    "plugins/testing/src/heron_testing/pytest_plugin.py": "import heron.clock\n",
+    "plugins/testing/src/heron_testing/uploader.py": "import heron.spi.uploader\n",
+    "plugins/testing/src/heron_testing/statemgr.py": "",
+    "plugins/statemgr-localfs/pyproject.toml": (
+        '[project]\nname = "heron-statemgr-localfs"\n'
+        '[project.entry-points."heron.statemgr"]\nlocalfs = "heron_localfs:M"\n'
+    ),
+    "plugins/statemgr-localfs/src/heron_localfs/__init__.py": "",
+    "plugins/uploader-s3/pyproject.toml": (
+        '[project]\nname = "heron-uploader-s3"\ndependencies = ["heron-core", "boto3>=1"]\n'
+        '[project.entry-points."heron.uploader"]\ns3 = "heron_s3.driver:S3"\n'
+    ),
+    "plugins/uploader-s3/README.md": "# heron-uploader-s3\n",
+    "plugins/uploader-s3/src/heron_s3/__init__.py": "",
+    "plugins/uploader-s3/src/heron_s3/driver.py": (
+        "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nimport boto3\n\n"
+        "if TYPE_CHECKING:\n    from heron import checked\n\n\n"
+        "def get():\n    from heron.late import x\n"
+    ),
+    "plugins/uploader-s3/tests/conftest.py": "",
+    "plugins/uploader-s3/tests/test_s3.py": (
+        "from conftest import x\nfrom heron_testing.uploader import Suite\n\n\nclass TestS3(Suite):\n"
+        "    def test_it(self, s3):\n        pass\n"
+    ),
+    "plugins/statemgr-localfs/tests/test_localfs.py": "def test_it(tmp_path):\n    pass\n",
+    "tests/servers/__init__.py": "",
+    "tests/servers/fixtures.py": "pytest_plugins = ()\n",
+    "tests/servers/install.py": "",
+    "tests/servers/s3.py": (
+        'import pytest\n\nfrom servers.install import installed\n\n_VERSION = "v1.8.0"\n\n\n'
+        "@pytest.fixture\ndef s3():\n    pass\n"
+    ),
+    "tests/servers/hdfs.py": 'import pytest\n\n\n@pytest.fixture(scope="session")\ndef hdfs():\n    pass\n',
+    "tests/contract/test_policy.py": (
+        'from pathlib import Path\nPAGE = Path(__file__).parents[2] / "plugins" / "uploader-s3" / "README.md"\n\n\n'
+        "def test_policy(s3):\n    pass\n"
+    ),
+    "tests/e2e/conftest.py": "",
+    "tests/e2e/flowing.py": "",
+    "tests/e2e/test_quick.py": "def test_it(tmp_path):\n    pass\n",
+    "tests/e2e/test_on_s3.py": 'from flowing import x\n\n\ndef test_on_s3(s3):\n    run("steady.py")\n',
+    "tests/e2e/topologies/steady.py": "",
+    "docs/index.md": "# Pages\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A small repository with the layout of this one."""
+    for path, text in TREE.items():
+        write(tmp_path, path, text)
+    return tmp_path
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
+
+
+def finder(root: Path) -> KeyFinder:
+    return KeyFinder(Workspace(root), lambda name: REQUIRED.get(name, []))
+
+
+def keys(root: Path) -> dict[str, Key]:
+    found = finder(root)
+    return {suite.name: found.key(suite) for suite in found.suites}
+
+
+def changed(root: Path, path: str, text: str | None) -> dict[str, list[str]]:
+    """Which groups of which suites change when a file gets this text, or goes."""
+    before = keys(root)
+    if text is None:
+        (root / path).unlink()
+    else:
+        write(root, path, text)
+    after = keys(root)
+    assert before.keys() == after.keys()
+    changes = {
+        name: [group for group, digest in after[name].groups.items() if digest != before[name].groups[group]]
+        for name in after
+    }
+    assert {name for name in after if after[name].value != before[name].value} == {n for n, g in changes.items() if g}
+    return {name: groups for name, groups in changes.items() if groups}
+
+
+def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -> None:
+    """A plugin that needs no server is tested in each run anyway."""
+    found = {suite.name: (suite.kind, suite.path) for suite in finder(root).suites}
+    assert found == {
+        "contract-policy": (Kind.CONTRACT, "tests/contract/test_policy.py"),
+        "on-s3": (Kind.END_TO_END, "tests/e2e/test_on_s3.py"),
+        "uploader-s3": (Kind.PLUGIN, "plugins/uploader-s3/tests"),
+    }
+
+
+def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A record that one clone commits is valid in another clone."""
+    other = tmp_path_factory.mktemp("other")
+    for path, text in reversed(TREE.items()):
+        write(other, path, text)
+    assert keys(root) == keys(other)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "docs/index.md",
+        "README.md",
+        "tests/e2e/test_quick.py",
+        "tests/servers/hdfs.py",
+        "plugins/testing/src/heron_testing/statemgr.py",
+        "plugins/statemgr-localfs/tests/test_localfs.py",
+        "verify/results/on-s3.json",
+        "heron-core/tests/test_errors.py",
+        "plugins/uploader-s3/src/heron_s3/__pycache__/driver.cpython-311.pyc",
+        ".git/HEAD",
+    ],
+)
+def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> None:
+    """Else each change would run every server."""
+    assert changed(root, path, TREE.get(path, "") + "# changed\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "group"),
+    [
+        ("plugins/uploader-s3/tests/test_s3.py", "tests"),
+        ("plugins/uploader-s3/tests/conftest.py", "tests"),
+        ("conftest.py", "tests"),
+        ("plugins/uploader-s3/src/heron_s3/driver.py", "plugins"),
+        ("plugins/uploader-s3/pyproject.toml", "plugins"),
+        ("plugins/testing/src/heron_testing/uploader.py", "contract"),
+        ("plugins/testing/src/heron_testing/pytest_plugin.py", "contract"),
+        ("tests/servers/s3.py", "servers"),
+        ("tests/servers/install.py", "servers"),
+        ("heron-core/src/heron/errors.py", "core"),
+        ("heron-core/src/heron/spi/__init__.py", "core"),
+        ("heron-core/src/heron/late.py", "core"),
+        ("heron-core/src/heron/checked.py", "core"),
+        ("heron-core/src/heron/clock.py", "core"),
+        ("heron-core/pyproject.toml", "core"),
+    ],
+)
+def test_a_byte_in_an_input_changes_the_key(root: Path, path: str, group: str) -> None:
+    """Of tests, conftest, driver, contract, fixtures; also behind a function or TYPE_CHECKING, and in turn."""
+    assert changed(root, path, TREE[path] + "\n# changed\n")["uploader-s3"] == [group]
+
+
+def test_data_beside_a_source_is_an_input(root: Path) -> None:
+    """Templates and schemas are read by the modules next to them."""
+    assert changed(root, "heron-core/src/heron/spi/schema.json", "[]")["uploader-s3"] == ["core"]
+
+
+def test_a_driver_suite_does_not_depend_on_the_roles(root: Path) -> None:
+    """A change in the stream manager cannot change how a driver stores a package; a topology on it may differ."""
+    assert changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n") == {"on-s3": ["core"]}
+
+
+def test_a_driver_that_starts_a_role_by_name_depends_on_all_roles(root: Path) -> None:
+    """The executor puts the names of the other roles together at run time."""
+    driver = TREE["plugins/uploader-s3/src/heron_s3/driver.py"]
+    write(root, "plugins/uploader-s3/src/heron_s3/driver.py", driver + 'MODULE = "heron.executor.main"\n')
+    assert changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")["uploader-s3"] == ["core"]
+
+
+def test_a_name_in_a_docstring_is_no_import(root: Path) -> None:
+    """Else a sentence about the stream manager would tie a driver to it."""
+    driver = TREE["plugins/uploader-s3/src/heron_s3/driver.py"]
+    write(root, "plugins/uploader-s3/src/heron_s3/driver.py", '"""Not heron.stmgr.router."""\n' + driver)
+    assert "uploader-s3" not in changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")
+
+
+def test_end_to_end_suites_depend_on_the_command_and_the_bundle(root: Path) -> None:
+    """They run the heron command with the profile of the bundle."""
+    assert changed(root, "plugins/cli/src/heron_cli/main.py", "x = 1\n") == {"on-s3": ["core"]}
+    assert changed(root, "plugins/statemgr-localfs/src/heron_localfs/__init__.py", "x = 1\n") == {"on-s3": ["core"]}
+    bundle = TREE["plugins/bundle-local/pyproject.toml"]
+    assert changed(root, "plugins/bundle-local/pyproject.toml", f"{bundle}# changed\n") == {"on-s3": ["core"]}
+
+
+def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
+    """The modules beside them, and the topologies below them."""
+    assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["tests"]}
+    assert changed(root, "tests/e2e/topologies/steady.py", "x = 1\n") == {"on-s3": ["tests"]}
+    assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
+
+
+def test_a_driver_that_a_test_names_is_an_input(root: Path) -> None:
+    """Profiles name drivers; the kernel loads them by entry point."""
+    project = '[project]\nname = "x"\n[project.entry-points."heron.sink"]\nxx = "x:X"\n'
+    write(root, "plugins/sink-x/pyproject.toml", project)
+    write(root, "plugins/sink-x/src/x/__init__.py", "")
+    assert changed(root, "plugins/sink-x/src/x/__init__.py", "x = 1\n") == {}
+    write(root, "tests/e2e/flowing.py", 'PROFILE = "sink: {driver: xx}"\n')
+    assert changed(root, "plugins/sink-x/src/x/__init__.py", "x = 2\n") == {"on-s3": ["core"]}
+
+
+def test_a_file_that_a_test_names_is_an_input(root: Path) -> None:
+    """A test of a page reads the page; pages of the same name elsewhere are no input of it."""
+    assert changed(root, "plugins/uploader-s3/README.md", "# changed\n") == {"contract-policy": ["tests"]}
+
+
+def test_new_and_deleted_files_change_the_key(root: Path) -> None:
+    """A new module may hide another; a test that is gone was not run."""
+    new = "plugins/uploader-s3/tests/test_more.py"
+    assert changed(root, new, "def test_more(s3):\n    pass\n") == {"uploader-s3": ["tests"]}
+    assert changed(root, new, None) == {"uploader-s3": ["tests"]}
+    module = "plugins/uploader-s3/src/heron_s3/more.py"
+    assert changed(root, module, "")["uploader-s3"] == ["plugins"]
+    assert changed(root, module, None)["uploader-s3"] == ["plugins"]
+    assert "uploader-s3" in changed(root, "tests/servers/install.py", None)
+
+
+def test_pins_of_needed_packages_change_the_key(root: Path) -> None:
+    """Of the driver's own, of what they require, and of the test tools; the rest of the file does not count."""
+    pins = TREE["constraints.txt"]
+    assert set(changed(root, "constraints.txt", pins.replace("kazoo==2.0", "kazoo==2.1"))) == set()
+    assert set(changed(root, "constraints.txt", "# A comment\n" + pins)) == set()
+    assert changed(root, "constraints.txt", pins.replace("boto3==1.0", "boto3==1.2"))["uploader-s3"] == ["libraries"]
+    assert changed(root, "constraints.txt", pins.replace("core==1.1", "core==1.2"))["uploader-s3"] == ["libraries"]
+    everywhere = {name: ["libraries"] for name in ("contract-policy", "on-s3", "uploader-s3")}
+    assert changed(root, "constraints.txt", pins.replace("pluggy==1.7", "pluggy==1.8")) == everywhere
+
+
+def test_settings_of_pytest_change_the_key_and_settings_of_other_tools_do_not(root: Path) -> None:
+    """A warning that becomes an error changes results; a longer line does not."""
+    settings = TREE["pyproject.toml"]
+    assert changed(root, "pyproject.toml", settings.replace("120", "100")) == {}
+    with_warnings = settings.replace("[tool.ruff]", 'filterwarnings = ["error"]\n[tool.ruff]')
+    assert changed(root, "pyproject.toml", with_warnings)["uploader-s3"] == ["tests"]
+
+
+def test_a_fixture_asked_for_by_a_value_is_an_input(root: Path) -> None:
+    """A parametrized test may ask for each of the servers that it names."""
+    text = 'import pytest\n\n\n@pytest.mark.parametrize("name", ["hdfs"])\ndef test_it(s3, request, name):\n'
+    write(root, "plugins/uploader-s3/tests/test_s3.py", text + "    request.getfixturevalue(name)\n")
+    assert changed(root, "tests/servers/hdfs.py", "x = 1\n") == {"uploader-s3": ["servers"]}
+
+
+def test_pins_follow_requirements_and_spellings() -> None:
+    """Packages spell their names in more than one way."""
+    pins = read_pins("# Comment\nA_b==1\n\nc==2 # why\npytest==9\n")
+    found = needed_pins({"a.B"}, pins, lambda name: ["C"] if name == "a-b" else [])
+    assert found == {"a-b": "1", "c": "2", "pytest": "9"}
+
+
+def test_the_record_names_the_versions_of_servers() -> None:
+    """The pins in the modules of servers; a module may pin more than one."""
+    texts = [("tests/servers/s3.py", '_VERSION = "v1"\n'), ("tests/servers/hdfs.py", 'HADOOP_VERSION = "3"\nX = "4"\n')]
+    assert server_versions(texts) == {"s3": "v1", "hadoop": "3"}
+
+
+KEY = Key("k", {"core": "1", "plugins": "1"}, {}, {})
+RECORD = Record(
+    suite="a",
+    key="k",
+    when="2026-11-22T10:00:00Z",
+    seconds=60.0,
+    passed=3,
+    skipped=0,
+    python="CPython 3.11.7",
+    platform="Debian",
+    servers={"s3": "v1"},
+    libraries={"boto3": "1.0"},
+    inputs=KEY.groups,
+)
+
+
+def test_only_an_equal_key_makes_a_record_valid() -> None:
+    """Whatever else the record says."""
+    assert standing("a", KEY, RECORD).state is State.VALID
+    assert standing("a", KEY, None).state is State.NEVER
+    assert standing("a", replace(KEY, value="other"), RECORD).state is State.CHANGED
+    core = replace(KEY, value="other", groups={"core": "2", "plugins": "1"})
+    assert standing("a", core, RECORD).state is State.CORE_CHANGED
+    both = replace(KEY, value="other", groups={"core": "2", "plugins": "2"})
+    assert standing("a", both, RECORD).state is State.CHANGED
+    assert standing("a", both, RECORD).reason == "changed since 2026-11-22T10:00:00Z: core, plugins"
+    new_group = replace(KEY, value="other", groups={**KEY.groups, "servers": "1"})
+    assert standing("a", new_group, RECORD).state is State.CHANGED
+
+
+def stands(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Standing:
+    record = None if state is State.NEVER else replace(RECORD, suite=suite, when=f"2026-11-{day:02}", seconds=seconds)
+    return Standing(suite, state, (), record)
+
+
+def order(turn: Turn, seconds: float = 0.0) -> list[str]:
+    """What a turn hands out when each suite takes `seconds`, one after the other."""
+    found: list[str] = []
+    while each := turn.take(len(found) * seconds):
+        found.append(each.suite)
+    return found
+
+
+def test_changed_suites_run_first_and_whatever_the_budget() -> None:
+    """A change of a driver is never handed in without its server."""
+    suites = [
+        stands("core", State.CORE_CHANGED),
+        stands("short", State.CHANGED, seconds=10.0),
+        stands("long", State.CHANGED, seconds=600.0),
+        stands("new", State.NEVER),
+    ]
+    turn = Turn(suites, budget_s=0.0)
+    assert order(turn) == ["new", "long", "short"]
+    assert [each.suite for each in turn.left] == ["core"]
+
+
+def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
+    """The oldest record first; a suite that no longer fits leaves its room to a shorter one."""
+    suites = [
+        stands("c", State.CORE_CHANGED, day=3),
+        stands("a", State.CORE_CHANGED, day=1),
+        stands("b", State.CORE_CHANGED, day=2, seconds=600.0),
+    ]
+    turn = Turn(suites, budget_s=125.0)
+    assert order(turn, seconds=60.0) == ["a", "c"]
+    assert [each.suite for each in turn.left] == ["b"]
+
+
+def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
+    """The oldest: it finds what changed outside the tree."""
+    suites = [stands("a", State.VALID, day=2), stands("b", State.VALID, day=1), stands("c", State.VALID, day=3)]
+    assert order(Turn(suites)) == ["b"]
+    assert order(Turn(suites, budget_s=10.0)) == []
+    assert Turn(suites, budget_s=10.0).left == []
+
+
+def test_everything_runs_when_asked_for() -> None:
+    """Valid records too, the longest first, without a limit."""
+    suites = [stands("a", State.VALID), stands("b", State.CORE_CHANGED, seconds=90.0), stands("c", State.NEVER)]
+    assert order(Turn(suites, budget_s=0.0, everything=True)) == ["c", "b", "a"]
+
+
+def test_records_are_files_that_people_can_read(tmp_path: Path) -> None:
+    """They are committed, so each shows when and on which versions its suite was green."""
+    records = Records(tmp_path)
+    records.write(RECORD)
+    written = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert (written["when"], written["python"]) == ("2026-11-22T10:00:00Z", "CPython 3.11.7")
+    assert written["servers"] == {"s3": "v1"}
+    assert records.read() == {"a": RECORD}
+
+
+def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
+    """A half-merged file, or one under another suite's name, proves nothing."""
+    records = Records(tmp_path)
+    records.write(RECORD)
+    (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
+    (tmp_path / "c.json").write_text("<<<<<<<", encoding="utf-8")
+    assert set(records.read()) == {"a"}
+    assert records.remove_others({"a"}) == ["b", "c"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    ("body", "green", "passed"),
+    [("pass", True, 1), ("assert False", False, 0), ("pytest.skip('x')", False, 0)],
+)
+def test_only_a_run_with_passed_tests_and_no_failure_is_green(
+    tmp_path: Path, body: str, green: bool, passed: int
+) -> None:
+    """A suite that was skipped as a whole has shown nothing."""
+    write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
+    text = f"import os, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n    assert os.environ['CI']\n    {body}\n"
+    write(tmp_path, "tests/test_it.py", text + "\n\ndef test_without_server():\n    assert False\n")
+    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    assert (outcome.green, outcome.passed) == (green, passed), outcome.output
+
+
+def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
+    """The time decides whether a suite fits into a budget, and only the first run installs."""
+    write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
+    text = "import os, pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n"
+    log = "    pathlib.Path(os.environ['HERON_TESTS_INSTALL_LOG']).write_text('900.0\\n100.0\\n')\n"
+    write(tmp_path, "tests/test_it.py", text + log)
+    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    assert outcome.green, outcome.output
+    assert outcome.seconds < 0
+
+
+@pytest.fixture(scope="module")
+def here() -> KeyFinder:
+    """The suites of this repository."""
+    return KeyFinder(Workspace(ROOT))
+
+
+def test_every_test_of_this_repository_that_needs_a_server_is_in_a_suite(here: KeyFinder) -> None:
+    """pytest gives a test the mark by the name of a fixture, and a test outside all suites would never run."""
+    fixtures = server_fixtures(here.workspace, here.graph)
+    tests = [path for path in here.workspace.files if re.search(r"/tests/(.*/)?test_\w+\.py$", f"/{path}")]
+    needing = {path for path in tests if needs_server(here.graph, path, fixtures)}
+    covered = tuple(f"{suite.path}/" if suite.kind is Kind.PLUGIN else suite.path for suite in here.suites)
+    assert {path for path in needing if not path.startswith(covered)} == set()
+    assert needing
+
+
+def test_modules_of_servers_list_their_fixtures(here: KeyFinder) -> None:
+    """pytest marks tests by these lists; suites are found by the functions."""
+    for name, path in server_fixtures(here.workspace, here.graph).items():
+        listed = re.search(r"^FIXTURES = \((.*)\)$", here.workspace.text(path), re.MULTILINE)
+        assert listed is not None, path
+        assert f'"{name}"' in listed[1]
+
+
+def test_driver_suites_of_this_repository_do_not_reach_the_roles(here: KeyFinder) -> None:
+    """Else a change of the core would run every server. Schedulers start roles."""
+    for suite in here.suites:
+        if suite.kind is Kind.PLUGIN and not suite.name.startswith("scheduler-"):
+            core = here.key(suite).files[Group.CORE.value]
+            roles = [path for path in core if re.search(r"/(stmgr|tmanager|executor|instance)/", path)]
+            assert [path for path in roles if not path.endswith("__init__.py")] == [], suite.name
+
+
+def test_the_list_shows_each_suite_with_its_state(here: KeyFinder) -> None:
+    """Nothing runs, and stale suites are named."""
+    listed = CliRunner().invoke(main, ["--list"])
+    assert listed.exit_code == 0, listed.output
+    assert [line.split()[0] for line in listed.output.splitlines()] == [suite.name for suite in here.suites]
+
+
+def test_an_unknown_suite_is_refused_with_the_known_ones() -> None:
+    """A misspelled name must not pass as nothing to do."""
+    refused = CliRunner().invoke(main, ["uploader-s4"])
+    assert refused.exit_code == 2
+    assert "no suite 'uploader-s4'; known: " in refused.output

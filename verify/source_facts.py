@@ -1,0 +1,137 @@
+"""What the text of one Python file refers to, found without running it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["SourceFacts", "source_facts"]
+
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_VALUE = "\0"  # what is filled in at run time
+_FILLED_IN = re.compile(rf"[A-Za-z_]\w*(?:\.[\w{_VALUE}]+)+")
+_FINDS_PROGRAM = {"which", "with_name"}
+_FINDS_FIXTURE = {"getfixturevalue", "usefixtures"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Names as the text has them. The reader of the facts decides which are modules, files or fixtures."""
+
+    imports: set[str] = field(default_factory=set)
+    """Dotted names; relative names begin with a dot for each level. ``from a import b`` gives ``a`` and ``a.b``."""
+    words: set[str] = field(default_factory=set)
+    """Names and dotted names in strings other than docstrings."""
+    patterns: set[str] = field(default_factory=set)
+    """Regular expressions for dotted names: ``a\\.\\w+\\.b`` for ``f"a.{x}.b"``."""
+    paths: set[str] = field(default_factory=set)
+    """Strings; of ``x / "a" / "b"`` only ``a/b``."""
+    programs: set[str] = field(default_factory=set)
+    """Names of files looked for beside an interpreter or on the PATH, ends of paths, first words of lists."""
+    arguments: set[str] = field(default_factory=set)
+    """Names of parameters, and names of fixtures that calls ask for."""
+    fixtures: set[str] = field(default_factory=set)
+    """Names of functions that are pytest fixtures."""
+    marks: set[str] = field(default_factory=set)
+    """Names of pytest marks."""
+
+
+def source_facts(text: str) -> SourceFacts:
+    """The facts of a Python file.
+
+    Raises:
+        SyntaxError: when the text is not Python.
+    """
+    return _Reader().read(ast.parse(text))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._facts = SourceFacts()
+        self._in_chain: set[ast.expr] = set()
+        self._asks_by_value = False
+
+    def read(self, tree: ast.Module) -> SourceFacts:
+        for node in _without_docstrings(tree):
+            self._note_import(node)
+            self._note_text(node)
+            self._note_function(node)
+        if self._asks_by_value:  # for any fixture that the file names
+            self._facts.arguments.update(self._facts.words)
+        return self._facts
+
+    def _note_import(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import(names=names):
+                self._facts.imports.update(each.name for each in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                base = "." * level + (module or "")
+                self._facts.imports.add(base)
+                self._facts.imports.update(f"{base}{'.' if module else ''}{each.name}" for each in names)
+
+    def _note_text(self, node: ast.AST) -> None:
+        match node:
+            case ast.Constant(value=str(value)):
+                self._facts.words.update(_DOTTED.findall(value))
+                if node not in self._in_chain:
+                    self._facts.paths.add(value)
+            case ast.JoinedStr(values=parts):
+                text = "".join(str(each.value) if isinstance(each, ast.Constant) else _VALUE for each in parts)
+                filled_in = [each for each in _FILLED_IN.findall(text) if _VALUE in each]
+                self._facts.patterns.update(re.escape(each).replace(re.escape(_VALUE), r"\w+") for each in filled_in)
+            case ast.BinOp(op=ast.Div()) if node not in self._in_chain:
+                path = self._constant_end(node)
+                self._facts.paths.add(path)
+                self._facts.programs.add(path.rpartition("/")[2])
+            case ast.List(elts=[first, *_]):
+                self._facts.programs.update(_strings([first]))
+
+    def _constant_end(self, node: ast.expr) -> str:
+        """``b/c`` of ``a / "b" / "c"``; all parts of the chain are marked as seen."""
+        self._in_chain.add(node)
+        match node:
+            case ast.Constant(value=str(value)):
+                return value
+            case ast.BinOp(op=ast.Div(), left=left, right=right):
+                before, after = self._constant_end(left), self._constant_end(right)
+                return f"{before}/{after}" if before and after else after
+        return ""
+
+    def _note_function(self, node: ast.AST) -> None:
+        match node:
+            case ast.FunctionDef(decorator_list=decorators, name=name):
+                if any(_last_name(each) == "fixture" for each in decorators):
+                    self._facts.fixtures.add(name)
+            case ast.arg(arg=name):
+                self._facts.arguments.add(name)
+            case ast.Attribute(value=ast.Attribute(attr="mark"), attr=name):
+                self._facts.marks.add(name)
+            case ast.Call(func=function, args=arguments):
+                named = _strings(arguments)
+                if _last_name(function) in _FINDS_PROGRAM:
+                    self._facts.programs.update(named)
+                if _last_name(function) in _FINDS_FIXTURE:
+                    self._facts.arguments.update(named)
+                    self._asks_by_value |= len(named) < len(arguments)
+
+
+def _without_docstrings(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            yield from _without_docstrings(child)
+
+
+def _strings(nodes: list[ast.expr]) -> list[str]:
+    return [each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Call(func=function):
+            return _last_name(function)
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
