@@ -98,7 +98,7 @@ class LoneContext(TopologyContext):
     def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
         raise NotImplementedError
 
-    def add_task_hook(self, hook: ITaskHook) -> None:
+    def add_task_hook(self, task_hook: ITaskHook) -> None:
         raise NotImplementedError
 
     def threadsafe_collector(self) -> ThreadsafeCollector:

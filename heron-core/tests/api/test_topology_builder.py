@@ -131,7 +131,38 @@ def test_specs_may_be_made_first_and_added_later() -> None:
 def test_a_spec_may_name_its_class_by_a_path() -> None:
     """The constructor of heronpy takes a dotted path."""
     spec = HeronComponentSpec("word", "pkg.mod.Words", True, 1, outputs=["word"])
-    assert spec.definition().entry == "pkg.mod:Words"
+    assert (spec.python_class_path, spec.definition().entry) == ("pkg.mod.Words", "pkg.mod:Words")
+
+
+def test_a_class_path_without_a_dot_names_a_class_of_the_authors_file() -> None:
+    """heronpy accepts such a path; the loader puts the module of the file in the place of `__main__`."""
+    assert HeronComponentSpec("word", "Words", True, 1, outputs=["word"]).definition().entry == "__main__:Words"
+    assert Grouping.custom("First").definition.entry == "__main__:First"
+
+
+def test_a_spec_of_a_class_has_its_dotted_path() -> None:
+    """Programs read `python_class_path`, which is ``module.Class`` in heronpy."""
+    assert Words.spec(name="word").python_class_path == f"{__name__}.Words"
+
+
+def test_a_component_name_may_begin_with_underscores() -> None:
+    """heronpy reserves no prefix."""
+    builder, word = words()
+    builder.add_bolt("__count", Count, 1, inputs=[word])
+    assert builder.build().component("__count").parallelism == 1
+
+
+def test_a_class_without_outputs_has_no_such_attribute() -> None:
+    """Programs test ``hasattr(cls, "outputs")``, which is false in heronpy until a class sets it."""
+    assert not hasattr(Idle, "outputs")
+    assert not hasattr(Spout, "outputs")
+    assert Count.outputs == ("word", "count")
+
+
+def test_a_stream_has_heronpys_names_of_a_source() -> None:
+    """The keys of heronpy's `get_sources` have the attributes `id` and `component_name`."""
+    source = GlobalStreamId("word", "error")
+    assert (source.component_name, source.id) == (source.component_id, source.stream_id) == ("word", "error")
 
 
 def test_grouping_objects_stay_reachable() -> None:
@@ -206,14 +237,13 @@ def renamed() -> None:
         (lambda: TopologyBuilder("Topology"), "topology 'Topology': this name is reserved"),
         (lambda: one_spout(name="a.b"), "topology 'words', component 'a.b': a name has no slash and no dot"),
         (lambda: one_spout(name="config"), "component 'config': this name is reserved"),
-        (lambda: one_spout(name="__acker"), "component '__acker': this name is reserved"),
         (lambda: one_spout(name=3), "component: the name 3 is not a string"),
         (lambda: one_spout(par=0), "component 'word': par is 0; give the number of tasks, an int of at least 1"),
         (lambda: one_spout(par="2"), "par is '2'"),
         (lambda: one_spout(par=True), "par is True"),
-        (lambda: one_spout(spout_cls=Count), "is no spout; give a class derived from Spout"),
-        (lambda: one_spout(spout_cls=Words(None)), "is no spout"),
-        (lambda: one_bolt(bolt_cls=Words), "is no bolt; give a class derived from Bolt"),
+        (lambda: one_spout(spout_cls=Count), "is not a spout; give a class derived from Spout"),
+        (lambda: one_spout(spout_cls=Words(None)), "is not a spout"),
+        (lambda: one_bolt(bolt_cls=Words), "is not a bolt; give a class derived from Bolt"),
         (lambda: one_spout(spout_cls=Lazy), "component 'word': Lazy of .* does not define next_tuple"),
         (lambda: one_spout(spout_cls=Bare), "Bare of .* does not define next_tuple"),
         (lambda: one_bolt(bolt_cls=Idle), "component 'count': Idle of .* does not define process; define it"),
@@ -221,28 +251,29 @@ def renamed() -> None:
             lambda: one_bolt(bolt_cls=IdleWindow, config={IdleWindow.WINDOW_DURATION_SECS: 1}),
             "IdleWindow of .* does not define processWindow",
         ),
-        (lambda: one_spout(spout_cls=Letters), "component 'word': outputs 'word' are no list or tuple"),
+        (lambda: one_spout(spout_cls=Letters), "component 'word': outputs 'word' is not a list or tuple"),
         (lambda: one_spout(config={"a": {1}}), "component 'word': a: a value of type set"),
         (lambda: one_spout(config={"topology.stmgrs": 1}), "is a setting of the whole topology"),
         (lambda: HeronComponentSpec("w", "a.W", True, 1).definition(), "a spout needs at least one output"),
-        (lambda: HeronComponentSpec("w", "W", True, 1), "'W' names no class"),
+        (lambda: HeronComponentSpec("w", "a b", True, 1), "'a b' does not name a class; give 'module:Class'"),
+        (lambda: HeronComponentSpec("w", wrong(3), True, 1), "3 does not name a class; give 'module:Class'"),
         (lambda: one_bolt(inputs=None), "component 'count': a bolt needs at least one input"),
         (lambda: one_bolt(inputs={}), "a bolt needs at least one input"),
-        (lambda: one_bolt(inputs="word"), "inputs 'word' are no dict or list"),
+        (lambda: one_bolt(inputs="word"), "inputs 'word' is not a dict or list"),
         (lambda: one_bolt(inputs=["word"]), "the input 'word' is neither a spec nor a GlobalStreamId"),
-        (lambda: one_bolt(inputs={GlobalStreamId("a", "b"): "shuffle"}), "input a:b: 'shuffle' is no grouping"),
+        (lambda: one_bolt(inputs={GlobalStreamId("a", "b"): "shuffle"}), "input a:b: 'shuffle' is not a grouping"),
         (lambda: words()[1]["eror"], r"no output stream 'eror' \(nearest: 'error'\); known: 'default', 'error'"),
         (lambda: GlobalStreamId(wrong(3), "a"), "3 is neither a component's name nor a spec"),
         (lambda: GlobalStreamId("a", wrong(3)), "3 is not a stream's name"),
-        (lambda: TopologyBuilder("w").add_spec(wrong("word")), "topology 'w': 'word' is no spec"),
+        (lambda: TopologyBuilder("w").add_spec(wrong("word")), "topology 'w': 'word' is not a spec"),
         (lambda: TopologyBuilder("w").add_spec(Words.spec()), "it has no name; give spec"),
-        (lambda: TopologyBuilder("w").set_config(wrong([1])), "topology 'w': the configuration .* is no dict"),
+        (lambda: TopologyBuilder("w").set_config(wrong([1])), "topology 'w': the configuration .* is not a dict"),
         (lambda: TopologyBuilder("w").set_config({"topology.x": 1}), "topology 'w': unknown key 'topology.x'"),
         (lambda: TopologyBuilder("w").build(), "topology 'w': there is no spout"),
         (lambda: Words.spec(name="w").get_protobuf(), "get_protobuf is not supported"),
         (twice, "there are two components of this name"),
         (spoutless, "there is no spout"),
-        (inside_a_function, "stands inside a function and cannot be imported"),
+        (inside_a_function, "is defined inside a function, so instances cannot import it"),
         (same_input_twice, "the input word:default is given twice"),
         (direct_stream, "a direct stream is consumed with shuffle; use Grouping.DIRECT"),
         (renamed, "topology.name is 'other'; remove the key"),

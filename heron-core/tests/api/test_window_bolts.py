@@ -213,11 +213,14 @@ def test_the_spec_sets_the_tick_period() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (None, r"component 'window': the window's length is missing; give config=\{'slidingwindowbolt_duration_secs'"),
+        (
+            None,
+            r"'window': the duration of the window is missing; give config=\{'slidingwindowbolt_duration_secs'",
+        ),
         ({Sliding.WINDOW_DURATION_SECS: 0}, "slidingwindowbolt_duration_secs is 0; give a number of seconds above 0"),
         ({Sliding.WINDOW_DURATION_SECS: "long"}, "is 'long'; give a number"),
         ({Sliding.WINDOW_DURATION_SECS: None}, "is None; give a number"),
-        ({Sliding.WINDOW_DURATION_SECS: 2, Sliding.WINDOW_SLIDEINTERVAL_SECS: 3}, "is 3 s, above the window's 2 s"),
+        ({Sliding.WINDOW_DURATION_SECS: 2, Sliding.WINDOW_SLIDEINTERVAL_SECS: 3}, "is 3 s, above the duration 2 s"),
         ({Sliding.WINDOW_DURATION_SECS: 2, "topology.tick.tuple.freq.secs": 1}, "but this window ticks every 2 s"),
     ],
 )

@@ -15,7 +15,6 @@ from functools import partial
 
 import pytest
 
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -24,6 +23,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.batch_codec import decode_columns
 from heron.instance.bolt_tracker import BoltTracker

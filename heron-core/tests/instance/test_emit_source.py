@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from heron.api.context import TopologyContext
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -18,6 +17,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.out_stream import OutStream, StreamOrigin

@@ -80,7 +80,8 @@ def test_accepts_a_sound_topology() -> None:
         ("zürich", "'ü' in it"),
         ("a\n", "in it"),
         ("x" * 201, "201 characters, the limit is 200"),
-        ("__acker", "begins with '__'"),
+        ("__tick", "is reserved for tick tuples"),
+        ("__system", "is reserved for tick tuples"),
     ],
 )
 def test_refuses_a_name_that_is_no_file_name(name: str, message: str) -> None:

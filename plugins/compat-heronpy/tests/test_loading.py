@@ -1,8 +1,11 @@
-"""Programs as `heron` loads them: unmodified files, run in a child process."""
+"""Unmodified programs, loaded by `heron` in a child process."""
 
 from __future__ import annotations
 
+import importlib
+import re
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -60,7 +63,7 @@ class Derived(Topology):
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """What a file submits when it is run with these arguments."""
+    """Return the topology that a file submits when it runs with these arguments."""
 
     def loaded(text: str, argv: Sequence[str] = ()) -> TopologyDefinition:
         path = tmp_path / "old_topology.py"
@@ -96,19 +99,63 @@ def test_write_hands_in_one_of_several(load: Load) -> None:
     assert load(f"{DERIVED}{other}\nOther.write()\n").name == "Other"
 
 
+IMPORTED = """
+from heronpy.streamlet.builder import Builder
+import heronpy.streamlet.runner
+from heronpy.streamlet import generator, windowconfig
+from heronpy.connectors.mock.arraylooper import ArrayLooper
+from heronpy.dsl.streamlet import Streamlet
+
+class Numbers(generator.Generator):
+    def get(self):
+        return 1
+"""
+
+
+def test_a_program_may_import_streamlets_without_using_them(load: Load) -> None:
+    """Shared modules import both APIs; only a use of Streamlets is an error."""
+    assert load(f"{IMPORTED}\n{DERIVED}").name == "Derived"
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("use", "name"),
     [
-        "from heronpy.streamlet.builder import Builder",
-        "import heronpy.streamlet.runner",
-        "from heronpy.connectors.mock.arraylooper import ArrayLooper",
-        "from heronpy.dsl.streamlet import Streamlet",
+        ("Builder()", "streamlet.builder.Builder"),
+        ("heronpy.streamlet.runner.Runner().run('n', None, None)", "streamlet.runner.Runner"),
+        (
+            "windowconfig.WindowConfig.create_tumbling_window(10)",
+            "streamlet.windowconfig.WindowConfig.create_tumbling_window",
+        ),
+        ("ArrayLooper(['a'])", "connectors.mock.arraylooper.ArrayLooper"),
+        ("Streamlet()", "dsl.streamlet.Streamlet"),
     ],
 )
-def test_streamlets_are_refused_by_one_clear_error(load: Load, line: str) -> None:
-    """At the import, whichever name is asked for: half a pipeline helps nobody."""
-    with pytest.raises(TopologyError, match=r"import heronpy\.\w+: EFFECTIVELY_ONCE and Streamlets are not supported"):
-        load(f"{line}\n{DERIVED}")
+def test_a_use_of_streamlets_is_refused_with_its_file_and_line(load: Load, use: str, name: str) -> None:
+    """One clear error, as half a pipeline helps nobody."""
+    line = len(IMPORTED.splitlines()) + 2
+    refusal = f"old_topology.py:{line}: heronpy.{name}: EFFECTIVELY_ONCE and Streamlets are not supported yet; "
+    with pytest.raises(TopologyError, match=f"{re.escape(refusal)}.*\n *{re.escape(use)}$"):
+        load(f"{IMPORTED}\n{use}\n{DERIVED}")
+
+
+def test_a_subclass_of_a_streamlet_class_is_refused_when_it_is_called(load: Load) -> None:
+    """The class statement alone is no use."""
+    with pytest.raises(TopologyError, match=r"old_topology\.Numbers: EFFECTIVELY_ONCE and Streamlets"):
+        load(f"{IMPORTED}\nNumbers()\n{DERIVED}")
+
+
+def test_a_module_that_heronpy_does_not_have_is_not_found() -> None:
+    """A fallback with ``except ImportError`` must work."""
+    with pytest.raises(ModuleNotFoundError, match=r"heronpy\.connectors\.kafka"):
+        importlib.import_module("heronpy.connectors.kafka")
+    assert not hasattr(importlib.import_module("heronpy.streamlet.builder"), "Bilder")
+
+
+def test_every_module_of_streamlets_can_be_found() -> None:
+    """Tools look for modules without importing them."""
+    importlib.import_module("heronpy.connectors")
+    spec = find_spec("heronpy.connectors.textfiles.textfilesgenerator")
+    assert spec is not None
 
 
 def test_effectively_once_is_refused_by_the_same_error(load: Load) -> None:

@@ -76,7 +76,7 @@ METHODS = {
     "metrics:AssignableMetrics": {"update": "(self, value)"},
     "metrics:MultiAssignableMetrics": {"update": "(self, key, value)"},
     "serializer:PythonSerializer": {
-        "initialize": "(self, config)",
+        "initialize": "(self, config=None)",
         "serialize": "(self, obj)",
         "deserialize": "(self, input_str)",
     },
@@ -122,7 +122,7 @@ METHODS = {
         "get_sources": "(self, component_id)",
         "get_this_sources": "(self)",
         "get_component_tasks": "(self, component_id)",
-        "add_task_hook": "(self, hook)",
+        "add_task_hook": "(self, task_hook)",
     },
 }
 

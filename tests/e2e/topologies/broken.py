@@ -8,7 +8,7 @@ from typing import Any
 from recording import arguments
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
-from heron.api.collector import BoltCollector
+from heron.api.component import BoltCollector
 
 
 class OneSpout(Spout):

@@ -1,15 +1,12 @@
-"""What a topology's author imports: ``from heron.api import Bolt, Grouping, Spout, TopologyBuilder``."""
+"""The Python API for authors of topologies: ``from heron.api import Bolt, Grouping, Spout, TopologyBuilder``."""
 
 from heron.api import api_constants, global_metrics
 from heron.api.api_constants import TopologyReliabilityMode
 from heron.api.bolt import BaseBolt, Bolt
-from heron.api.builder import TopologyBuilder
 from heron.api.capture import capture_topologies
-from heron.api.collector import BoltCollector, SpoutCollector, ThreadsafeCollector
-from heron.api.component import BaseComponent
+from heron.api.component import BaseComponent, BoltCollector, SpoutCollector, ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId, HeronComponentSpec
 from heron.api.context import TopologyContext
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.metrics import (
     AssignableMetrics,
     CountMetric,
@@ -25,9 +22,8 @@ from heron.api.metrics import (
 )
 from heron.api.serializer import IHeronSerializer, PythonSerializer, default_serializer
 from heron.api.spout import BaseSpout, Spout
-from heron.api.state import HashMapState, State
-from heron.api.stateful_component import StatefulComponent
-from heron.api.stream import Grouping, Stream
+from heron.api.state import HashMapState, State, StatefulComponent
+from heron.api.stream import Grouping, ICustomGrouping, Stream
 from heron.api.task_hook import (
     BoltAckInfo,
     BoltExecuteInfo,
@@ -37,7 +33,7 @@ from heron.api.task_hook import (
     SpoutAckInfo,
     SpoutFailInfo,
 )
-from heron.api.topology import Topology, TopologyType
+from heron.api.topology import Topology, TopologyBuilder, TopologyType
 from heron.api.tuple import Tuple, TupleHelper
 from heron.api.window_bolt import SlidingWindowBolt, TumblingWindowBolt, WindowContext
 

@@ -1,6 +1,4 @@
-"""The names of the configuration keys, as in heronpy; `heron.api.config` has their types, ranges and
-defaults.
-"""
+"""The names of the configuration keys, as in heronpy. `heron.api.config_key` lists types, ranges and defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import enum
 
 
 class TopologyReliabilityMode(enum.StrEnum):
-    """What a topology promises about each tuple."""
+    """The delivery guarantee of a topology, the value of ``topology.reliability.mode``."""
 
     ATMOST_ONCE = "ATMOST_ONCE"
     ATLEAST_ONCE = "ATLEAST_ONCE"
@@ -68,7 +66,7 @@ TOPOLOGY_TEAM_ENVIRONMENT = "topology.team.environment"
 TOPOLOGY_CAP_TICKET = "topology.cap.ticket"
 TOPOLOGY_PROJECT_NAME = "topology.project.name"
 
-# Known so that a heronpy topology loads; they concern a Java machine and have no effect here.
+# These configure a Java virtual machine and have no effect here. They are known so that a heronpy topology loads.
 TOPOLOGY_WORKER_CHILDOPTS = "topology.worker.childopts"
 TOPOLOGY_COMPONENT_JVMOPTS = "topology.component.jvmopts"
 TOPOLOGY_ADDITIONAL_CLASSPATH = "topology.additional.classpath"

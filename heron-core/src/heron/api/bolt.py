@@ -1,12 +1,11 @@
-"""Steps of a topology."""
+"""Bolts: the components that process tuples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from heron.api.collector import BoltCollector, UnboundCollector
-from heron.api.component import BaseComponent
+from heron.api.component import BaseComponent, BoltCollector, UnboundCollector
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.context import TopologyContext
 from heron.api.stream import Stream
@@ -16,9 +15,14 @@ __all__ = ["BaseBolt", "Bolt"]
 
 
 class BaseBolt(BaseComponent):
-    """How a bolt is described and how it emits and acks; authors derive from `Bolt`."""
+    """The methods that a bolt calls. Authors derive from `Bolt`.
 
-    outputs: ClassVar[Sequence[str | Stream]] = ()
+    Attributes:
+        outputs: the declared outputs: field names of the default stream, and `Stream` objects. The attribute exists
+            only in classes that set it, as in heronpy.
+    """
+
+    outputs: ClassVar[Sequence[str | Stream]]
     _collector: BoltCollector = UnboundCollector()
 
     def __init__(self, delegate: BoltCollector | None = None) -> None:
@@ -35,11 +39,14 @@ class BaseBolt(BaseComponent):
         config: Mapping[str, object] | None = None,
         optional_outputs: Sequence[str | Stream] | None = None,
     ) -> HeronComponentSpec:
-        """This bolt as a part of a topology: its name, inputs, number of tasks, configuration and further
-        outputs.
+        """Return this bolt as a part of a topology.
 
-        `inputs` is ``{spec or spec["stream"]: grouping}``, or a list of these (shuffle grouping). In the body
-        of a `Topology` class the name defaults to the attribute's.
+        Args:
+            name: the name of the component; None takes the name of the attribute in a `Topology` class.
+            inputs: ``{spec or spec["stream"]: grouping}``, or a list of specs and streams for the shuffle grouping.
+            par: the number of tasks, at least 1.
+            config: the component's own configuration; it has precedence over the topology's.
+            optional_outputs: outputs in addition to those of the class.
 
         Raises:
             TopologyError: when an argument has the wrong type or range.
@@ -54,57 +61,66 @@ class BaseBolt(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emits a tuple.
+        """Emit a tuple.
 
         Args:
-            tup: the values, one per declared field of the stream; copied before this returns.
-            stream: a declared output stream.
-            anchors: the received tuples that this one stems from; they are complete only when it is.
-            direct_task: the receiving task, where a consumer subscribes with ``Grouping.DIRECT``.
-            need_task_ids: whether to return the ids of the tasks that receive the tuple.
+            tup: the values, one for each declared field of the stream; copied before this method returns.
+            stream: the name of a declared output stream.
+            anchors: received tuples that depend on this one: their trees complete only after it is acked.
+            direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
+            need_task_ids: whether to return the ids of the receiving tasks.
 
         Returns:
-            The receiving tasks' ids, or None unless asked for.
+            The ids of the receiving tasks, or None without `need_task_ids`.
 
         Raises:
-            EmitError: when the stream or task is unknown, or the number of values is wrong.
+            EmitError: when the stream or task is unknown, the number of values is wrong, or the bolt has no collector.
         """
         return self._collector.emit(tup, stream, anchors, direct_task, need_task_ids)
 
     def ack(self, tup: Tuple) -> None:
-        """This bolt is done with a tuple. Acking twice, or a tick tuple, is counted and harmless."""
+        """Declare that the bolt has finished with a tuple. A second ack, or the ack of a tick, is only counted."""
         self._collector.ack(tup)
 
     def fail(self, tup: Tuple) -> None:
-        """This tuple failed; its spout hears of it at once."""
+        """Declare that the bolt could not process a tuple; its spout is informed at once."""
         self._collector.fail(tup)
 
     @staticmethod
     def is_tick(tup: Tuple) -> bool:
-        """Whether this is a tick tuple."""
+        """Return whether `tup` is a tick tuple."""
         return tup.stream == TupleHelper.TICK_TUPLE_ID
 
 
 class Bolt(BaseBolt):
-    """A step that receives tuples and may emit others. Declare what it emits in `outputs`.
+    """The base class of bolts: implement `process`, and declare the emitted fields in `outputs`.
 
-    Every method is called from one thread, one at a time.
+    The engine calls every method from one thread, one call at a time. It runs one object for each task.
     """
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Called once before anything else, with the configuration of topology and component merged."""
+        """Prepare the task. Called once, before the other methods.
+
+        Args:
+            config: the configuration of the topology, overridden by the component's own.
+            context: valid until the task ends.
+        """
 
     def process(self, tup: Tuple) -> None:
-        """Called for each tuple; with at-least-once delivery, ack or fail it here or later."""
+        """Process a tuple. With at-least-once delivery, ack or fail it, here or later.
+
+        An exception fails the tuple; ``topology.on.error: stop`` makes it end the instance.
+        """
 
     def process_tick(self, tup: Tuple) -> None:
-        """Called every ``topology.tick.tuple.freq.secs``, a key of the component's configuration."""
+        """Act on a tick. Called every ``topology.tick.tuple.freq.secs`` seconds, if the component sets this key."""
 
     def finish(self) -> None:
-        """Called when all that feeds this task has ended; what it emits still reaches the consumers.
+        """Complete the work. Called when every producer of this task has ended; emitted tuples still arrive.
 
-        At least once, normally exactly once. A tuple left unacked until now would keep its spout from ending.
+        A task that restarts in the meantime gets a second call. Ack every pending tuple before this point: a spout
+        does not end while it waits for an ack.
         """
 
     def close(self) -> None:
-        """Called at an orderly stop; a killed process does not get here."""
+        """Release resources. Called at an orderly stop, but not when the process is killed."""

@@ -1,4 +1,4 @@
-"""How a topology leaves the author's file: whoever loads the file captures what the file hands in."""
+"""Submission: the author's file submits a topology, and the program that loads the file captures it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import TopologyDefinition
+from heron.api.stream import ICustomGrouping
 from heron.errors import UsageError
 
 __all__ = ["TopologySource", "capture_topologies", "hand_in"]
 
 
 class TopologySource(Protocol):
-    """What is captured: a `TopologyBuilder`, or a `Topology` subclass."""
+    """A captured topology: a `TopologyBuilder` or a `Topology` class."""
 
     @property
     def topology_name(self) -> str:
-        """The topology's name."""
+        """The name of the topology."""
         ...
 
     def definition(self) -> TopologyDefinition:
-        """The topology as neutral data."""
+        """Return the topology as data."""
         ...
 
     def live_grouping(self, component: str, input_component: str, stream: str) -> ICustomGrouping:
-        """The grouping object that stands at this input."""
+        """Return the object that was given to ``Grouping.custom`` for this input."""
         ...
 
 
@@ -36,7 +36,10 @@ _CAPTURED: ContextVar[list[TopologySource] | None] = ContextVar("captured topolo
 
 @contextmanager
 def capture_topologies() -> Iterator[list[TopologySource]]:
-    """Collects each topology that the code inside hands in by `build_and_submit` or `write`, in order."""
+    """Collect each topology that the code inside the block submits, in order.
+
+    Captures nest: a submission reaches the innermost one. A capture holds for its own thread only.
+    """
     captured: list[TopologySource] = []
     token = _CAPTURED.set(captured)
     try:
@@ -46,10 +49,10 @@ def capture_topologies() -> Iterator[list[TopologySource]]:
 
 
 def hand_in(source: TopologySource) -> None:
-    """Adds a topology to the innermost capture.
+    """Add a topology to the innermost capture.
 
     Raises:
-        UsageError: when nobody captures, as in a file run by Python itself.
+        UsageError: outside a capture, as in a file that Python itself runs.
     """
     captured = _CAPTURED.get()
     if captured is None:

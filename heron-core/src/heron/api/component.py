@@ -1,16 +1,22 @@
-"""What spouts and bolts have in common: a logger."""
+"""The root class of spouts and bolts, and the collectors that they emit into.
+
+The engine gives each component its collector. A component that was constructed without one refuses every call.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, Protocol
 
-from heron.errors import UsageError, known, nearest
+from heron.api.tuple import Tuple
+from heron.errors import EmitError, UsageError, known, nearest
 
-__all__ = ["BaseComponent"]
+__all__ = ["BaseComponent", "BoltCollector", "SpoutCollector", "ThreadsafeCollector", "UnboundCollector"]
 
 _LEVELS = {
-    "trace": logging.DEBUG,  # the standard library has nothing finer
+    "trace": logging.DEBUG,  # the lowest level of the standard library
     "debug": logging.DEBUG,
     "info": logging.INFO,
     "warn": logging.WARNING,
@@ -19,24 +25,149 @@ _LEVELS = {
 
 
 class BaseComponent:
-    """The root of spouts and bolts. The engine constructs each with ``cls(delegate=collector)``."""
+    """The root of spouts and bolts. The engine constructs each task's component with ``cls(delegate=collector)``."""
 
     def __init__(self, delegate: object = None) -> None:
         self.delegate = delegate
 
     @functools.cached_property
     def logger(self) -> logging.Logger:
-        """The component's logger, named after its module and class."""
+        """The logger of the component, named ``module.Class``; authors may replace it."""
         return logging.getLogger(f"{type(self).__module__}.{type(self).__qualname__}")
 
     def log(self, message: str, level: str | None = None) -> None:
-        """Logs a message at `level`: trace, debug, info (the default), warn or error.
+        """Log a message.
+
+        Args:
+            message: the text; percent signs have no meaning.
+            level: ``trace``, ``debug``, ``info``, ``warn`` or ``error``; None is ``info``.
 
         Raises:
-            UsageError: when the level is none of these.
+            UsageError: when the level is unknown.
         """
         number = _LEVELS.get(level or "info")
         if number is None:
             msg = f"log: unknown level {level!r}{nearest(str(level), _LEVELS)}; known: {known(_LEVELS)}"
             raise UsageError(msg)
         self.logger.log(number, "%s", message, stacklevel=2)
+
+
+class SpoutCollector(Protocol):
+    """Receives the emits of a spout. Only the thread that calls `next_tuple` may use it."""
+
+    def emit(
+        self,
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a tuple; see `heron.api.BaseSpout.emit`."""
+        ...
+
+    def end(self) -> None:
+        """Declare that this task makes no further root tuple."""
+        ...
+
+
+class BoltCollector(Protocol):
+    """Receives the emits, acks and fails of a bolt. Only the thread that calls `process` may use it."""
+
+    def emit(
+        self,
+        values: Sequence[object],
+        stream: str = "default",
+        anchors: Iterable[Tuple] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a tuple; see `heron.api.BaseBolt.emit`."""
+        ...
+
+    def ack(self, tup: Tuple) -> None:
+        """Declare that the bolt has finished with a tuple."""
+        ...
+
+    def fail(self, tup: Tuple) -> None:
+        """Declare that the bolt could not process a tuple."""
+        ...
+
+
+class ThreadsafeCollector(Protocol):
+    """A collector for threads that a component starts itself; any thread may use it.
+
+    Each call joins a queue, and the component's thread carries the calls out in order. An error of a queued call is
+    therefore logged and counted; the calling thread does not see it. A call blocks while the queue is full, at 10,000
+    calls.
+    """
+
+    def emit(
+        self,
+        values: Sequence[object],
+        stream: str = "default",
+        *,
+        tup_id: object = None,
+        anchors: Iterable[Tuple] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Queue an emit; spouts may give `tup_id`, bolts `anchors`."""
+        ...
+
+    def ack(self, tup: Tuple) -> None:
+        """Queue an ack; bolts only."""
+        ...
+
+    def fail(self, tup: Tuple) -> None:
+        """Queue a fail; bolts only."""
+        ...
+
+    def end(self) -> None:
+        """Queue the end of this spout task; spouts only."""
+        ...
+
+
+class UnboundCollector:
+    """Refuses every call. It is the collector of a component without one, so that emits need no check."""
+
+    __slots__ = ()
+
+    def emit(self, values: Sequence[object], *_: object, **__: object) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"emit({values!r:.60})")
+
+    def ack(self, tup: Tuple) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"ack({tup!r:.60})")
+
+    def fail(self, tup: Tuple) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"fail({tup!r:.60})")
+
+    def end(self) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse("end()")
+
+    @staticmethod
+    def _refuse(call: str) -> NoReturn:
+        msg = (
+            f"{call}: this component has no collector; construct it with delegate=COLLECTOR, and call "
+            "super().__init__(delegate) in an __init__ of your own"
+        )
+        raise EmitError(msg)

@@ -1,11 +1,10 @@
-"""A component as a part of a topology: what `spec()` returns and what inputs refer to."""
+"""Specs: components as parts of a topology. Authors get them from `spec()` and name them as inputs of bolts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
-from heron.api.author_name import checked_name, is_a
 from heron.api.config import check_config
 from heron.api.definition import (
     DEFAULT_STREAM,
@@ -15,7 +14,7 @@ from heron.api.definition import (
     InputDefinition,
     StreamDefinition,
 )
-from heron.api.entry import entry_of, parsed_entry
+from heron.api.names import checked_name, entry_of, is_a, parsed_entry
 from heron.api.stream import Grouping, Stream, merged_outputs
 from heron.errors import TopologyError, known, nearest
 
@@ -23,13 +22,17 @@ __all__ = ["GlobalStreamId", "HeronComponentSpec", "InputSource", "Inputs"]
 
 
 class InputSource:
-    """What an input may name: a spec, or a stream of one. A common base, so that type checkers infer a dict of both."""
+    """A possible input: a spec or a `GlobalStreamId`. The common base lets type checkers infer a dict of both."""
 
     __slots__ = ()
 
 
 class GlobalStreamId(InputSource):
-    """A stream of a component, by name or by spec; usually written ``spec["stream"]``.
+    """A stream of a component; usually written ``spec["stream"]``.
+
+    Args:
+        componentId: the name of the component, or its spec.
+        streamId: the name of the stream.
 
     Raises:
         TopologyError: when an argument has the wrong type.
@@ -49,13 +52,23 @@ class GlobalStreamId(InputSource):
 
     @property
     def component_id(self) -> str:
-        """The component's name; that of a spec in a class body is there once the class is."""
+        """The name of the component; a spec without a name gets it when its `Topology` class is complete."""
         component = self._component
         return component if isinstance(component, str) else component.name or f"<unnamed {component.entry}>"
 
     @property
+    def component_name(self) -> str:
+        """The same as `component_id`: heronpy's name in the keys of `get_sources`."""
+        return self.component_id
+
+    @property
+    def id(self) -> str:
+        """The same as `stream_id`: heronpy's name in the keys of `get_sources`."""
+        return self.stream_id
+
+    @property
     def spec(self) -> HeronComponentSpec | None:
-        """The spec by which the component was named, or None where it was named by a string."""
+        """The spec that was given, or None when a name was given."""
         return None if isinstance(self._component, str) else self._component
 
     def __eq__(self, other: object) -> bool:
@@ -74,10 +87,24 @@ class GlobalStreamId(InputSource):
 class HeronComponentSpec(InputSource):
     """Name, class, number of tasks, inputs, outputs and configuration of a component.
 
-    Inputs, outputs and configuration are checked in `definition`, when every spec has its name.
+    The constructor does not check inputs, outputs and configuration; `definition` does, when every spec has its name.
+
+    Args:
+        name: the name of the component, or None to take the name of the attribute in a `Topology` class.
+        python_class_path: ``module.Class``, ``module:Class``, or ``Class`` for a class of the file that is run.
+        is_spout: whether the class is a spout.
+        par: the number of tasks, at least 1.
+        inputs: as for `heron.api.BaseBolt.spec`.
+        outputs: field names of the default stream, and `Stream` objects.
+        config: the component's own configuration; see `heron.api.config`.
+
+    Attributes:
+        python_class_path: ``module.Class`` for a class that was given as an object, else as it was given.
+        entry: ``module:Class``, as the definition names the class.
+        component_class: the class that was given as an object, else None.
 
     Raises:
-        TopologyError: when the name is no string, the class path names no class, or `par` is not a positive
+        TopologyError: when the name is not a string, the class path does not name a class, or `par` is not a positive
             int.
     """
 
@@ -113,35 +140,37 @@ class HeronComponentSpec(InputSource):
         optional_outputs: Sequence[str | Stream] | None,
         config: Mapping[str, object] | None,
     ) -> HeronComponentSpec:
-        """The spec of a class that is at hand; its outputs are those of the class, then the optional ones.
+        """Return the spec of a class object. Its outputs are those of the class, then the optional ones.
 
         Raises:
-            TopologyError: as the constructor, when the class stands inside a function, or outputs are no list.
+            TopologyError: as the constructor; also when the class is defined inside a function, or the outputs are not
+                a list or tuple.
         """
         place = f"component {name!r}" if name else f"component of {component.__qualname__}"
         own: Sequence[str | Stream] = getattr(component, "outputs", None) or ()
         for given in (own, optional_outputs or ()):
-            if not is_a(given, list, tuple):  # above all not a string, which would become one field per letter
-                msg = f"{place}: outputs {given!r:.60} are no list or tuple; give ['field', Stream(...), ...]"
+            if not is_a(given, list, tuple):  # a string would become one field for each letter
+                msg = f"{place}: outputs {given!r:.60} is not a list or tuple; give ['field', Stream(...), ...]"
                 raise TopologyError(msg)
         outputs = (*own, *(optional_outputs or ()))
         spec = cls(name, entry_of(component, place), is_spout, par, inputs, outputs, config)
         spec.component_class = component
+        spec.python_class_path = f"{component.__module__}.{component.__qualname__}"
         return spec
 
     def get_out_streamids(self) -> set[str]:
-        """The names of the declared output streams.
+        """Return the names of the declared output streams.
 
         Raises:
-            TopologyError: when an output is neither a field's name nor a `Stream`.
+            TopologyError: when an output is neither a field name nor a `Stream`.
         """
         return {stream.name for stream in self.output_streams()}
 
     def output_streams(self) -> tuple[StreamDefinition, ...]:
-        """The declared output streams.
+        """Return the declared output streams as data.
 
         Raises:
-            TopologyError: when an output is not acceptable.
+            TopologyError: when an output is neither a field name nor a `Stream`, or a stream is declared twice.
         """
         return merged_outputs(self.outputs or (), self.place)
 
@@ -158,11 +187,11 @@ class HeronComponentSpec(InputSource):
 
     @property
     def place(self) -> str:
-        """How errors name this component."""
+        """The name of this component in errors."""
         return f"component {self.name!r}" if self.name is not None else f"component of {self.entry}"
 
     def groupings(self) -> dict[GlobalStreamId, Grouping]:
-        """The inputs as one mapping, whichever way they were written.
+        """Return the inputs as ``{stream: grouping}``; an input from a list has the shuffle grouping.
 
         Raises:
             TopologyError: when an input or grouping has the wrong type, or a stream is named twice.
@@ -175,15 +204,15 @@ class HeronComponentSpec(InputSource):
         elif isinstance(inputs, list | tuple):
             pairs = [(each, Grouping.SHUFFLE) for each in inputs]
         else:
-            msg = f"{self.place}: inputs {inputs!r:.60} are no dict or list; give {{spec: grouping}}"
+            msg = f"{self.place}: inputs {inputs!r:.60} is not a dict or list; give {{spec: grouping}}"
             raise TopologyError(msg)
         result: dict[GlobalStreamId, Grouping] = {}
         for source, grouping in pairs:
             key = self._input_key(source)
             if not isinstance(grouping, Grouping):
                 msg = (
-                    f"{self.place}: input {key}: {grouping!r:.60} is no grouping; give Grouping.SHUFFLE, "
-                    "Grouping.fields('field') or another of Grouping"
+                    f"{self.place}: input {key}: {grouping!r:.60} is not a grouping; give Grouping.SHUFFLE, "
+                    "Grouping.fields('field') or another Grouping"
                 )
                 raise TopologyError(msg)
             if key in result:
@@ -193,12 +222,12 @@ class HeronComponentSpec(InputSource):
         return result
 
     def definition(self) -> ComponentDefinition:
-        """The component as neutral data.
+        """Return the component as data.
 
         Raises:
-            TopologyError: when the spec has no name, an input or output is not acceptable, a spout has no
-                output, a bolt no input, or a direct stream is consumed with another grouping than DIRECT.
-            ConfigError: when the configuration is not acceptable.
+            TopologyError: when the spec has no name, an input or output has the wrong type, a spout has no output, a
+                bolt has no input, or a consumer of a direct stream uses another grouping than DIRECT.
+            ConfigError: as `heron.api.config.check_config`.
         """
         if self.name is None:
             msg = f"{self.place}: it has no name; give spec(name=...)"
@@ -227,7 +256,7 @@ class HeronComponentSpec(InputSource):
         )
 
     def get_protobuf(self) -> NoReturn:
-        """Refused: a topology is JSON here.
+        """Refuse: definitions are JSON here.
 
         Raises:
             TopologyError: always.
@@ -258,7 +287,7 @@ class HeronComponentSpec(InputSource):
                 raise TopologyError(msg)
 
 
-# A mapping's key type is invariant: {spec: ...} and {spec["stream"]: ...} are types of their own.
+# The key type of a mapping is invariant, so {spec: ...} and {spec["stream"]: ...} are different types.
 Inputs: TypeAlias = (
     Mapping[HeronComponentSpec, Grouping]
     | Mapping[GlobalStreamId, Grouping]

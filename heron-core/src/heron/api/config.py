@@ -1,9 +1,8 @@
-"""The configuration of topologies and components: constants, types, and the check that refuses what cannot
-travel.
+"""The configuration of topologies and components, and its check.
 
-Keys that begin with ``topology.`` belong to the engine and must be known; every other key is the author's.
-Values are JSON, because a definition is read by other processes and languages. Numbers and truth values may
-be written as strings, as in heronpy; they leave the check with their own type.
+Keys that begin with ``topology.`` belong to the engine and must be known. Every other key belongs to the author.
+Values are JSON, because other processes and languages read a definition. As in heronpy, authors may write numbers and
+truth values as strings; the check converts them to the type of their key.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from heron.api.api_constants import (
     TOPOLOGY_RELIABILITY_MODE,
     TopologyReliabilityMode,
 )
-from heron.api.author_name import is_a
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
+from heron.api.names import is_a
 from heron.errors import ConfigError, known, nearest
 
 __all__ = [
@@ -36,26 +35,26 @@ __all__ = [
 ]
 
 NOT_YET = "EFFECTIVELY_ONCE and Streamlets are not supported yet; use ATLEAST_ONCE, and spouts and bolts"
-"""The one refusal of what is still to come."""
+"""The end of every error about a part of heronpy that is planned but not supported."""
 
 _PREFIX = "topology."
 _TRUTH = {"true": True, "false": False}
 
 
 def check_config(config: Mapping[str, object], place: str, *, component: bool = False) -> dict[str, object]:
-    """The configuration with every value checked and in its own type.
+    """Return the configuration with every value checked and converted to the type of its key.
 
     Args:
-        config: what the author gave.
-        place: whose it is, the first part of every error (``"topology 'words'"``).
-        component: whether it is a component's; some keys are for the whole topology only.
+        config: the configuration as the author gave it.
+        place: the owner of the configuration, the first part of every error (``"topology 'words'"``).
+        component: whether a component owns it; a component may not set the keys of the whole topology.
 
     Raises:
-        ConfigError: when a key is no string or an unknown ``topology.`` key (names the nearest known one), a value
-            has the wrong type or range, or is not JSON (names the path of its key).
+        ConfigError: when a key is not a string, or is an unknown ``topology.`` key (names the nearest known one); when
+            a value has the wrong type or range, or is not JSON (names the path of its key).
     """
     if not is_a(config, Mapping):
-        msg = f"{place}: the configuration {config!r:.60} is no dict; give {{'key': value}}"
+        msg = f"{place}: the configuration {config!r:.60} is not a dict; give {{'key': value}}"
         raise ConfigError(msg)
     checked: dict[str, object] = {}
     for key, value in config.items():
@@ -83,24 +82,24 @@ def check_config(config: Mapping[str, object], place: str, *, component: bool = 
 
 
 def merged_config(topology: Mapping[str, object], component: Mapping[str, object]) -> dict[str, object]:
-    """What a component's `initialize` is given: its own configuration laid over the topology's."""
+    """Return the configuration for a component's `initialize`: the topology's, overridden by the component's own."""
     return {**topology, **component}
 
 
 def setting(config: Mapping[str, object], key: str) -> object:
-    """The value of a known key, or its default; `config` has been through `check_config`.
+    """Return the value of a known key, or the default of the key. `check_config` must have returned `config`.
 
     Raises:
-        KeyError: when there is no such known key.
+        KeyError: when the key is unknown.
     """
     return config.get(key, CONFIG_KEYS[key].default)
 
 
 def json_object(values: Mapping[str, object], place: str) -> dict[str, object]:
-    """The values with tuples as lists, each of them JSON.
+    """Return a dict as JSON, with tuples as lists.
 
     Raises:
-        ConfigError: when one is not (names the path of its key).
+        ConfigError: when a value is not JSON (names the path of its key).
     """
     result: dict[str, object] = {}
     for key, value in values.items():
@@ -112,10 +111,10 @@ def json_object(values: Mapping[str, object], place: str) -> dict[str, object]:
 
 
 def json_value(value: object, place: str) -> object:
-    """The value with tuples as lists.
+    """Return a value as JSON, with tuples as lists.
 
     Raises:
-        ConfigError: when it, or a value inside it, is not JSON (names the path).
+        ConfigError: when the value, or a value inside it, is not JSON (names the path).
     """
     if isinstance(value, Mapping):
         return json_object(value, place)
@@ -136,8 +135,8 @@ def json_value(value: object, place: str) -> object:
             raise ConfigError(msg)
         return float(value)
     msg = (
-        f"{place}: a value of type {type(value).__name__} is not JSON and cannot travel; give None, bool, int, float, "
-        "str, lists and dicts of these, and make the object in initialize"
+        f"{place}: a value of type {type(value).__name__} is not JSON; give None, bool, int, float, str, or "
+        "lists and dicts of these, and make the object in initialize"
     )
     raise ConfigError(msg)
 
@@ -178,7 +177,7 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             number = convert(value)
-        except (ValueError, OverflowError):  # no number, or an infinite one for an int
+        except (ValueError, OverflowError):  # not a number, or an infinite one for an int
             number = None
     if number is None or not math.isfinite(number) or (isinstance(value, float) and number != value):
         msg = f"{place}: {value!r:.60} is not {key.type.value}; give one in {key.unit}"
@@ -197,7 +196,8 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
 
 def _choice(key: ConfigKey, value: object, place: str) -> str:
     if not isinstance(value, str) or value not in key.choices:
-        msg = f"{place}: {value!r:.60}{nearest(str(value), key.choices)} is none of {known(key.choices)}"
+        close = nearest(str(value), key.choices)
+        msg = f"{place}: {value!r:.60}{close} is not a choice; give one of {known(key.choices)}"
         raise ConfigError(msg)
     if value == TopologyReliabilityMode.EFFECTIVELY_ONCE:
         msg = f"{place}: {NOT_YET}"

@@ -1,6 +1,4 @@
-"""Every known ``topology.`` key: type, unit, range, default and meaning. One table, read by code and
-documentation.
-"""
+"""The table of known ``topology.`` keys: type, unit, range, default and meaning. Code and documentation read it."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ _GIB = 1024 * 1024 * 1024
 
 
 class ValueType(enum.Enum):
-    """What a value is after `heron.api.config.check_config`."""
+    """The type of a value after `heron.api.config.check_config`."""
 
     BOOL = "true or false"
     INT = "a whole number"
@@ -27,8 +25,19 @@ class ValueType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One key. `default` None means unset; `component` says whether a component may set it for itself; `off` is the
-    one value outside the range, which stands for none.
+    """A configuration key.
+
+    Attributes:
+        name: the key itself.
+        type: the type of its values.
+        meaning: one line for the documentation.
+        default: the value when the key is absent; None means unset.
+        unit: the unit of a number.
+        low: the least value of a number, or None.
+        high: the greatest value of a number, or None.
+        choices: the values of a CHOICE.
+        component: whether a component may set the key for itself.
+        off: a value outside the range that switches the limit off, or None.
     """
 
     name: str
@@ -83,16 +92,16 @@ _RUN = (
     ConfigKey(
         keys.TOPOLOGY_RELIABILITY_MODE,
         ValueType.CHOICE,
-        "what is promised about each tuple",
+        "the delivery guarantee of each tuple",
         keys.TopologyReliabilityMode.ATMOST_ONCE.value,
         choices=tuple(mode.value for mode in keys.TopologyReliabilityMode),
     ),
     _bool(keys.TOPOLOGY_ACKING, "deprecated: true is ATLEAST_ONCE, false is ATMOST_ONCE"),
-    _per_component(_float(keys.TOPOLOGY_TICK_TUPLE_FREQ_SECS, "period of process_tick; unset: none", None, "s", 0.001)),
+    _per_component(_float(keys.TOPOLOGY_TICK_TUPLE_FREQ_SECS, "period of ticks; unset: no ticks", None, "s", 0.001)),
     ConfigKey(
         keys.TOPOLOGY_SERIALIZER,
         ValueType.STRING,
-        "how emitted tuples become bytes: the name of an installed serializer",
+        "the installed serializer that turns emitted tuples into bytes",
         "pickle",
         component=True,
     ),
@@ -101,7 +110,7 @@ _RUN = (
     ConfigKey(
         keys.TOPOLOGY_ON_ERROR,
         ValueType.CHOICE,
-        "what an exception in process does to its instance",
+        "reaction of an instance to an exception in process",
         "continue",
         choices=("continue", "stop"),
         component=True,
@@ -109,12 +118,12 @@ _RUN = (
     ConfigKey(
         keys.TOPOLOGY_ON_FAILURE,
         ValueType.CHOICE,
-        "what a component that cannot start does to the topology; unset: the engine's setting",
+        "reaction to a component that cannot start; unset: the engine's setting",
         choices=("restart", "stop"),
     ),
     _int(
         keys.TOPOLOGY_TMANAGER_STANDBYS,
-        "topology managers that stand by, one container each; unset: the engine's setting",
+        "standby topology managers, one container each; unset: the engine's setting",
         None,
         "processes",
         0,
@@ -124,14 +133,14 @@ _RUN = (
     ConfigKey(
         keys.TOPOLOGY_COMPONENT_OUTPUT_BPS,
         ValueType.INT,
-        "sent at most, divided among the component's tasks; -1: no limit",
+        "limit of sent data, divided among the component's tasks; -1: no limit",
         -1,
         "bytes/s",
         1,
         component=True,
         off=-1,
     ),
-    _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "between pause and update", 0.0, "s"),
+    _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "wait between pause and update", 0.0, "s"),
     _float(keys.TOPOLOGY_UPDATE_REACTIVATE_WAIT_SECS, "wait for the topology after an update", 600.0, "s"),
     ConfigKey(keys.TOPOLOGY_ENVIRONMENT, ValueType.JSON, "environment of the instances, {name: string}"),
 )
@@ -161,7 +170,7 @@ _RESOURCES = (
     ConfigKey(
         keys.TOPOLOGY_PACKING_FFD_SORTING_STRATEGY,
         ValueType.CHOICE,
-        "which need is packed first, for ffd",
+        "the resource that is packed first, for ffd",
         "RAM_FIRST",
         choices=("RAM_FIRST", "CPU_FIRST"),
     ),

@@ -1,4 +1,4 @@
-"""What a running component may ask about itself and its topology; the engine implements it."""
+"""The view that a running component has of itself and its topology. The engine implements it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from heron.api.collector import ThreadsafeCollector
+from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
 from heron.api.definition import GroupingDefinition
 from heron.api.metrics import IMetric
@@ -16,35 +16,35 @@ __all__ = ["TopologyContext"]
 
 
 class TopologyContext(ABC):
-    """Given to `initialize`; valid as long as the component runs, and to be used from the component's thread."""
+    """The argument of `initialize`. It is valid until the task ends; only the component's thread may use it."""
 
     @abstractmethod
     def get_task_id(self) -> int:
-        """This task's id, unique in the topology and never reused."""
+        """Return the id of this task. It is unique in the topology and never reused."""
 
     @abstractmethod
     def get_task_index(self) -> int:
-        """This task's place among the tasks of its component: 0 to ``get_parallelism() - 1``."""
+        """Return the index of this task in its component: 0 to ``get_parallelism() - 1``."""
 
     @abstractmethod
     def get_parallelism(self) -> int:
-        """How many tasks this component has now."""
+        """Return the present number of tasks of this component."""
 
     @abstractmethod
     def get_component_id(self) -> str:
-        """The name of this component."""
+        """Return the name of this component."""
 
     @abstractmethod
     def get_topology_name(self) -> str:
-        """The name of the topology."""
+        """Return the name of the topology."""
 
     @abstractmethod
     def get_cluster_config(self) -> Mapping[str, Any]:
-        """The topology's configuration, without the component's own."""
+        """Return the configuration of the topology, without the component's own."""
 
     @abstractmethod
     def get_component_tasks(self, component_id: str) -> list[int]:
-        """The task ids of a component, by task index.
+        """Return the task ids of a component, by task index.
 
         Raises:
             UsageError: when the topology has no such component.
@@ -52,34 +52,35 @@ class TopologyContext(ABC):
 
     @abstractmethod
     def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
-        """The streams that a component subscribes to, with the grouping of each.
+        """Return the input streams of a component, with the grouping of each.
 
         Raises:
             UsageError: when the topology has no such component.
         """
 
     def get_this_sources(self) -> Mapping[GlobalStreamId, GroupingDefinition]:
-        """The streams that this component subscribes to, with the grouping of each."""
+        """Return the input streams of this component, with the grouping of each."""
         return self.get_sources(self.get_component_id())
 
     @abstractmethod
     def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
-        """Has `metric` read every so many seconds and reported under `name`.
+        """Read `metric` every `time_bucket_in_sec` seconds, and report it under `name`.
 
         Raises:
-            UsageError: when the name is taken, or the period is not positive.
+            UsageError: when the name is taken, or the period is not above 0 s.
         """
 
     @abstractmethod
-    def add_task_hook(self, hook: ITaskHook) -> None:
-        """Adds an observer of this task's emits, acks and fails; allowed in `initialize` only.
+    def add_task_hook(self, task_hook: ITaskHook) -> None:
+        """Add an observer of the emits, acks and fails of this task. Allowed only in `initialize`.
 
         Raises:
-            UsageError: when the task is initialised already, or `hook` is no `ITaskHook`.
+            UsageError: after `initialize`, or when `task_hook` is not an `ITaskHook`.
         """
 
     @abstractmethod
     def threadsafe_collector(self) -> ThreadsafeCollector:
-        """A collector for threads that the component starts itself; its own collector belongs to its own
-        thread.
+        """Return a collector for threads that the component starts itself.
+
+        The collector that the component was constructed with belongs to the component's own thread.
         """

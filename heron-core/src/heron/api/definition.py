@@ -1,7 +1,7 @@
-"""The neutral, frozen value that a topology becomes: JSON everywhere outside the author's process.
+"""The definition of a topology: a frozen value, and JSON outside the author's process.
 
-Components are named by ``module:Class`` and configured by JSON values, so that other languages, the state manager
-and other engines can read a topology without running its code.
+A definition names classes as ``module:Class`` and holds JSON values. Other languages, the state manager and other
+engines can therefore read it without the author's code.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ COMPONENT_RUNTIME = "python"
 
 
 class ComponentKind(enum.Enum):
-    """What a component is."""
+    """The kind of a component."""
 
     SPOUT = "spout"
     BOLT = "bolt"
 
 
 class GroupingKind(enum.Enum):
-    """How the tuples of a stream are divided among the tasks of a consumer."""
+    """The kind of a grouping; `heron.api.Grouping` explains each."""
 
     SHUFFLE = "shuffle"
     ALL = "all"
@@ -51,9 +51,12 @@ class GroupingKind(enum.Enum):
 class GroupingDefinition:
     """A grouping as data.
 
-    `fields` is for FIELDS and PARTIAL_KEY. A CUSTOM grouping travels as `entry` (``module:Class``) with JSON
-    keyword `arguments`; where `entry` is None the instance loads the author's file again and takes the object that
-    stands there under the same component and input.
+    Attributes:
+        kind: the kind of the grouping.
+        fields: the key fields of FIELDS and PARTIAL_KEY.
+        entry: the class of a CUSTOM grouping as ``module:Class``. None means an object: the instance loads the
+            author's file again and takes the object at the same input of the same component.
+        arguments: JSON keyword arguments for the constructor of `entry`.
     """
 
     kind: GroupingKind
@@ -64,7 +67,7 @@ class GroupingDefinition:
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """A declared output stream: its name and its fields, in order."""
+    """A declared output stream: its name, and its fields in the order of the emitted values."""
 
     name: str
     fields: tuple[str, ...]
@@ -72,7 +75,7 @@ class StreamDefinition:
 
 @dataclass(frozen=True, slots=True)
 class InputDefinition:
-    """One subscription of a bolt."""
+    """A subscription of a bolt to a stream of another component."""
 
     component: str
     stream: str
@@ -81,7 +84,7 @@ class InputDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ComponentDefinition:
-    """A spout or bolt: what runs (`entry`), how often (`parallelism`), with what in and out."""
+    """A spout or bolt: its class as ``module:Class`` (`entry`), its number of tasks, its streams and configuration."""
 
     name: str
     kind: ComponentKind
@@ -93,27 +96,31 @@ class ComponentDefinition:
     runtime: str = COMPONENT_RUNTIME
 
     def output(self, stream: str) -> StreamDefinition | None:
-        """The declared stream of that name, or None."""
+        """Return the declared stream of that name, or None."""
         return next((output for output in self.outputs if output.name == stream), None)
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyDefinition:
-    """A whole topology: its name, its components in the order of declaration, and its configuration."""
+    """A topology: its name, its components in the order of declaration, and its configuration."""
 
     name: str
     components: tuple[ComponentDefinition, ...]
     config: dict[str, object] = field(default_factory=dict)
 
     def component(self, name: str) -> ComponentDefinition:
-        """The component of that name; KeyError when there is none."""
+        """Return the component of that name.
+
+        Raises:
+            KeyError: when the topology has no such component.
+        """
         for component in self.components:
             if component.name == name:
                 return component
         raise KeyError(name)
 
     def consumers(self, component: str, stream: str) -> Iterator[tuple[ComponentDefinition, InputDefinition]]:
-        """Each bolt that subscribes to that stream, with its subscription, in the order of declaration."""
+        """Yield each bolt that subscribes to that stream, with its subscription, in the order of declaration."""
         for consumer in self.components:
             for subscription in consumer.inputs:
                 if (subscription.component, subscription.stream) == (component, stream):

@@ -1,9 +1,7 @@
-"""Counters that any code of a process may raise without holding a metric:
-``global_metrics.incr("cache_misses")``.
+"""Counters that any code of a process may increment without a metric object: ``global_metrics.incr("cache_misses")``.
 
-This is the one place of the API with state of the module, because the functions are heronpy's and take no
-object to keep it in. An instance is a process, so "global" is one task; tasks that a simulator runs in one
-process share it.
+An instance is a process, so the counters belong to one task; the simulator's tasks share one process and one set of
+counters. The counters are state of this module, because the functions are heronpy's and take no object.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ root_name = "__auto__"
 
 
 class MetricsCollector(Protocol):
-    """Where the counters are reported; a `TopologyContext` is one."""
+    """Receives the counters; a `TopologyContext` is one."""
 
     def register_metric(self, name: str, metric: IMetric, time_bucket_in_sec: float) -> None:
-        """Has `metric` read every so many seconds."""
+        """Read `metric` every `time_bucket_in_sec` seconds, and report it under `name`."""
         ...
 
 
@@ -39,20 +37,20 @@ _REGISTRY = _Registry()
 
 
 def incr(key: str, to_add: int = 1) -> None:
-    """Raises the counter of `key`; from the component's own thread."""
+    """Increment the counter of `key`. Call it only from the component's own thread."""
     _REGISTRY.counts.incr(key, to_add)
 
 
 def safe_incr(key: str, to_add: int = 1) -> None:
-    """Raises the counter of `key`; from any thread, as long as every thread uses this function."""
+    """Increment the counter of `key` from any thread. Every thread must then use this function."""
     with _REGISTRY.lock:
         _REGISTRY.counts.incr(key, to_add)
 
 
 def init(metrics_collector: MetricsCollector, metrics_bucket: float) -> None:
-    """Has the counters reported under `root_name` every `metrics_bucket` seconds; the first call counts.
+    """Report the counters under `root_name` every `metrics_bucket` seconds. Only the first call has an effect.
 
-    An instance calls it after the component's `initialize`, so that a component need not.
+    Components need not call it: an instance does so after `initialize`.
     """
     with _REGISTRY.lock:
         if not _REGISTRY.registered:

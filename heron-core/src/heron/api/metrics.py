@@ -1,4 +1,4 @@
-"""An author's own metrics, registered with `TopologyContext.register_metric`."""
+"""Metrics that authors define. `TopologyContext.register_metric` registers them."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ __all__ = [
 
 
 class IMetric(ABC):
-    """A value that is read once per period, from the component's thread."""
+    """A value that the engine reads once per period, from the component's thread."""
 
     @abstractmethod
     def get_value_and_reset(self) -> object:
-        """The value of the period that ends now: a number, ``{key: number}``, or None when there is none."""
+        """Return the value of the period that ends now: a number, ``{key: number}``, or None for no value."""
 
 
 class CountMetric(IMetric):
-    """Counts up from zero in each period."""
+    """A count that begins at 0 in each period."""
 
     def __init__(self) -> None:
         self.value = 0
 
     def incr(self, to_add: int = 1) -> None:
-        """Adds to the count."""
+        """Add `to_add` to the count."""
         self.value += to_add
 
     def get_value_and_reset(self) -> int:
-        """The count of this period."""
+        """Return the count of this period, and reset it to 0."""
         value, self.value = self.value, 0
         return value
 
 
 class MultiCountMetric(IMetric):
-    """One count per key; a key that was seen once is reported in every later period."""
+    """One count for each key. After its first use, a key is reported in every period."""
 
     def __init__(self) -> None:
         self.value: dict[str, CountMetric] = {}
 
     def add_key(self, key: str) -> None:
-        """Reports `key` from now on, even while it is zero."""
+        """Report `key` from now on, even while its count is 0."""
         self.incr(key, to_add=0)
 
     def incr(self, key: str, to_add: int = 1) -> None:
-        """Adds to the count of `key`."""
+        """Add `to_add` to the count of `key`."""
         if key not in self.value:
             self.value[key] = CountMetric()
         self.value[key].incr(to_add)
 
     def get_value_and_reset(self) -> dict[str, int]:
-        """The counts of this period by key."""
+        """Return the counts of this period by key, and reset them to 0."""
         return {key: count.get_value_and_reset() for key, count in self.value.items()}
 
 
 class IReducer(ABC):
-    """Folds the values of a period into one."""
+    """Folds the values of a period into one value."""
 
     @abstractmethod
     def init(self) -> None:
-        """Forgets everything; called before the first value of each period."""
+        """Reset. Called before the first value of each period."""
 
     @abstractmethod
     def reduce(self, value: float) -> None:
-        """Takes in a value."""
+        """Add a value."""
 
     @abstractmethod
     def extract(self) -> float | None:
-        """The folded value, or None when there was none."""
+        """Return the folded value, or None when the period had no value."""
 
 
 class MeanReducer(IReducer):
@@ -88,98 +88,98 @@ class MeanReducer(IReducer):
         self.count = 0
 
     def init(self) -> None:
-        """Forgets everything."""
+        """Reset."""
         self.sum = 0.0
         self.count = 0
 
     def reduce(self, value: float) -> None:
-        """Takes in a value."""
+        """Add a value."""
         self.sum += float(value)
         self.count += 1
 
     def extract(self) -> float | None:
-        """The mean, or None of no values."""
+        """Return the mean, or None when the period had no value."""
         return self.sum / self.count if self.count else None
 
 
 class ReducedMetric(IMetric):
-    """Values folded by a reducer; takes the reducer's class."""
+    """Values that a reducer folds. The argument is the class of the reducer."""
 
     def __init__(self, reducer_cls: type[IReducer]) -> None:
         self.reducer = reducer_cls()
         self.reducer.init()
 
     def update(self, value: float) -> None:
-        """Takes in a value."""
+        """Add a value."""
         self.reducer.reduce(value)
 
     def get_value_and_reset(self) -> float | None:
-        """The folded value of this period."""
+        """Return the folded value of this period, and reset the reducer."""
         value = self.reducer.extract()
         self.reducer.init()
         return value
 
 
 class MultiReducedMetric(IMetric):
-    """One reduced value per key; takes the reducer's class."""
+    """One reduced value for each key. The argument is the class of the reducer."""
 
     def __init__(self, reducer: type[IReducer]) -> None:
         self.value: dict[str, ReducedMetric] = {}
         self.reducer = reducer
 
     def update(self, key: str, value: float) -> None:
-        """Takes in a value for `key`."""
+        """Add a value for `key`."""
         self.add_key(key)
         self.value[key].update(value)
 
     def add_key(self, key: str) -> None:
-        """Reports `key` from now on, as None while it has no value."""
+        """Report `key` from now on, as None while it has no value."""
         if key not in self.value:
             self.value[key] = ReducedMetric(self.reducer)
 
     def get_value_and_reset(self) -> dict[str, float | None]:
-        """The folded values of this period by key."""
+        """Return the folded values of this period by key, and reset the reducers."""
         return {key: metric.get_value_and_reset() for key, metric in self.value.items()}
 
 
 class AssignableMetrics(IMetric):
-    """A value that stands until it is replaced; reading does not reset it."""
+    """A gauge: a value that stays until `update` replaces it. Reading does not reset it."""
 
     def __init__(self, init_val: object) -> None:
         self.value = init_val
 
     def update(self, value: object) -> None:
-        """Replaces the value."""
+        """Replace the value."""
         self.value = value
 
     def get_value_and_reset(self) -> object:
-        """The value as it stands."""
+        """Return the present value."""
         return self.value
 
 
 class MultiAssignableMetrics(IMetric):
-    """One assignable value per key."""
+    """One gauge for each key."""
 
     def __init__(self) -> None:
         self.map: dict[str, AssignableMetrics] = {}
 
     def update(self, key: str, value: object) -> None:
-        """Replaces the value of `key`."""
+        """Replace the value of `key`."""
         if key in self.map:
             self.map[key].update(value)
         else:
             self.map[key] = AssignableMetrics(value)
 
     def get_value_and_reset(self) -> dict[str, object]:
-        """The values as they stand by key."""
+        """Return the present values by key."""
         return {key: metric.get_value_and_reset() for key, metric in self.map.items()}
 
 
 def MeanReducedMetric() -> ReducedMetric:  # a factory that heronpy names like a class
-    """A mean per period."""
+    """Return a metric of the mean of each period."""
     return ReducedMetric(MeanReducer)
 
 
 def MultiMeanReducedMetric() -> MultiReducedMetric:  # a factory that heronpy names like a class
-    """A mean per key and period."""
+    """Return a metric of the mean of each key in each period."""
     return MultiReducedMetric(MeanReducer)

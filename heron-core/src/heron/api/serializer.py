@@ -1,4 +1,4 @@
-"""How values become bytes where an author wants a say in it."""
+"""Serializers that authors call themselves. Tuples travel by the serializer of ``topology.serializer`` instead."""
 
 from __future__ import annotations
 
@@ -13,36 +13,39 @@ __all__ = ["IHeronSerializer", "PythonSerializer", "default_serializer"]
 
 
 class IHeronSerializer(ABC):
-    """Turns values into bytes and back; both sides of a topology use the same one."""
+    """Turns values into bytes and back. Both sides of a topology must use the same serializer."""
 
     def initialize(self, config: Mapping[str, Any]) -> None:  # noqa: B027  # may be omitted
-        """Called once, with the topology's configuration."""
+        """Receive the configuration of the topology. Called once, before the other methods."""
 
     @abstractmethod
     def serialize(self, obj: object) -> bytes:
-        """The bytes of a value.
+        """Return a value as bytes.
 
         Raises:
-            SerializationError: when the value cannot travel.
+            SerializationError: when the value cannot be serialised.
         """
 
     @abstractmethod
     def deserialize(self, input_str: bytes) -> Any:  # noqa: ANN401  # whatever was serialised
-        """The value of these bytes; only ever called with bytes from the topology itself.
+        """Return the value of bytes that `serialize` made. Callers pass only bytes from the topology itself.
 
         Raises:
-            SerializationError: when the bytes are no value.
+            SerializationError: when the bytes are not a serialised value.
         """
 
 
 class PythonSerializer(IHeronSerializer):
-    """Pickle, protocol 5. Classes and functions travel by name, so they must stand at the top of a module."""
+    """Pickle, protocol 5. It stores classes and functions by name, so they must be at the top level of a module."""
+
+    def initialize(self, config: Mapping[str, Any] | None = None) -> None:
+        """Do nothing: pickle needs no configuration."""
 
     def serialize(self, obj: object) -> bytes:
-        """The bytes of a value.
+        """Return a value as bytes.
 
         Raises:
-            SerializationError: when the value, or one inside it, cannot be pickled.
+            SerializationError: when the value, or a value inside it, cannot be pickled.
         """
         try:
             return pickle.dumps(obj, protocol=5)
@@ -51,13 +54,13 @@ class PythonSerializer(IHeronSerializer):
             raise SerializationError(msg) from error
 
     def deserialize(self, input_str: bytes) -> Any:  # noqa: ANN401  # whatever was serialised
-        """The value of these bytes.
+        """Return the value of bytes that `serialize` made.
 
         Raises:
-            SerializationError: when the bytes are cut, garbled, or name a class that is not there.
+            SerializationError: when the bytes are cut or garbled, or name a class that cannot be imported.
         """
         try:
-            return pickle.loads(input_str)  # noqa: S301  # only from the topology itself, see the contract
+            return pickle.loads(input_str)  # noqa: S301  # only bytes from the topology itself, see the contract
         except Exception as error:
             msg = f"{len(input_str)} bytes cannot be unpickled: {error}"
             raise SerializationError(msg) from error

@@ -1,12 +1,11 @@
-"""Sources of a topology."""
+"""Spouts: the components that bring tuples into a topology."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from heron.api.collector import SpoutCollector, UnboundCollector
-from heron.api.component import BaseComponent
+from heron.api.component import BaseComponent, SpoutCollector, UnboundCollector
 from heron.api.component_spec import HeronComponentSpec
 from heron.api.context import TopologyContext
 from heron.api.stream import Stream
@@ -15,9 +14,14 @@ __all__ = ["BaseSpout", "Spout"]
 
 
 class BaseSpout(BaseComponent):
-    """How a spout is described and how it emits; authors derive from `Spout`."""
+    """The methods that a spout calls. Authors derive from `Spout`.
 
-    outputs: ClassVar[Sequence[str | Stream]] = ()
+    Attributes:
+        outputs: the declared outputs: field names of the default stream, and `Stream` objects. The attribute exists
+            only in classes that set it, as in heronpy.
+    """
+
+    outputs: ClassVar[Sequence[str | Stream]]
     _collector: SpoutCollector = UnboundCollector()
 
     def __init__(self, delegate: SpoutCollector | None = None) -> None:
@@ -33,10 +37,13 @@ class BaseSpout(BaseComponent):
         config: Mapping[str, object] | None = None,
         optional_outputs: Sequence[str | Stream] | None = None,
     ) -> HeronComponentSpec:
-        """This spout as a part of a topology: its name, number of tasks, own configuration and further
-        outputs.
+        """Return this spout as a part of a topology.
 
-        In the body of a `Topology` class the name defaults to the attribute's.
+        Args:
+            name: the name of the component; None takes the name of the attribute in a `Topology` class.
+            par: the number of tasks, at least 1.
+            config: the component's own configuration; it has precedence over the topology's.
+            optional_outputs: outputs in addition to those of the class.
 
         Raises:
             TopologyError: when an argument has the wrong type or range.
@@ -51,63 +58,69 @@ class BaseSpout(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emits a tuple.
+        """Emit a tuple.
 
         Args:
-            tup: the values, one per declared field of the stream; copied before this returns.
-            tup_id: given back to `ack` or `fail` once the tuple's tree is complete; None when nobody asks.
-            stream: a declared output stream.
-            direct_task: the receiving task, where a consumer subscribes with ``Grouping.DIRECT``.
-            need_task_ids: whether to return the ids of the tasks that receive the tuple.
+            tup: the values, one for each declared field of the stream; copied before this method returns.
+            tup_id: the argument of `ack` or `fail` when the tree of the tuple is complete; None asks for neither.
+            stream: the name of a declared output stream.
+            direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
+            need_task_ids: whether to return the ids of the receiving tasks.
 
         Returns:
-            The receiving tasks' ids, or None unless asked for.
+            The ids of the receiving tasks, or None without `need_task_ids`.
 
         Raises:
-            EmitError: when the stream or task is unknown, or the number of values is wrong.
+            EmitError: when the stream or task is unknown, the number of values is wrong, or the spout has no collector.
         """
         return self._collector.emit(tup, tup_id, stream, direct_task, need_task_ids)
 
 
 class Spout(BaseSpout):
-    """A source of tuples. Declare the fields in `outputs`, emit in `next_tuple`.
+    """The base class of spouts: implement `next_tuple`, and declare the emitted fields in `outputs`.
 
-    Every method is called from one thread, one at a time.
+    The engine calls every method from one thread, one call at a time. It runs one object for each task.
     """
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Called once before anything else, with the configuration of topology and component merged."""
+        """Prepare the task. Called once, before the other methods.
+
+        Args:
+            config: the configuration of the topology, overridden by the component's own.
+            context: valid until the task ends.
+        """
 
     def close(self) -> None:
-        """Called at an orderly stop; a killed process does not get here."""
+        """Release resources. Called at an orderly stop, but not when the process is killed."""
 
     def next_tuple(self) -> None:
-        """Emits the next tuple or a few, or none when there is nothing now. Must not block for long: acks
-        wait.
+        """Emit the next tuple or tuples, or return without an emit when there are none yet.
+
+        Called again and again. Do not block for long: acks, fails and commands wait meanwhile.
         """
 
     def ack(self, tup_id: object) -> None:
-        """The tree of the tuple that was emitted with this id is complete."""
+        """Receive the id of an emitted tuple whose tree is complete."""
 
     def fail(self, tup_id: object) -> None:
-        """The tree of the tuple that was emitted with this id failed or timed out; emit it again if it
-        matters.
-        """
+        """Receive the id of an emitted tuple whose tree failed or timed out. Emit the tuple again to replay it."""
 
     def activate(self) -> None:
-        """The topology resumes after a pause."""
+        """Resume after a pause of the topology."""
 
     def deactivate(self) -> None:
-        """The topology pauses, or is paused when this task begins; `next_tuple` is not called until `activate`."""
+        """Pause: the engine calls no `next_tuple` until `activate`.
+
+        Also called when the task starts in a paused topology.
+        """
 
     def end(self) -> None:
-        """Says that this task will make no new tuple; when every spout task has said so, the topology
-        finishes.
+        """Declare that this task makes no new tuple. The topology finishes when every spout task has declared it.
 
-        May be called again, without effect. Tuples whose ids fail may still be emitted again afterwards, and
-        `next_tuple` is still called for it.
+        Further calls have no effect. The engine calls `next_tuple` until the last tree is complete, so that the spout
+        can replay failed tuples.
 
         Raises:
-            EmitError: when no engine runs this component.
+            EmitError: when the spout has no collector.
         """
         self._collector.end()

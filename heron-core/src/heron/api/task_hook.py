@@ -1,4 +1,4 @@
-"""Observers of one task's emits, acks and fails."""
+"""Task hooks: observers of the emits, acks and fails of one task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heron.api.tuple import Tuple
 
-if TYPE_CHECKING:  # the context adds hooks
+if TYPE_CHECKING:  # the context imports this module
     from heron.api.context import TopologyContext
 
 __all__ = [
@@ -22,9 +22,7 @@ __all__ = [
 
 
 class EmitInfo(NamedTuple):
-    """An emit: its values and stream, the emitting task, and the receiving tasks where they are known
-    already.
-    """
+    """An emit: its values and stream, the emitting task, and the receiving tasks as far as they are known."""
 
     values: tuple[Any, ...]
     stream_id: str
@@ -33,7 +31,7 @@ class EmitInfo(NamedTuple):
 
 
 class SpoutAckInfo(NamedTuple):
-    """A complete tree; the latency is milliseconds since the emit."""
+    """A complete tree. The latency is the time since the emit, in milliseconds."""
 
     message_id: object
     spout_task_id: int
@@ -41,7 +39,7 @@ class SpoutAckInfo(NamedTuple):
 
 
 class SpoutFailInfo(NamedTuple):
-    """A failed tree; the latency is milliseconds since the emit."""
+    """A failed tree. The latency is the time since the emit, in milliseconds."""
 
     message_id: object
     spout_task_id: int
@@ -49,7 +47,7 @@ class SpoutFailInfo(NamedTuple):
 
 
 class BoltExecuteInfo(NamedTuple):
-    """A call of `process`; the latency is the call's milliseconds."""
+    """A call of `process`. The latency is the duration of the call, in milliseconds."""
 
     heron_tuple: Tuple
     executing_task_id: int
@@ -57,7 +55,7 @@ class BoltExecuteInfo(NamedTuple):
 
 
 class BoltAckInfo(NamedTuple):
-    """An ack; the latency is milliseconds since the tuple was given to `process`."""
+    """An ack. The latency is the time since the call of `process` for the tuple, in milliseconds."""
 
     heron_tuple: Tuple
     acking_task_id: int
@@ -65,7 +63,7 @@ class BoltAckInfo(NamedTuple):
 
 
 class BoltFailInfo(NamedTuple):
-    """A fail; the latency is milliseconds since the tuple was given to `process`."""
+    """A fail. The latency is the time since the call of `process` for the tuple, in milliseconds."""
 
     heron_tuple: Tuple
     failing_task_id: int
@@ -73,32 +71,32 @@ class BoltFailInfo(NamedTuple):
 
 
 class ITaskHook:
-    """Override what is of interest. Each tuple then costs a call: hooks are for diagnosis, metrics for
-    operation.
+    """The base class of task hooks: override the methods of interest.
 
-    Hooks come from `TopologyContext.add_task_hook`, or by class name from ``topology.auto.task.hooks``.
+    `TopologyContext.add_task_hook` adds a hook to one task; ``topology.auto.task.hooks`` adds hooks to every task, by
+    class name. A hook costs a call for each tuple, so use hooks for diagnosis and metrics for operation.
     """
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Called once, after the component's `initialize`."""
+        """Prepare the hook. Called once, after the `initialize` of the component."""
 
     def clean_up(self) -> None:
-        """Called at an orderly stop, after the component's `close`."""
+        """Release resources. Called at an orderly stop, after the `close` of the component."""
 
     def emit(self, emit_info: EmitInfo) -> None:
-        """The task emitted a tuple."""
+        """Observe an emit of the task."""
 
     def spout_ack(self, spout_ack_info: SpoutAckInfo) -> None:
-        """A tree of this spout is complete."""
+        """Observe that a tree of this spout is complete."""
 
     def spout_fail(self, spout_fail_info: SpoutFailInfo) -> None:
-        """A tree of this spout failed."""
+        """Observe that a tree of this spout failed."""
 
     def bolt_execute(self, bolt_execute_info: BoltExecuteInfo) -> None:
-        """`process` returned."""
+        """Observe that `process` returned."""
 
     def bolt_ack(self, bolt_ack_info: BoltAckInfo) -> None:
-        """The bolt acked a tuple."""
+        """Observe an ack of the bolt."""
 
     def bolt_fail(self, bolt_fail_info: BoltFailInfo) -> None:
-        """The bolt failed a tuple."""
+        """Observe a fail of the bolt."""

@@ -1,5 +1,6 @@
-"""What a bolt receives. Tuples of one source share a generated class, so that making one sets three slots
-only.
+"""Tuples as bolts receive them.
+
+Tuples of one source share a generated class that holds the source, so making a tuple sets only three slots.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ __all__ = ["Tuple", "TupleHelper"]
 
 
 class Tuple:
-    """One tuple as a bolt sees it.
+    """A received tuple.
 
-    `component`, `stream` and `task` name where it was emitted: `task` is the id of the emitting task. They
-    stand on a class generated per source (see `source`), the rest on the object. A tuple is equal only to
-    itself, so that it can be a key while it waits for its ack. It unpacks and indexes in the order ``id,
-    component, stream, task, values``, as in heronpy.
+    A tuple is equal only to itself, so it can be a key of a dict while it waits for its ack. It unpacks and indexes in
+    the order ``id, component, stream, task, values``, as in heronpy.
 
     Attributes:
-        values: the emitted values, in the order of the stream's declared fields. Their types are whatever was
-            emitted, hence ``Any``.
-        id: the engine's name for this tuple, opaque.
+        id: the identity of the tuple in the engine; opaque.
+        component: the name of the emitting component.
+        stream: the name of the stream.
+        task: the id of the emitting task.
+        values: the emitted values, in the order of the declared fields of the stream.
     """
 
     __slots__ = ("_index", "id", "values")
@@ -39,7 +40,7 @@ class Tuple:
 
     @classmethod
     def source(cls, component: str, stream: str, task: int) -> type[Tuple]:
-        """A new subclass for the tuples of one source; callers keep it, as each call makes another one.
+        """Return a new class for the tuples of one source. Each call makes another class, so callers keep it.
 
         Tests construct a tuple with ``Tuple.source("word", "default", 1)(values=("a",))``.
         """
@@ -71,7 +72,7 @@ class Tuple:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A generated class cannot be found by name, so a copy in another process makes its own.
+        # A generated class has no importable name, so a copy in another process makes its own class.
         return _restored, (self.component, self.stream, self.task, self.id, self.values)
 
 
@@ -80,16 +81,14 @@ def _restored(component: str, stream: str, task: int, id_: object, values: tuple
 
 
 class TupleHelper:
-    """Tick tuples: the names by which they are told apart, and how one is made."""
+    """The stream and component names of tick tuples."""
 
     TICK_TUPLE_ID = "__tick"
     TICK_SOURCE_COMPONENT = "__system"
 
     @staticmethod
     def make_tick_tuple() -> Tuple:
-        """A tick tuple: stream and id are `TICK_TUPLE_ID`, the component is `TICK_SOURCE_COMPONENT`, no
-        values.
-        """
+        """Return a tick tuple: stream and id `TICK_TUPLE_ID`, component `TICK_SOURCE_COMPONENT`, no values."""
         return _TICK_SOURCE(TupleHelper.TICK_TUPLE_ID)
 
 

@@ -1,11 +1,9 @@
-"""Bolts that see the tuples of a span of time together.
+"""Window bolts: they process the tuples of a span of time together.
 
-A sliding window of duration D and slide S is processed every S seconds and holds what arrived in the D
-seconds before. Ticks come a little early or late, so windows are counted in slides since the start instead of
-compared with clock
-readings: a tuple that arrived during a slide is in exactly the windows that cover its place in it, never in
-one more or less because a tick was late. It is acked with the last window that holds it; D + S must therefore
-be shorter than the message timeout.
+A sliding window of duration D and slide S is processed every S seconds. It holds the tuples of the last D seconds.
+Ticks come a little early or late, so the position of a tuple is counted in slides since the start, not in clock
+readings. A late tick therefore never moves a tuple into one window more or less. The bolt acks a tuple after the last
+window that holds it, so D + S must be shorter than the message timeout.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.context import TopologyContext
-from heron.api.state import State
-from heron.api.stateful_component import StatefulComponent
+from heron.api.state import State, StatefulComponent
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
 from heron.clock import Clock, SystemClock
@@ -31,16 +28,16 @@ _STATE_KEY = "tuples"
 
 
 class WindowContext(NamedTuple):
-    """The window's span, in seconds since the epoch."""
+    """The span of a window, in seconds since the epoch."""
 
     start: float
     end: float
 
 
 class WindowBolt(Bolt, StatefulComponent):
-    """What both window bolts are made of; authors derive from one of these.
+    """The common part of both window bolts. Authors derive from `SlidingWindowBolt` or `TumblingWindowBolt`.
 
-    An `initialize` of your own has to call this one's.
+    An `initialize` of an author's class must call ``super().initialize(config, context)``.
     """
 
     WINDOW_DURATION_SECS: ClassVar[str] = ""
@@ -56,11 +53,11 @@ class WindowBolt(Bolt, StatefulComponent):
         config: Mapping[str, object] | None = None,
         optional_outputs: Sequence[str | Stream] | None = None,
     ) -> HeronComponentSpec:
-        """As `Bolt.spec`; the window's length stands in `config`, and sets the tick period.
+        """As `Bolt.spec`. `config` must hold the duration of the window; the slide sets the tick period.
 
         Raises:
-            TopologyError: when the duration is missing, a time is not a positive number, the slide is longer
-                than the duration, or the configuration has another tick period.
+            TopologyError: when the duration is missing, a time is not a number above 0, the slide is longer than the
+                duration, or the configuration sets another tick period.
         """
         place = f"component {name!r}" if name else f"component of {cls.__qualname__}"
         _, slide_s = cls._times_s(config or {}, place)
@@ -75,19 +72,19 @@ class WindowBolt(Bolt, StatefulComponent):
         return super().spec(name, inputs, par, ticking, optional_outputs)
 
     def init_state(self, state: State) -> None:
-        """Takes over the tuples of the last windows."""
+        """Take over the tuples of the last windows."""
         self._state = state
 
     def pre_save(self, checkpoint_id: str) -> None:
-        """Puts the tuples of the last windows into the state."""
+        """Put the tuples of the last windows into the state."""
         if self._state is not None:
             self._state.put(_STATE_KEY, list(self._waiting))
 
     def processWindow(self, window_info: WindowContext, tuples: list[Tuple]) -> None:
-        """Called for each window with its tuples, in the order of their arrival; the bolt acks them itself."""
+        """Process a window. `tuples` are in the order of arrival; the bolt acks them itself."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Reads the times from the configuration."""
+        """Read the times from the configuration."""
         duration_s, slide_s = self._times_s(config, f"component {context.get_component_id()!r}")
         self.window_duration = duration_s
         self.slide_interval = slide_s
@@ -99,20 +96,20 @@ class WindowBolt(Bolt, StatefulComponent):
         self._waiting.extend((0.0, tup) for _, tup in saved or ())
 
     def process(self, tup: Tuple) -> None:
-        """Keeps the tuple for its windows."""
-        # A late tick must not push a tuple into the slide after its own, hence the bound just below 1.
+        """Keep the tuple for its windows."""
+        # The bound below 1 keeps a tuple in its own slide when the tick is late.
         into_slide = min((self.clock.monotonic_s() - self._last_tick_s) / self.slide_interval, 1 - 1e-9)
         self._waiting.append((self._ticks + into_slide, tup))
 
     def process_tick(self, tup: Tuple) -> None:
-        """Processes the window that ends now, then acks what no later window will hold."""
+        """Process the window that ends now, then ack the tuples that no later window holds."""
         self._ticks += 1
         self._last_tick_s = self.clock.monotonic_s()
         self._process_waiting()
         self._ack_before(self._ticks + 1 - self._slides)
 
     def finish(self) -> None:
-        """Processes a last window where tuples have come since the last tick, and acks everything."""
+        """Process a last window if tuples came since the last tick, and ack everything."""
         if self._waiting and self._waiting[-1][0] >= self._ticks:
             self._process_waiting()
         self._ack_before(float("inf"))
@@ -134,7 +131,7 @@ class WindowBolt(Bolt, StatefulComponent):
     @staticmethod
     def _time_s(config: Mapping[str, object], key: str, place: str) -> float:
         if key not in config:
-            msg = f"{place}: the window's length is missing; give config={{{key!r}: SECONDS}}"
+            msg = f"{place}: the duration of the window is missing; give config={{{key!r}: SECONDS}}"
             raise TopologyError(msg)
         seconds = _positive(config[key])
         if seconds is None:
@@ -144,10 +141,10 @@ class WindowBolt(Bolt, StatefulComponent):
 
 
 class SlidingWindowBolt(WindowBolt):
-    """Processes overlapping windows; write `processWindow`.
+    """Overlapping windows: implement `processWindow`.
 
-    The configuration gives the seconds: ``config={SlidingWindowBolt.WINDOW_DURATION_SECS: 10,
-    SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS: 2}``; without a slide, windows do not overlap.
+    The configuration gives both times in seconds: ``config={SlidingWindowBolt.WINDOW_DURATION_SECS: 10,
+    SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS: 2}``. Without a slide, windows do not overlap.
     """
 
     WINDOW_DURATION_SECS: ClassVar[str] = "slidingwindowbolt_duration_secs"
@@ -161,17 +158,17 @@ class SlidingWindowBolt(WindowBolt):
         slide_s = cls._time_s(config, cls.WINDOW_SLIDEINTERVAL_SECS, place)
         if slide_s > duration_s:
             msg = (
-                f"{place}: {cls.WINDOW_SLIDEINTERVAL_SECS} is {slide_s:g} s, above the window's {duration_s:g} s, "
-                "so that tuples would be in no window; shorten it"
+                f"{place}: {cls.WINDOW_SLIDEINTERVAL_SECS} is {slide_s:g} s, above the duration {duration_s:g} s, "
+                "so some tuples would be in no window; shorten it"
             )
             raise TopologyError(msg)
         return duration_s, slide_s
 
 
 class TumblingWindowBolt(WindowBolt):
-    """Processes windows that follow each other; write `processWindow`.
+    """Windows that follow each other without overlap: implement `processWindow`.
 
-    The configuration gives the seconds: ``config={TumblingWindowBolt.WINDOW_DURATION_SECS: 10}``.
+    The configuration gives the duration in seconds: ``config={TumblingWindowBolt.WINDOW_DURATION_SECS: 10}``.
     """
 
     WINDOW_DURATION_SECS: ClassVar[str] = "tumblingwindowbolt_duration_secs"

@@ -193,7 +193,7 @@ class Emitter:
 
 
 class SpoutEmitter(Emitter):
-    """`heron.api.collector.SpoutCollector`."""
+    """`heron.api.SpoutCollector`."""
 
     signature = SPOUT_SIGNATURE
 
@@ -222,7 +222,7 @@ class SpoutEmitter(Emitter):
 
 
 class BoltEmitter(Emitter):
-    """`heron.api.collector.BoltCollector`; acks and fails are counted, as delivery is at most once."""
+    """`heron.api.BoltCollector`; acks and fails are counted, as delivery is at most once."""
 
     signature = BOLT_SIGNATURE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
+from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance.out_stream import Chooser, KeyedEdge, StreamRoutes
 from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter, Splitter

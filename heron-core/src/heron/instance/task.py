@@ -11,8 +11,8 @@ from pathlib import Path
 
 from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.api.config import merged_config, setting
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
+from heron.api.stream import ICustomGrouping
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.garbage import GarbagePauses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heron.api.collector import ThreadsafeCollector
+from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
 from heron.api.context import TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
@@ -68,15 +68,15 @@ class TaskContext(TopologyContext):
         """`TopologyContext`."""
         self._metrics.register(name, metric, time_bucket_in_sec)
 
-    def add_task_hook(self, hook: object) -> None:
+    def add_task_hook(self, task_hook: object) -> None:
         """`TopologyContext`."""
         if self.initialised:
             msg = f"task {self._task.task_id}: add_task_hook after initialize; add hooks in initialize"
             raise UsageError(msg)
-        if not isinstance(hook, ITaskHook):
-            msg = f"task {self._task.task_id}: {type(hook).__name__} is no ITaskHook; derive it from ITaskHook"
+        if not isinstance(task_hook, ITaskHook):
+            msg = f"task {self._task.task_id}: {type(task_hook).__name__} is not an ITaskHook; derive it from ITaskHook"
             raise UsageError(msg)
-        self.hooks.append(hook)
+        self.hooks.append(task_hook)
 
     def threadsafe_collector(self) -> ThreadsafeCollector:
         """`TopologyContext`."""

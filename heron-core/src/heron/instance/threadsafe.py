@@ -26,7 +26,7 @@ class QueuedTarget:
 
 
 class QueuedCollector:
-    """`heron.api.collector.ThreadsafeCollector`."""
+    """`heron.api.ThreadsafeCollector`."""
 
     def __init__(self, target: QueuedTarget, sleeper: Sleeper) -> None:
         self._target = target

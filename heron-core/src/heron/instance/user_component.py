@@ -7,11 +7,11 @@ from pathlib import Path
 
 from heron.api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS
 from heron.api.bolt import BaseBolt, Bolt
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import InputDefinition
+from heron.api.names import parsed_entry
 from heron.api.spout import BaseSpout, Spout
-from heron.api.state import HashMapState
-from heron.api.stateful_component import StatefulComponent
+from heron.api.state import HashMapState, StatefulComponent
+from heron.api.stream import ICustomGrouping
 from heron.errors import UsageError
 from heron.instance.task_context import TaskContext
 from heron.kernel.author_topology import live_grouping
@@ -98,7 +98,11 @@ def specialise(component: BaseSpout | BaseBolt, methods: Mapping[str, Callable[.
 
 
 def _hook_entries(value: object) -> list[str]:
-    """Class names as ``module:Class`` or ``module.Class``, in a list or separated by commas."""
+    """Return the entries of class names, which are in a list or separated by commas.
+
+    Raises:
+        TopologyError: when a name does not name a class.
+    """
     names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    entries = [str(name).strip() for name in names]
-    return [entry if ":" in entry else ":".join(entry.rsplit(".", 1)) for entry in entries if entry]
+    stripped = [str(name).strip() for name in names]
+    return [parsed_entry(name, TOPOLOGY_AUTO_TASK_HOOKS) for name in stripped if name]

@@ -10,11 +10,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 
-from heron.api.builder import TopologyBuilder
 from heron.api.capture import TopologySource, capture_topologies
 from heron.api.component_spec import HeronComponentSpec
-from heron.api.custom_grouping import ICustomGrouping
-from heron.api.topology import Topology
+from heron.api.stream import ICustomGrouping
+from heron.api.topology import Topology, TopologyBuilder
 from heron.errors import UsageError, known, nearest
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.user_code import UserCode

@@ -23,6 +23,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.api.tuple import TupleHelper
 from heron.errors import TopologyError, known, nearest
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import find_cycle
@@ -35,6 +36,8 @@ MAX_INSTANCES: Final = 10_000
 
 MAX_NAME_LENGTH: Final = 200
 """Names become file and node names, which end at 255 bytes, with room for a suffix."""
+
+_RESERVED = frozenset({TupleHelper.TICK_SOURCE_COMPONENT, TupleHelper.TICK_TUPLE_ID})
 
 _ROLES = frozenset({"executor", "metricsmgr", "stmgr", "tmanager"})
 
@@ -72,8 +75,8 @@ def _check_name(name: str, place: str) -> None:
         _refuse(f"{place} {name!r} has {odd!r} in it{reason}; use letters, digits, '_' and '-'")
     if len(name) > MAX_NAME_LENGTH:
         _refuse(f"{place} {name[:40]!r}... has {len(name)} characters, the limit is {MAX_NAME_LENGTH}; shorten it")
-    if name.startswith("__"):
-        _refuse(f"{place} {name!r} begins with '__', which is kept for the engine's own; choose another")
+    if name in _RESERVED:
+        _refuse(f"{place} {name!r} is reserved for tick tuples; choose another")
 
 
 def _check_reliability(definition: TopologyDefinition) -> None:

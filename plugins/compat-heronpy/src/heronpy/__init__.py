@@ -1,5 +1,5 @@
-"""The package of Apache Heron's Python API, served by Heron for Python.
+"""The Python API of Apache Heron, provided by Heron for Python.
 
-Programs import its modules by their full paths; each hands on the names of `heron.api`, and what differs is said in
-the module that differs. Streamlets are refused.
+Programs import the modules by their full paths. Each module re-exports names of `heron.api`; where heronpy differs, the
+module adapts them. Streamlets can be imported but not used.
 """

@@ -1,4 +1,4 @@
-"""What the entry point names: which foreign package this distribution serves."""
+"""The entry point of this distribution, which names the foreign package that it provides."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["ServedPackage"]
 
 
 class ServedPackage:
-    """`heronpy`, whose import name is that of the programs and not of the distribution."""
+    """The package `heronpy`. Its import name is the one that programs use, not that of the distribution."""
 
     package: ClassVar[str] = "heronpy"

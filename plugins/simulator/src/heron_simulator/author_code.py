@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from heron.api.capture import TopologySource
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import InputDefinition, TopologyDefinition
+from heron.api.stream import ICustomGrouping
 from heron.errors import UsageError
 from heron.kernel.user_code import load_class
 from heron.planner.verify import verify

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from heron.api.api_constants import TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.config import merged_config
-from heron.api.custom_grouping import ICustomGrouping
 from heron.api.definition import InputDefinition
 from heron.api.spout import Spout
+from heron.api.stream import ICustomGrouping
 from heron.api.window_bolt import WindowBolt
 from heron.clock import Clock
 from heron.errors import TopologyFailedError

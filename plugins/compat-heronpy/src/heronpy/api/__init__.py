@@ -1,1 +1,1 @@
-"""Spouts, bolts and what topologies are made of."""
+"""Topologies and their parts: spouts, bolts, streams and groupings."""

@@ -1,4 +1,4 @@
-"""Counters that any code of a component may raise."""
+"""Counters that any code of a component may increment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An author's own metrics. As in heronpy, a metric or reducer may leave out what it has no use for."""
+"""Metrics that authors define. As in heronpy, a metric or reducer may omit methods."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ __all__ = [
 
 
 class IMetric(metrics.IMetric):
-    """A value that is read once per period."""
+    """A value that the engine reads once per period; here it has a default, None."""
 
     def get_value_and_reset(self) -> object:
-        """The value of the period that ends now."""
+        """Return the value of the period that ends now."""
         return None
 
 
 class IReducer(metrics.IReducer):
-    """Folds the values of a period into one."""
+    """Folds the values of a period into one value."""
 
     def init(self) -> None:
-        """Forgets everything."""
+        """Reset."""
 
     def reduce(self, value: float) -> None:
-        """Takes in a value."""
+        """Add a value."""
 
     def extract(self) -> float | None:
-        """The folded value."""
+        """Return the folded value."""
         return None

@@ -1,7 +1,8 @@
-"""How values become bytes where a program asks for it. Tuples travel by `topology.serializer` instead."""
+"""Serializers that programs call themselves. Tuples travel by the serializer of `topology.serializer` instead."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import cloudpickle
@@ -13,13 +14,16 @@ __all__ = ["IHeronSerializer", "PythonSerializer", "default_serializer"]
 
 
 class PythonSerializer(IHeronSerializer):
-    """cloudpickle: functions without a name, and classes of the main block, travel too."""
+    """cloudpickle: it also takes lambdas, and classes of the main block."""
+
+    def initialize(self, config: Mapping[str, Any] | None = None) -> None:
+        """Do nothing: cloudpickle needs no configuration."""
 
     def serialize(self, obj: object) -> bytes:
-        """The bytes of a value.
+        """Return a value as bytes.
 
         Raises:
-            SerializationError: when the value, or one inside it, cannot be pickled.
+            SerializationError: when the value, or a value inside it, cannot be pickled.
         """
         try:
             return bytes(cloudpickle.dumps(obj))
@@ -28,10 +32,10 @@ class PythonSerializer(IHeronSerializer):
             raise SerializationError(msg) from error
 
     def deserialize(self, input_str: bytes) -> Any:  # noqa: ANN401  # whatever was serialised
-        """The value of these bytes.
+        """Return the value of bytes that `serialize` made.
 
         Raises:
-            SerializationError: when the bytes are cut, garbled, or name a class that is not there.
+            SerializationError: when the bytes are cut or garbled, or name a class that cannot be imported.
         """
         try:
             return cloudpickle.loads(input_str)

@@ -1,4 +1,4 @@
-"""Streams, and how they are divided among tasks."""
+"""Output streams, and the groupings that divide their tuples among tasks."""
 
 from __future__ import annotations
 

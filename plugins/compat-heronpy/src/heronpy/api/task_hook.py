@@ -1,4 +1,4 @@
-"""Observers of one task."""
+"""Task hooks: observers of the emits, acks and fails of one task."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Topologies, built by calls or written as classes."""
+"""Topologies: built step by step, or written as classes."""
 
 from __future__ import annotations
 
-from heron.api.builder import TopologyBuilder
-from heron.api.topology import Topology, TopologyType
+from heron.api.topology import Topology, TopologyBuilder, TopologyType
 
 __all__ = ["Topology", "TopologyBuilder", "TopologyType"]

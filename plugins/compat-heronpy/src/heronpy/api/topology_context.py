@@ -1,4 +1,4 @@
-"""What a running component may ask."""
+"""The view that a running component has of itself and its topology."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a bolt receives.
+"""Tuples as bolts receive them.
 
-The engine makes its tuples without heronpy's constructor. A program that makes one itself, as its tests may, names the
-five fields; ``isinstance`` takes both kinds for a `Tuple`.
+The constructor takes the five fields of heronpy, for programs whose tests make tuples. The engine makes its tuples
+without it; ``isinstance(tup, Tuple)`` is true for both.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["Tuple", "TupleHelper"]
 
 
 class _AnyTuple(type):
-    """Takes the engine's tuples for instances too."""
+    """Makes `isinstance` true for the tuples of the engine."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, engine.Tuple)
 
 
 class Tuple(engine.Tuple, metaclass=_AnyTuple):
-    """One tuple as a bolt sees it; unpacks in the order of its constructor's parameters."""
+    """A received tuple; it unpacks in the order of the constructor's parameters."""
 
     __slots__ = ()
 
@@ -34,5 +34,5 @@ class Tuple(engine.Tuple, metaclass=_AnyTuple):
         task: int,
         values: Iterable[object],
     ) -> engine.Tuple:
-        """A tuple of that source."""
+        """Return a tuple of that source."""
         return engine.Tuple.source(component, stream, task)(id, tuple(values))

@@ -1,7 +1,15 @@
-"""Connectors feed streamlets, which are not served; importing any module of this package says so."""
+"""Sources for Streamlets, which are not supported: programs may import these modules, but not use them."""
 
 from __future__ import annotations
 
-from heronpy.refused_part import refuse
+from heronpy.refused_part import provide
 
-refuse(__name__)
+provide(
+    __name__,
+    {
+        "mock.arraylooper": ("ArrayLooper",),
+        "pulsar.pulsarspout": ("PulsarSpout",),
+        "pulsar.pulsarstreamlet": ("PulsarStreamlet",),
+        "textfiles.textfilesgenerator": ("TextFileGenerator",),
+    },
+)

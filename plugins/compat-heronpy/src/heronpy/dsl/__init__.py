@@ -1,7 +1,7 @@
-"""What streamlets were called before; importing any module of this package says that they are not served."""
+"""The former name of Streamlets, which are not supported: programs may import these modules, but not use them."""
 
 from __future__ import annotations
 
-from heronpy.refused_part import refuse
+from heronpy.refused_part import STREAMLET_MODULES, provide
 
-refuse(__name__)
+provide(__name__, STREAMLET_MODULES)

@@ -1,7 +1,7 @@
-"""Streamlets are not served; importing any module of this package says so."""
+"""Streamlets, which are not supported: programs may import the modules of this package, but not use them."""
 
 from __future__ import annotations
 
-from heronpy.refused_part import refuse
+from heronpy.refused_part import STREAMLET_MODULES, provide
 
-refuse(__name__)
+provide(__name__, STREAMLET_MODULES)

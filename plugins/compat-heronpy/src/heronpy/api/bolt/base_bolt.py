@@ -1,4 +1,4 @@
-"""How a bolt is described, emits and acks."""
+"""The methods that a bolt calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class that bolts derive from."""
+"""The base class of bolts."""
 
 from __future__ import annotations
 

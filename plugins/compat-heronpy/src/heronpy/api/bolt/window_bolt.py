@@ -1,4 +1,4 @@
-"""Bolts that see the tuples of a span of time together."""
+"""Window bolts: they process the tuples of a span of time together."""
 
 from __future__ import annotations
 

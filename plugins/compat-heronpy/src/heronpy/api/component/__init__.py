@@ -1,1 +1,1 @@
-"""What spouts and bolts have in common, and their specs."""
+"""The root class of spouts and bolts, and their specs."""

@@ -1,4 +1,4 @@
-"""The root of spouts and bolts."""
+"""The root class of spouts and bolts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components and their streams as parts of a topology."""
+"""Specs: components as parts of a topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a spout is described and emits."""
+"""The methods that a spout calls."""
 
 from __future__ import annotations
 

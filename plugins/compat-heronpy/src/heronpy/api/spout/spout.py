@@ -1,4 +1,4 @@
-"""The class that spouts derive from."""
+"""The base class of spouts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""State of components."""
+"""The state of components."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from heron.api.stateful_component import StatefulComponent
+from heron.api.state import StatefulComponent
 
 __all__ = ["StatefulComponent"]
