@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from heron.errors import UsageError
+from heron.kernel.package import pack, unpack
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology, split_target
+from heron_cli.launch.submitter import manifest_of
 
 WordsFile = Callable[..., Path]
 
@@ -95,18 +100,76 @@ def test_a_file_without_a_topology_says_how_to_write_one(words_file: WordsFile) 
         load(words_file(""))
 
 
-def test_a_file_that_raises_is_one_line_with_its_place(words_file: WordsFile) -> None:
-    """The author's line is what helps, not Heron's frames."""
+def line_of(path: Path, source: str) -> int:
+    return path.read_text(encoding="utf-8").splitlines().index(source) + 1
+
+
+def refusal(path: Path, *, verbose: bool = False) -> str:
+    with LoadingTopology(str(path), (), verbose=verbose) as loading, pytest.raises(UsageError) as caught:
+        loading.result()
+    return str(caught.value)
+
+
+def test_an_exception_is_shown_with_the_authors_line(words_file: WordsFile) -> None:
+    """The author looks for file, line and source, not for Heron's frames."""
     path = words_file("\ndef f():\n    return 1 / 0\nf()\n")
-    line = path.read_text(encoding="utf-8").splitlines().index("    return 1 / 0") + 1
-    with pytest.raises(UsageError, match=rf"words\.py:{line}: ZeroDivisionError: division by zero; ") as caught:
-        load(path)
-    assert "\n" not in str(caught.value)
+    line = line_of(path, "    return 1 / 0")
+    assert refusal(path) == (
+        f"{path}:{line}: ZeroDivisionError: division by zero; correct the file, it does not load\n    return 1 / 0"
+    )
+
+
+def test_an_exception_of_a_library_is_shown_with_both_places(words_file: WordsFile) -> None:
+    """The author's line called the library; the raising line explains the error."""
+    path = words_file("\nimport json\njson.loads('[')\n")
+    first, source, raised = refusal(path).split("\n")
+    line = line_of(path, "json.loads('[')")
+    assert first.startswith(f"{path}:{line}: JSONDecodeError: Expecting value: line 1 column 2 (char 1); correct the")
+    assert source == "    json.loads('[')"
+    assert re.fullmatch(r"  raised in /.*/json/decoder\.py:\d+, raw_decode", raised)
+
+
+def test_an_exception_in_an_imported_file_names_that_file(words_file: WordsFile) -> None:
+    """The innermost line of the program is the one to correct."""
+    path = words_file("\nimport beside\n")
+    beside = path.parent / "beside.py"
+    beside.write_text("x = {}\nx['key']\n", encoding="utf-8")
+    assert refusal(path).startswith(f"{beside}:2: KeyError: 'key'; correct the file, it does not load\n    x['key']")
+
+
+def test_a_refusal_by_heron_is_shown_with_the_authors_line(words_file: WordsFile) -> None:
+    """The message names component and value, and the line says which call it was."""
+    path = words_file("\nbuilder = TopologyBuilder('words')\nbuilder.add_spout('lines', Lines, par=0)\n")
+    line = line_of(path, "builder.add_spout('lines', Lines, par=0)")
+    assert refusal(path) == (
+        f"{path}:{line}: component 'lines': par is 0; give the number of tasks, an int of at least 1\n"
+        "    builder.add_spout('lines', Lines, par=0)"
+    )
+
+
+def test_verbose_shows_the_whole_traceback_of_the_program(words_file: WordsFile) -> None:
+    """It begins at the author's file; the frames of the loader say nothing."""
+    path = words_file("\ndef f():\n    return 1 / 0\nf()\n")
+    text, trace = refusal(path, verbose=True).split("\n\n")
+    assert text == refusal(path)
+    assert trace.startswith(
+        f'Traceback (most recent call last):\n  File "{path}", line {line_of(path, "f()")}, in <module>'
+    )
+    assert trace.endswith("ZeroDivisionError: division by zero")
+    assert "heron_cli" not in trace
+
+
+def test_verbose_adds_nothing_to_an_error_about_the_whole_file(words_file: WordsFile) -> None:
+    """No line of the file is at fault."""
+    path = words_file("")
+    assert refusal(path, verbose=True) == refusal(path)
 
 
 def test_a_syntax_error_names_its_line(words_file: WordsFile) -> None:
-    """The compiler knows the line although nothing was run."""
-    with pytest.raises(UsageError, match=r"words\.py:\d+: SyntaxError: invalid syntax"):
+    """The compiler reports the line although nothing ran."""
+    with pytest.raises(
+        UsageError, match=r"words\.py:\d+: SyntaxError: invalid syntax; correct the file\n    let x = 1$"
+    ):
         load(words_file("\nlet x = 1\n"))
 
 
@@ -119,7 +182,7 @@ def test_a_missing_module_is_named(words_file: WordsFile) -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("import sys\nsys.exit(3)", "ended with exit code 3"),
+        ("import sys\nsys.exit(3)", ": ended with exit code 3"),
         ("raise SystemExit('no text')", "exit code 1 while it was loaded: no text"),
         ("import os\nos._exit(4)", "its process ended by exit code 4"),
         ("import os\nos.abort()", "its process ended by signal SIGABRT"),
@@ -210,3 +273,88 @@ def test_the_program_is_the_file_and_what_it_imports_from_its_folder(words_file:
         "pack/stop_words.txt",
         "words.py",
     )
+
+
+TOPOLOGY_OF_ROOT = """
+from examples.src.bolt.count import Count
+from heron.api import Spout, Topology
+
+class Lines(Spout):
+    outputs = ("line",)
+    def next_tuple(self):
+        self.end()
+
+class Words(Topology):
+    lines = Lines.spec()
+    count = Count.spec(inputs=[lines])
+
+def later():
+    from examples.src.lazy import late
+"""
+
+
+@pytest.fixture
+def below_root(tmp_path: Path) -> Path:
+    """A program that imports its bolt by the path from ROOT, as programs for heronpy do."""
+    source = tmp_path / "root" / "examples" / "src"
+    (source / "bolt").mkdir(parents=True)
+    (source / "words.py").write_text(TOPOLOGY_OF_ROOT, encoding="utf-8")
+    (source / "bolt" / "__init__.py").write_text("", encoding="utf-8")
+    (source / "bolt" / "count.py").write_text(
+        "from heron.api import Bolt\nfrom examples.src import beside\n\nclass Count(Bolt):\n"
+        "    def process(self, tup):\n        beside.seen(tup)\n",
+        encoding="utf-8",
+    )
+    for name in ("beside.py", "lazy.py", "unused.py"):
+        (source / name).write_text("", encoding="utf-8")
+    return source / "words.py"
+
+
+def test_the_package_keeps_the_layout_of_the_imports(below_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules that were imported from ROOT on PYTHONPATH have the same path in the package."""
+    root = below_root.parents[2]
+    monkeypatch.setenv("PYTHONPATH", f"{root}/unrelated:{root}")
+    loaded = load(below_root)
+    assert (loaded.root, loaded.import_paths) == (root, ("examples/src", "."))
+    assert loaded.files == tuple(
+        f"examples/src/{name}" for name in ("beside.py", "bolt/__init__.py", "bolt/count.py", "lazy.py", "words.py")
+    )
+    assert [each.entry for each in loaded.definition.components] == ["words:Lines", "examples.src.bolt.count:Count"]
+
+
+def test_a_root_that_no_import_needs_changes_nothing(words_file: WordsFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PYTHONPATH may name a home folder; the package stays as small as the program."""
+    path = words_file(CLASS + "import beside\n")
+    (path.parent / "beside.py").write_text("", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(path.parents[1]))
+    loaded = load(path)
+    assert (loaded.root, loaded.files, loaded.import_paths) == (path.parent, ("beside.py", "words.py"), (".",))
+
+
+def test_a_package_of_a_root_loads_on_another_machine(
+    below_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that restarts elsewhere has the package, and neither ROOT nor its PYTHONPATH."""
+    root = below_root.parents[2]
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    loaded = load(below_root)
+    pack(loaded.root, loaded.files, manifest_of(loaded), tmp_path / "package.tar.gz")
+    monkeypatch.delenv("PYTHONPATH")
+    shutil.rmtree(root)
+    unpack(tmp_path / "package.tar.gz", tmp_path / "elsewhere")
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom heron.instance.user_component import UserPackage\n"
+        "package = UserPackage(Path(sys.argv[1]))\n"
+        "for entry in sys.argv[2:]:\n"
+        "    method = package.component_class(entry)\n"
+        "    print(method.__module__, sys.modules[method.__module__].__file__)\n"
+        "import examples.src.lazy\n"
+    )
+    entries = [each.entry for each in loaded.definition.components]
+    command = [sys.executable, "-P", "-c", program, str(tmp_path / "elsewhere"), *entries]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"words {tmp_path}/elsewhere/examples/src/words.py",
+        f"examples.src.bolt.count {tmp_path}/elsewhere/examples/src/bolt/count.py",
+    ]

@@ -87,7 +87,7 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
     odd.type = kind
     odd.linkname = "/etc/passwd"
     entries = [(tarfile.TarInfo("manifest.json"), encode_manifest(MANIFEST)), (odd, b"")]
-    with pytest.raises(PackageError, match="'odd' is no regular file"):
+    with pytest.raises(PackageError, match="'odd' is not a regular file"):
         unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
 
 

@@ -6,6 +6,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ import pytest
 from heron.errors import UsageError
 from heron.kernel.author_topology import live_grouping
 from heron.kernel.manifest import PackageManifest
-from heron.kernel.user_code import load_class, load_module, load_user_code
+from heron.kernel.user_code import load_class, load_package, load_user_code
 
 WordsFile = Callable[..., Path]
+
+MANIFEST = PackageManifest(topology="words", module="words_unpacked", files={}, script=True)
 
 SCRIPT = """
 from heron.api import ICustomGrouping
@@ -55,7 +58,7 @@ def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
     """What is pickled under either name loads as the same class."""
     path = words_file(SCRIPT, "words_unpacked.py")
-    module = load_module(path.parent, "words_unpacked", ("--loops", "2"))
+    module = load_package(path.parent, replace(MANIFEST, argv=("--loops", "2"))).module
     word = load_class("words_unpacked:Word")
     assert word is module.Word
     assert pickle.loads(pickle.dumps(word("a"))).text == "a"
@@ -66,15 +69,14 @@ def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
 def test_the_main_block_does_not_run_in_an_instance(words_file: WordsFile) -> None:
     """It belongs to the author's command; only a grouping object needs it."""
     path = words_file("\nSEEN = []\nif __name__ == '__main__':\n    SEEN.append(1)\n", "words_unpacked.py")
-    assert load_module(path.parent, "words_unpacked", ()).SEEN == []
+    assert load_package(path.parent, MANIFEST).module.SEEN == []
 
 
 def test_a_grouping_that_is_an_object_is_made_again(words_file: WordsFile) -> None:
     """Objects do not travel: the instance runs the author's code and takes the object from the same place."""
     path = words_file(SCRIPT, "words_unpacked.py")
     code = load_user_code(path, ())
-    manifest = PackageManifest(topology="words", module="words_unpacked", files={}, script=True)
-    found = live_grouping(code, manifest, "count", "lines", "default")
+    found = live_grouping(code, MANIFEST, "count", "lines", "default")
     assert getattr(found, "number", None) == 7
     assert type(found) is load_class("words_unpacked:Odd")
     assert code.module.__name__ == "words_unpacked"
@@ -89,7 +91,7 @@ def test_tracebacks_show_the_authors_own_files(words_file: WordsFile, tmp_path: 
     (path.parent / "pack_of_words" / "__init__.py").write_text("", encoding="utf-8")
     (path.parent / "pack_of_words" / "inner.py").write_text("def f():\n    pass\n", encoding="utf-8")
     origin = tmp_path / "far" / "away"
-    module = load_user_code(path, (), str(origin)).module
+    module = load_package(path.parent, replace(MANIFEST, origin=str(origin))).module
     assert module.__file__ == str(path)
     assert module.beside_words.f.__code__.co_filename == str(origin / "beside_words.py")
     assert module.pack_of_words.inner.f.__code__.co_filename == str(origin / "pack_of_words" / "inner.py")
@@ -103,6 +105,6 @@ def test_tracebacks_show_the_authors_own_files(words_file: WordsFile, tmp_path: 
 def test_a_class_that_is_not_there_says_where_it_belongs(words_file: WordsFile) -> None:
     """An entry may name what only existed for a moment."""
     path = words_file("", "words_unpacked.py")
-    load_module(path.parent, "words_unpacked", ())
+    load_package(path.parent, MANIFEST)
     with pytest.raises(UsageError, match=r"has no class 'Absent'; define it at the top level"):
         load_class("words_unpacked:Absent")

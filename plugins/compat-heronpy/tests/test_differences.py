@@ -13,7 +13,7 @@ from heron.api.tuple import Tuple as EngineTuple
 from heron.clock import SystemClock
 from heron.errors import SerializationError, TopologyError
 from heron.planner.verify import verify
-from heron.simulator.simulation import Simulation
+from heron_simulator.simulation import Simulation
 from heronpy.api.bolt.bolt import Bolt
 from heronpy.api.component.component_spec import HeronComponentSpec
 from heronpy.api.custom_grouping import ICustomGrouping

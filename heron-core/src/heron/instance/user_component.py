@@ -16,7 +16,7 @@ from heron.errors import UsageError
 from heron.instance.task_context import TaskContext
 from heron.kernel.author_topology import live_grouping
 from heron.kernel.manifest import PackageManifest, read_manifest
-from heron.kernel.user_code import UserCode, load_class, load_user_code
+from heron.kernel.user_code import UserCode, load_class, load_package
 
 __all__ = ["UserPackage", "initialise", "specialise"]
 
@@ -33,7 +33,7 @@ class UserPackage:
         """The author's module, loaded once."""
         manifest = self._manifest = self._manifest or read_manifest(self._folder)
         if self._code is None:
-            self._code = load_user_code(self._folder / f"{manifest.module}.py", manifest.argv, manifest.origin)
+            self._code = load_package(self._folder, manifest)
         return self._code, manifest
 
     def component_class(self, entry: str) -> type:

@@ -1,8 +1,13 @@
-"""Finds the topology that the author means in a loaded file, in the command and again in an instance.
+"""Chooses the topology of a loaded file, in the command and again in an instance.
 
-Without a name it is the one that the file submits; else its only Topology class; else the one that its main block
-submits; else its only module-level builder. With a name it is what the file calls so: a class, a builder, a function
-without arguments that returns either, or a submitted topology of that name.
+Without a name, the choice is the first of these that exists:
+
+1. the topology that the file submits;
+2. its only `Topology` class;
+3. the topology that its main block submits;
+4. its only builder at module level.
+
+A name means a class, a builder, a function without arguments that returns either, or a submitted topology.
 """
 
 from __future__ import annotations
@@ -22,10 +27,10 @@ __all__ = ["choose_topology", "live_grouping"]
 
 
 def choose_topology(code: UserCode, name: str | None) -> TopologySource:
-    """The builder or Topology class that is meant.
+    """Return the builder or `Topology` class of that name; None stands for the only topology of the file.
 
     Raises:
-        UsageError: when there is none, or more than one; lists what is there.
+        UsageError: when the file has no such topology, or several and no name was given; lists the names.
     """
     return _only(code) if name is None else _named(code, name)
 
@@ -33,10 +38,10 @@ def choose_topology(code: UserCode, name: str | None) -> TopologySource:
 def live_grouping(
     code: UserCode, manifest: PackageManifest, component: str, source: str, stream: str
 ) -> ICustomGrouping:
-    """The custom grouping object that stands in the author's file for an input that names no class.
+    """Return the object that the author's file gave to ``Grouping.custom`` for this input.
 
     Raises:
-        UsageError: when the file, loaded again, does not yield the same topology.
+        UsageError: when the file builds another topology now than in the command.
     """
     return choose_topology(code, manifest.choice).live_grouping(component, source, stream)
 
@@ -94,7 +99,7 @@ def _as_source(found: object) -> TopologySource | None:
 
 
 def _classes(code: UserCode) -> list[TopologySource]:
-    """The Topology classes with components that the file itself defines (an imported one must be named)."""
+    """Return the `Topology` classes with components that the file itself defines; an imported one needs a name."""
     return _distinct(
         each
         for each in vars(code.module).values()
@@ -114,6 +119,6 @@ def _distinct(found: Iterable[TopologySource]) -> list[TopologySource]:
 
 
 def _names(code: UserCode, found: Iterable[TopologySource]) -> list[str]:
-    """What each is called in the file, else its topology's name."""
+    """Return the name of each topology in the file, or the topology's own name if the file has none for it."""
     in_file = {id(value): name for name, value in vars(code.module).items()}
     return [in_file.get(id(each), each.topology_name) for each in found]

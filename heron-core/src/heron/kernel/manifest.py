@@ -1,4 +1,4 @@
-"""What a topology package says of itself: how to load the author's file, and the SHA-256 of every file in it."""
+"""The manifest of a topology package: how to load the author's file, and the SHA-256 of every file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,21 @@ MANIFEST_NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class PackageManifest:
-    """How the author's file is loaded, in every process in the same way, and what the package holds.
+    """How every process loads the author's file, and the contents of the package.
 
-    `script` says that its ``if __name__ == "__main__"`` block made the topology; `choice` is NAME of ``FILE:NAME``;
-    `origin` is the folder the files came from, for messages; `files` maps relative paths to SHA-256 in hex.
+    Attributes:
+        topology: the name of the topology.
+        module: the module name of the author's file.
+        files: the SHA-256 of each file in hexadecimal, by its path relative to the package.
+        script: whether the block ``if __name__ == "__main__"`` of the file submitted the topology.
+        choice: NAME of ``FILE:NAME``, or None.
+        argv: the program arguments of the file.
+        origin: the folder of the files on the author's machine, for messages.
+        import_paths: the folders for `sys.path`, relative to the package. The first one holds the author's file.
+        python: the version of Python, as ``major.minor``.
+        requirements: reserved.
+        runtime: the language of the components.
+        format: the version of this format.
     """
 
     topology: str
@@ -31,6 +42,7 @@ class PackageManifest:
     choice: str | None = None
     argv: tuple[str, ...] = ()
     origin: str = ""
+    import_paths: tuple[str, ...] = (".",)
     python: str = f"{sys.version_info.major}.{sys.version_info.minor}"
     requirements: tuple[str, ...] = field(default=())
     runtime: str = "python"
@@ -38,15 +50,15 @@ class PackageManifest:
 
 
 def encode_manifest(manifest: PackageManifest) -> bytes:
-    """The manifest as JSON with its keys in order, the same bytes for equal manifests."""
+    """Return the manifest as JSON. Equal manifests give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=1)
 
 
 def decode_manifest(data: bytes, place: str) -> PackageManifest:
-    """The inverse of `encode_manifest`; `place` names the file in errors.
+    """Return the manifest that `encode_manifest` encoded; `place` names the file in errors.
 
     Raises:
-        PackageError: when the bytes are not a manifest, or of a format that this version does not know.
+        PackageError: when the bytes are not a manifest, or have an unknown format.
     """
     try:
         found = msgspec.json.decode(data, type=_Format).format
@@ -63,10 +75,10 @@ def decode_manifest(data: bytes, place: str) -> PackageManifest:
 
 
 def read_manifest(folder: Path) -> PackageManifest:
-    """The manifest of an unpacked package.
+    """Return the manifest of an unpacked package.
 
     Raises:
-        PackageError: when it is not there or cannot be read.
+        PackageError: when the file is missing, cannot be read, or is not a manifest.
     """
     path = folder / MANIFEST_NAME
     try:

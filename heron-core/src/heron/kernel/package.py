@@ -1,7 +1,7 @@
-"""A topology's package: the author's files behind a manifest, as one ``.tar.gz`` that is the same for the same input.
+"""Topology packages: a manifest and the author's files, in one ``.tar.gz``. Equal input gives equal bytes.
 
-What `unpack` leaves is byte for byte what the manifest names and nothing else, or nothing at all: the manifest comes
-first, every other entry must be a regular file that it lists, and must have the SHA-256 that it gives.
+The manifest is the first entry. Every other entry must be a regular file that the manifest lists, with the listed
+SHA-256. `unpack` writes either exactly these files or nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _BROKEN = (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile)
 
 
 def hash_files(root: Path, files: Sequence[str]) -> dict[str, str]:
-    """The SHA-256 of each file, by its path relative to `root`.
+    """Return the SHA-256 of each file in hexadecimal, by its path relative to `root`.
 
     Raises:
-        PackageError: when one cannot be read.
+        PackageError: when a file cannot be read.
     """
     hashes: dict[str, str] = {}
     for name in sorted(files):
@@ -45,10 +45,10 @@ def hash_files(root: Path, files: Sequence[str]) -> dict[str, str]:
 
 
 def pack(root: Path, files: Sequence[str], manifest: PackageManifest, target: Path) -> PackageManifest:
-    """Writes the package of `files` (relative to `root`) to `target` and returns its manifest, with their hashes.
+    """Write the package of `files` (relative to `root`) to `target`. Return its manifest with their hashes.
 
     Raises:
-        PackageError: when a file cannot be read, changes meanwhile, or `target` cannot be written.
+        PackageError: when a file cannot be read or changes meanwhile, or `target` cannot be written.
     """
     manifest = replace(manifest, files=hash_files(root, files))
     try:
@@ -75,17 +75,20 @@ def pack(root: Path, files: Sequence[str], manifest: PackageManifest, target: Pa
 
 
 def unpack(package: Path, target: Path) -> PackageManifest:
-    """Unpacks a package into the folder `target` (made if absent, 0700) and returns its manifest.
+    """Unpack a package into the folder `target` (created with mode 0700 if absent). Return its manifest.
 
     Raises:
-        PackageError: when the package is garbled, holds anything that its manifest does not list, differs from a
-            SHA-256, or was made for another Python; nothing of it is left in `target`.
+        PackageError: when the package is garbled, has an entry that the manifest does not list, differs from a
+            SHA-256, or was made for another Python. None of its files is left in `target`.
     """
     written: list[Path] = []
     try:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tarfile.open(package, mode="r|gz") as archive:
-            return _unpack(archive, package, target, written)
+        with gzip.open(package) as content, tarfile.open(fileobj=content, mode="r|") as archive:
+            manifest = _unpack(archive, package, target, written)
+            while content.read(_CHUNK_BYTES):  # up to the checksum at the end, which tells a package that was cut
+                pass
+            return manifest
     except _BROKEN as error:
         _remove(written)
         msg = f"package {package}: garbled ({error}); submit the topology again"
@@ -105,7 +108,7 @@ def _unpack(archive: tarfile.TarFile, package: Path, target: Path, written: list
     for member in archive:
         content = archive.extractfile(member) if member.isreg() else None
         if content is None:
-            msg = f"package {package}: entry {member.name!r} is no regular file; submit again"
+            msg = f"package {package}: entry {member.name!r} is not a regular file; submit again"
             raise PackageError(msg)
         if manifest is None:
             if member.name != MANIFEST_NAME:
@@ -157,9 +160,9 @@ def _inside(target: Path, name: str, package: Path) -> Path:
 
 
 def _write(path: Path, content: IO[bytes], written: list[Path]) -> str:
-    """Writes a new file, 0600, whatever stood in its place, and returns the SHA-256 of what it wrote."""
+    """Write a new file with mode 0600 in place of an existing one. Return its SHA-256."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)  # of an attempt before; a link there would be followed otherwise
+    path.unlink(missing_ok=True)  # an earlier attempt left it; a link would be followed otherwise
     digest = hashlib.sha256()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     written.append(path)

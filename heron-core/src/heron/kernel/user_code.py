@@ -1,9 +1,12 @@
-"""Loads the author's file, in the command and in every instance in the same way.
+"""Loads the author's file in the same way in the command and in every instance.
 
-The file becomes a module under its own name, also where it was started as a script, so that a class has one name in
-every process and what is pickled in one loads in another. Its ``if __name__ == "__main__"`` block is no part of that
-module: it runs afterwards, inside it, and only where the topology is wanted (`UserCode.run_main_block`). Whatever the
-file submits meanwhile is captured.
+The file becomes a module under its own name, never ``__main__``. A class therefore has one name in every process, and
+a pickled object loads everywhere. The block ``if __name__ == "__main__"`` is not part of the module: it runs later, in
+the namespace of the module, and only where the topology is needed (`UserCode.run_main_block`). Submissions of the file
+are captured.
+
+An instance loads the file from an unpacked package, which is deleted after the run. Its tracebacks show the paths that
+the files had on the author's machine.
 """
 
 from __future__ import annotations
@@ -14,23 +17,23 @@ import keyword
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib import machinery
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from heron.api.capture import TopologySource, capture_topologies
 from heron.errors import UsageError
-from heron.kernel.origin import OriginLoader, show_origin
+from heron.kernel.manifest import PackageManifest
 
-__all__ = ["UserCode", "check_module_name", "load_class", "load_module", "load_user_code"]
+__all__ = ["UserCode", "check_module_name", "load_class", "load_package", "load_user_code"]
 
 _TAKEN = ("heron", "__main__")
 
 
 @dataclass(slots=True)
 class UserCode:
-    """The author's module, and the builders and Topology classes that it submitted so far, in order."""
+    """The author's module, and the builders and `Topology` classes that it has submitted so far, in order."""
 
     module: ModuleType
     path: Path
@@ -38,7 +41,7 @@ class UserCode:
     ran_main_block: bool = False
 
     def run_main_block(self) -> bool:
-        """Runs the file's ``if __name__ == "__main__"`` blocks, once; whether there are any."""
+        """Run the blocks ``if __name__ == "__main__"`` of the file, once. Return whether the file has such a block."""
         if self.ran_main_block:
             return True
         tree = ast.parse(self.path.read_bytes(), str(self.path))
@@ -52,51 +55,51 @@ class UserCode:
         names["__name__"] = "__main__"
         try:
             with capture_topologies() as captured:
-                exec(code, names)  # noqa: S102 - running the author's program is what this is for
+                exec(code, names)  # noqa: S102 - running the author's program is the purpose of this module
         finally:
             names["__name__"] = self.path.stem
             self.captured += captured
         return True
 
 
-def load_user_code(path: Path, argv: Sequence[str], origin: str = "") -> UserCode:
-    """Loads the file at `path` as the module of its stem, with `argv` as its program arguments.
+def load_user_code(path: Path, argv: Sequence[str]) -> UserCode:
+    """Load the file at `path` as the module of its stem, with `argv` as its program arguments.
 
-    With `origin`, tracebacks show that folder instead of the file's own, for it and for what it imports from there.
-    ``__main__`` becomes an alias of it: a class that was pickled as ``__main__.Word`` is found there.
+    ``__main__`` becomes an alias of the module, so that a class pickled as ``__main__.Word`` is found there.
 
     Raises:
-        UsageError: when the file's name cannot be a module's.
-        BaseException: whatever the file raises.
+        UsageError: when the name of the file cannot be the name of a module.
+        BaseException: any exception of the file.
     """
     check_module_name(path)
-    sys.argv[:] = [str(path), *argv]
     sys.path.insert(0, str(path.parent))
-    loader = SourceFileLoader(path.stem, str(path))
-    if origin and Path(origin) != path.parent:
-        show_origin(path.parent, Path(origin))
-        loader = OriginLoader(path.stem, str(path), path.parent, Path(origin))
-    module = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
-    module.__file__ = str(path)
-    code = UserCode(module, path)
-    sys.modules[path.stem] = module
-    sys.modules["__main__"] = module
-    with capture_topologies() as captured:
-        loader.exec_module(module)
-    code.captured += captured
-    return code
+    return _load(path, argv, machinery.SourceFileLoader(path.stem, str(path)))
 
 
-def load_module(package_dir: Path, module: str, argv: Sequence[str]) -> ModuleType:
-    """The author's module from an unpacked package; what an instance calls."""
-    return load_user_code(package_dir / f"{module}.py", argv).module
+def load_package(folder: Path, manifest: PackageManifest) -> UserCode:
+    """Load the author's file from the package that was unpacked into `folder`, as `load_user_code` does.
+
+    Raises:
+        UsageError: when the name of the file cannot be the name of a module.
+        BaseException: any exception of the file.
+    """
+    import_paths = [folder / each for each in manifest.import_paths]
+    path = import_paths[0] / f"{manifest.module}.py"
+    check_module_name(path)
+    sys.path[:0] = [str(each) for each in import_paths]
+    loader = machinery.SourceFileLoader(path.stem, str(path))
+    origin = Path(manifest.origin)
+    if manifest.origin and origin != folder:
+        _show_origin(folder, origin)
+        loader = _OriginLoader(path.stem, str(path), folder, origin)
+    return _load(path, manifest.argv, loader)
 
 
 def load_class(entry: str) -> type:
-    """The class named ``module:Class`` (or ``module:Outer.Class``), after `load_module`.
+    """Return the class named ``module:Class`` or ``module:Outer.Class``, after the author's file is loaded.
 
     Raises:
-        UsageError: when the module has no such class; says where a class must stand.
+        UsageError: when the module has no such class; names the place where classes belong.
     """
     module_name, _, path = entry.partition(":")
     found: object = importlib.import_module(module_name)
@@ -112,10 +115,10 @@ def load_class(entry: str) -> type:
 
 
 def check_module_name(path: Path) -> None:
-    """Refuses a file whose stem cannot name its module in every process.
+    """Refuse a file whose stem cannot name its module in every process.
 
     Raises:
-        UsageError: when it is no module's name, or hides a module of Python or of Heron.
+        UsageError: when the stem is not a module name, or is the name of a module of Python or of Heron.
     """
     name = path.stem
     if name in sys.stdlib_module_names or name in _TAKEN:
@@ -128,8 +131,51 @@ def check_module_name(path: Path) -> None:
     raise UsageError(msg)
 
 
+def _load(path: Path, argv: Sequence[str], loader: machinery.SourceFileLoader) -> UserCode:
+    sys.argv[:] = [str(path), *argv]
+    module = module_from_spec(machinery.ModuleSpec(path.stem, loader, origin=str(path)))
+    module.__file__ = str(path)
+    code = UserCode(module, path)
+    sys.modules[path.stem] = module
+    sys.modules["__main__"] = module
+    with capture_topologies() as captured:
+        loader.exec_module(module)
+    code.captured += captured
+    return code
+
+
 def _asks_for_main(test: ast.expr) -> bool:
     nodes = list(ast.walk(test))
     return any(isinstance(each, ast.Name) and each.id == "__name__" for each in nodes) and any(
         isinstance(each, ast.Constant) and each.value == "__main__" for each in nodes
     )
+
+
+class _OriginLoader(machinery.SourceFileLoader):
+    """Compiles a file of `folder` under its name in `origin`. Byte code is not cached, as it would keep the name."""
+
+    def __init__(self, name: str, path: str, folder: Path, origin: Path) -> None:
+        super().__init__(name, path)
+        self._shown = str(origin / Path(path).relative_to(folder))
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code. Where the origin does not exist, tracebacks take the source lines from this loader."""
+        code: CodeType = compile(self.get_data(self.get_filename(fullname)), self._shown, "exec", dont_inherit=True)
+        return code
+
+
+def _show_origin(folder: Path, origin: Path) -> None:
+    """Make tracebacks of this process show files below `folder` with their paths below `origin`."""
+
+    def loader(name: str, path: str) -> _OriginLoader:
+        return _OriginLoader(name, path, folder, origin)
+
+    def finder(path: str) -> machinery.FileFinder:
+        if not Path(path).is_relative_to(folder):
+            raise ImportError(path)  # another hook is responsible
+        extensions = (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES)
+        return machinery.FileFinder(path, extensions, (loader, machinery.SOURCE_SUFFIXES))  # type: ignore[arg-type]
+
+    sys.path_hooks.insert(0, finder)
+    for path in [each for each in sys.path_importer_cache if Path(each).is_relative_to(folder)]:
+        del sys.path_importer_cache[path]

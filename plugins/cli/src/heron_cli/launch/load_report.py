@@ -1,4 +1,4 @@
-"""What the loading child tells the command, as one JSON value through a pipe."""
+"""The report of the loading child to the command: one JSON value through a pipe."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ __all__ = ["LoadReport"]
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """Either `error`, one line for the author, or the rest; `files` are relative to the folder `root`."""
+    """Either `error` with its `traceback`, or the other fields; `files` and `import_paths` are relative to `root`."""
 
     error: str = ""
+    traceback: str = ""
     definition: str = ""
     module: str = ""
     script: bool = False
     root: str = ""
     files: tuple[str, ...] = ()
+    import_paths: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The author's file as commands see it: loaded in a child process, so that it may take its time and do as it likes."""
+"""The author's file as commands see it. A child process loads it, so the file may block or change its interpreter."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from heron_cli.launch.load_report import LoadReport
 
 __all__ = ["LoadedTopology", "LoadingTopology", "split_target"]
 
-_LINGER_S = 1.0  # threads that the author's file started may keep the child alive after its answer
-_LOOK_S = 0.1  # how often a long load looks whether it is cancelled
+_LINGER_S = 1.0  # threads that the author's file started may keep the child alive after its report
+_LOOK_S = 0.1  # the period of the check for a cancellation
 _CHUNK_BYTES = 1 << 16
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedTopology:
-    """The topology of a file, and the files that make up its program (relative to `root`)."""
+    """The topology of a file, and the files and import paths of its program, relative to the folder `root`."""
 
     definition: TopologyDefinition
     module: str
@@ -39,14 +39,19 @@ class LoadedTopology:
     argv: tuple[str, ...]
     root: Path
     files: tuple[str, ...]
+    import_paths: tuple[str, ...] = (".",)
 
 
 class LoadingTopology:
-    """A load that is under way; starting it early lets the command get ready meanwhile. A context manager."""
+    """A load in progress, as a context manager. The command can prepare other things meanwhile.
 
-    def __init__(self, target: str, argv: Sequence[str]) -> None:
+    With `verbose`, an error of the author's file has its traceback.
+    """
+
+    def __init__(self, target: str, argv: Sequence[str], *, verbose: bool = False) -> None:
         self._path, self._choice = split_target(target)
         self._argv = tuple(argv)
+        self._verbose = verbose
         self._answered = False
         self._reader, writer = os.pipe()
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
@@ -57,17 +62,17 @@ class LoadingTopology:
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=(writer,),
-                process_group=0,  # Ctrl-C is for the command, which then ends its children
+                process_group=0,  # Ctrl-C goes to the command, which then ends its children
             )
         finally:
             os.close(writer)
 
     def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
-        """Waits for the answer, however long the file takes, or until `cancelled`.
+        """Wait for the report without a time limit, or until `cancelled` returns true.
 
         Raises:
             UsageError: when the file does not load, has no topology, or ends early.
-            KeyboardInterrupt: when it was cancelled.
+            KeyboardInterrupt: when the load was cancelled.
         """
         data = self._read(cancelled)
         self._answered = True
@@ -75,7 +80,7 @@ class LoadingTopology:
             raise UsageError(self._died())
         report = msgspec.json.decode(data, type=LoadReport)
         if report.error:
-            raise TopologyError(report.error)
+            raise TopologyError(self._described(report))
         return LoadedTopology(
             decode_topology(report.definition.encode(), str(self._path)),
             report.module,
@@ -84,10 +89,11 @@ class LoadingTopology:
             self._argv,
             Path(report.root),
             report.files,
+            report.import_paths,
         )
 
     def close(self) -> None:
-        """Ends the child if it still runs; idempotent."""
+        """End the child if it still runs. Further calls have no effect."""
         if self._reader >= 0:
             os.close(self._reader)
             self._reader = -1
@@ -114,6 +120,11 @@ class LoadingTopology:
             chunks.append(chunk)
         raise KeyboardInterrupt
 
+    def _described(self, report: LoadReport) -> str:
+        if self._verbose and report.traceback:
+            return f"{report.error}\n\n{report.traceback.rstrip()}"
+        return report.error
+
     def _died(self) -> str:
         try:
             code = self._child.wait(_LINGER_S)
@@ -124,10 +135,10 @@ class LoadingTopology:
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
-    """``FILE[:NAME]`` as an absolute path and a name.
+    """Return the absolute path and the name of ``FILE[:NAME]``.
 
     Raises:
-        UsageError: when there is no such file, or it cannot be read.
+        UsageError: when the file does not exist or cannot be read.
     """
     file, colon, name = target.rpartition(":")
     if not colon or not _NAME.fullmatch(name) or Path(target).exists():

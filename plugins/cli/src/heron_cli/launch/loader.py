@@ -1,14 +1,13 @@
-"""The child process that runs the author's file and says what it found: ``python -m heron_cli.launch.loader``.
+"""The child process that runs the author's file and reports its topology: ``python -m heron_cli.launch.loader``.
 
-It has a process of its own because the file is a program: it may print, parse its arguments, end, crash or change
-whatever it likes in the interpreter. The answer travels through a pipe, so stdout and stderr stay the author's.
+The file is a program: it may print, parse its arguments, end, crash or change the interpreter. It therefore runs in a
+separate process. The report goes through a pipe, so stdout and stderr belong to the author.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,26 +15,28 @@ from pathlib import Path
 import msgspec
 
 from heron.api.definition import ComponentDefinition, TopologyDefinition
+from heron.api.names import OWN_MODULE
 from heron.driver_kit.parent_process import bind_to_parent
-from heron.errors import HeronError, UsageError
+from heron.errors import UsageError
 from heron.kernel.author_topology import choose_topology
 from heron.kernel.user_code import check_module_name, load_class, load_user_code
 from heron.planner.codec import encode
-from heron_cli.launch.first_party import first_party_files
+from heron_cli.launch.load_failure import load_failure
 from heron_cli.launch.load_report import LoadReport
+from heron_cli.launch.program import find_program
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Loads as ``DESCRIPTOR FILE NAME [ARGS...]`` says (NAME may be empty) and writes the report into DESCRIPTOR."""
+    """Load FILE and write the report into DESCRIPTOR: ``DESCRIPTOR FILE NAME [ARGS...]``, where NAME may be empty."""
     bind_to_parent()
-    sys.dont_write_bytecode = True  # a command leaves nothing in the author's folder
+    sys.dont_write_bytecode = True  # a command writes nothing into the author's folder
     descriptor, file, name, *argv = arguments
     pipe = int(descriptor)
-    os.set_inheritable(pipe, False)  # a program that the author starts must not keep the pipe open
+    os.set_inheritable(pipe, False)  # a child of the author's program must not keep the pipe open
     report = _report(Path(file), name or None, argv)
-    sys.stdout.flush()  # before the command goes on and prints something of its own
+    sys.stdout.flush()  # before the command prints its own output
     sys.stderr.flush()
     with os.fdopen(pipe, "wb") as answer:
         answer.write(msgspec.json.encode(report))
@@ -46,14 +47,8 @@ def _report(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
     try:
         check_module_name(path)
         return _load(path, name, argv)
-    except HeronError as error:
-        return LoadReport(error=str(error))
-    except KeyboardInterrupt:
-        return LoadReport(error=f"{path}: interrupted while it was loaded")
-    except SystemExit as end:
-        return LoadReport(error=_ended(path, end))
-    except BaseException as error:  # it is the author's program, anything may come
-        return LoadReport(error=_failed(path, error))
+    except BaseException as error:  # the author's program may raise any exception
+        return load_failure(path, error)
 
 
 def _load(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
@@ -63,17 +58,19 @@ def _load(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
     for component in definition.components:
         _check_entry(component, path)
     new = [module for each, module in list(sys.modules.items()) if each not in before]
+    program = find_program(path, new)
     return LoadReport(
         definition=encode(definition).decode(),
         module=path.stem,
         script=code.ran_main_block,
-        root=str(path.parent),
-        files=first_party_files(path, new),
+        root=str(program.root),
+        files=program.files,
+        import_paths=program.import_paths,
     )
 
 
 def _at_home(definition: TopologyDefinition, module: str) -> TopologyDefinition:
-    """The definition with ``__main__:Class`` named after the module that every process loads."""
+    """Return the definition with the module that every process loads in the place of ``__main__``."""
     return replace(
         definition,
         components=tuple(
@@ -93,7 +90,8 @@ def _at_home(definition: TopologyDefinition, module: str) -> TopologyDefinition:
 
 
 def _renamed(entry: str, module: str) -> str:
-    return f"{module}:{entry.removeprefix('__main__:')}" if entry.startswith("__main__:") else entry
+    home, _, name = entry.partition(":")
+    return f"{module}:{name}" if home == OWN_MODULE else entry
 
 
 def _check_entry(component: ComponentDefinition, path: Path) -> None:
@@ -105,27 +103,6 @@ def _check_entry(component: ComponentDefinition, path: Path) -> None:
     except (UsageError, ImportError) as error:
         msg = f"{path}: component {component.name!r}: {error}"
         raise UsageError(msg) from error
-
-
-def _failed(path: Path, error: BaseException) -> str:
-    """One line: the author's file and line, the exception, and what it was doing."""
-    place = str(path)
-    if isinstance(error, SyntaxError) and error.filename:
-        place = f"{error.filename}:{error.lineno}"
-    else:
-        lines = traceback.extract_tb(error.__traceback__)
-        ours = [each for each in lines if Path(each.filename).is_relative_to(path.parent)]
-        if ours:
-            place = f"{ours[-1].filename}:{ours[-1].lineno}"
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{place}: {type(error).__name__}: {text or 'no message'}; correct the file, it does not load"
-
-
-def _ended(path: Path, end: SystemExit) -> str:
-    code = end.code
-    said = f": {code}" if isinstance(code, str) else ""
-    number = 0 if code is None else code if isinstance(code, int) else 1
-    return f"{path}: ended with exit code {number} while it was loaded{said}; it must return to define its topology"
 
 
 if __name__ == "__main__":

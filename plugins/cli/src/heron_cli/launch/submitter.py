@@ -76,6 +76,7 @@ def manifest_of(loaded: LoadedTopology) -> PackageManifest:
         choice=loaded.choice,
         argv=loaded.argv,
         origin=str(loaded.root),
+        import_paths=loaded.import_paths,
     )
 
 
