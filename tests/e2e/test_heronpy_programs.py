@@ -162,12 +162,12 @@ def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
 
 
 def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
-    """One line names the unsupported feature before any process starts."""
+    """The error names the refused use and its line, before any process starts."""
     program = sandbox.root / "old_streamlet.py"
     program.write_text("from heronpy.streamlet.builder import Builder\n\nBuilder()\n", encoding="utf-8")
     run = sandbox.run(program)
     assert run.process.returncode == 2, run.spoken
     assert run.stderr == (
-        "heron: error: import heronpy.streamlet: EFFECTIVELY_ONCE and Streamlets are not supported yet; "
-        "use ATLEAST_ONCE, and spouts and bolts\n"
+        f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: EFFECTIVELY_ONCE and Streamlets are not "
+        "supported yet; use ATLEAST_ONCE, and spouts and bolts\n    Builder()\n"
     )

@@ -65,14 +65,14 @@ def test_the_demo_is_what_its_text_says() -> None:
     ("arguments", "message"),
     [
         (["--loops", "0"], "--loops 0 is below 1"),
-        (["--text", "missing.txt"], "missing.txt: there is no such file"),
-        (["--out", "missing/out.tsv"], "its folder is not there"),
+        (["--text", "missing.txt"], "missing.txt: the file does not exist or is not readable"),
+        (["--out", "missing/out.tsv"], "its folder does not exist or is not writable"),
     ],
 )
 def test_the_demo_refuses_what_it_cannot_run(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before anything starts, not in a process on its own."""
+    """The command refuses before it starts a process."""
     with pytest.raises(SystemExit) as end:
         example("word_count").word_count(arguments)
     assert end.value.code == 2

@@ -123,7 +123,7 @@ def test_cut_and_garbled_packages_are_refused_everywhere(source: Path, tmp_path:
     """Wherever it is cut, the error is a PackageError and no file of it stays."""
     pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     data = (tmp_path / "p.tar.gz").read_bytes()
-    for length in range(0, len(data) - 8, max(1, len(data) // 40)):
+    for length in (*range(0, len(data) - 8, max(1, len(data) // 40)), len(data) - 1):
         (tmp_path / "cut").write_bytes(data[:length])
         with pytest.raises(PackageError):
             unpack(tmp_path / "cut", tmp_path / "target")

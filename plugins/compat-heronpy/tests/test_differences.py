@@ -116,7 +116,7 @@ class Words(Spout):
 class Count(Bolt):
     """A bolt without outputs."""
 
-    def process(self, tup: Tuple) -> None:
+    def process(self, tup: EngineTuple) -> None:
         """Nothing to do."""
 
 
@@ -161,7 +161,7 @@ class Curious(Bolt):
             self.asked.append((source.component_name, source.id, grouping.kind))
         context.add_task_hook(task_hook=Noted())
 
-    def process(self, tup: Tuple) -> None:
+    def process(self, tup: EngineTuple) -> None:
         """Nothing to do."""
 
 

@@ -31,7 +31,8 @@ __all__ = ["plan"]
 @click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
-def plan(
+@click.option("--verbose", is_flag=True, help="Shows the traceback where FILE does not load.")
+def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     target: str,
     arguments: tuple[str, ...],
     profile: str,
@@ -39,10 +40,11 @@ def plan(
     config_path: Path | None,
     settings: tuple[str, ...],
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
     overrides = parse_overrides(settings)
-    with Interrupts() as interrupts, LoadingTopology(target, arguments) as loading:
+    with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         found = find_profile(profile, config_path, overrides)
         if packing is not None:
             found = packed_by(packing, found, overrides)

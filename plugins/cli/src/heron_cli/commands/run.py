@@ -38,6 +38,7 @@ _STARTED_AT_S = wall_s()
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stops it after that time, with exit code 1.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Writes how it went, as JSON.")
 @click.option("--simulate", is_flag=True, help="Runs it in this one process, for tests and breakpoints.")
+@click.option("--verbose", is_flag=True, help="Shows the traceback where FILE does not load.")
 @click.pass_context
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     context: click.Context,
@@ -49,6 +50,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     timeout: float | None,
     report: Path | None,
     simulate: bool,
+    verbose: bool,
 ) -> None:
     """Runs the topology of a Python file in the foreground, until it is finished or Ctrl-C.
 
@@ -70,7 +72,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         _STARTED_S,
         _STARTED_AT_S,
     )
-    with Interrupts() as interrupts, LoadingTopology(target, arguments) as loading:
+    with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         work = cast("_Work", load_object("heron_cli.launch.foreground:run_in_foreground"))
         code = work(request, loading, interrupts)
     context.exit(code)

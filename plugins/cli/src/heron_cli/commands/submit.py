@@ -32,6 +32,7 @@ _Work = Callable[[SubmitRequest, LoadingTopology, Interrupts], None]
 @click.option("--dry-run", is_flag=True, help="Shows the plan; changes nothing.")
 @click.option("--deactivated", is_flag=True, help="It begins paused, until `heron activate`.")
 @click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+@click.option("--verbose", is_flag=True, help="Shows the traceback where FILE does not load.")
 def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     where: str,
     target: str,
@@ -41,6 +42,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     dry_run: bool,
     deactivated: bool,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Starts the topology of a Python file and returns; it runs on until it is finished or killed.
 
@@ -48,6 +50,6 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     of several topologies in the file, ARGS are for the file itself, as sys.argv.
     """
     request = SubmitRequest(parse_target(where, user_name()), config_path, settings, dry_run, deactivated, as_json)
-    with Interrupts() as interrupts, LoadingTopology(target, arguments) as loading:
+    with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         work = cast("_Work", load_object("heron_cli.launch.detached:submit_detached"))
         work(request, loading, interrupts)
