@@ -65,7 +65,7 @@ def test_the_oldest_go_when_there_is_no_room_and_are_counted(buffer: SinkBuffer[
     """The newest totals say most; memory is bounded however long the outage."""
     for entry in "abc":
         buffer.add(entry, 10)
-    with pytest.raises(SinkError, match=r"the server .* max_buffer_bytes, 30 bytes") as caught:
+    with pytest.raises(SinkError, match=r"the server .* \(max_buffer_bytes, 30 bytes\)") as caught:
         buffer.add("d", 20)
     assert (caught.value.lost, caught.value.reason) == (2, "unsent")
     buffer.deliver(server.send, 10)
@@ -75,7 +75,7 @@ def test_the_oldest_go_when_there_is_no_room_and_are_counted(buffer: SinkBuffer[
 def test_an_entry_above_the_limit_costs_no_other(buffer: SinkBuffer[str]) -> None:
     """It could never be kept, and must not empty the buffer."""
     buffer.add("a", 10)
-    with pytest.raises(SinkError, match="31 bytes is above max_buffer_bytes, 30 bytes") as caught:
+    with pytest.raises(SinkError, match="31 bytes is larger than max_buffer_bytes, 30 bytes") as caught:
         buffer.add("b", 31)
     assert (caught.value.lost, caught.value.reason, len(buffer)) == (1, "too-large", 1)
 

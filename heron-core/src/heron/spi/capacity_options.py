@@ -1,4 +1,4 @@
-"""The options of packings that fill containers up to a limit: the keys of their section, and their defaults."""
+"""The options of packings that fill containers up to a limit, with their defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class CapacitySection:
-    """The section as written, the schema of such a driver; amounts may have units. The defaults are Heron's."""
+    """The schema of the section as written; amounts may have units. The defaults are those of Heron."""
 
     instance_cpu: float | str = 1.0
     instance_ram: int | str = _GIB
@@ -30,12 +30,12 @@ class CapacitySection:
 
 
 def read_capacity_options(options: Mapping[str, object]) -> CapacityDefaults:
-    """The defaults that a profile's section ``packing`` gives, for `heron.planner.capacity.capacity_of`.
+    """Return the defaults in the section ``packing`` of a profile, for `heron.planner.capacity.capacity_of`.
 
-    Amounts are cores, and bytes with or without a unit (`heron.planner.amounts`).
+    Amounts are cores, or bytes with or without a unit (`heron.planner.amounts`).
 
     Raises:
-        ConfigError: when a key is unknown or an amount not acceptable; names the key and the nearest known.
+        ConfigError: when a key is unknown or an amount is not acceptable; names the key and the nearest known key.
     """
     section = decode_options(options, CapacitySection, "packing")
     return CapacityDefaults(

@@ -1,4 +1,4 @@
-"""What every driver of a choose-one family has in common, and how one is named to a process that must load it."""
+"""The root of all driver contracts, and the reference by which a process loads a driver."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ __all__ = ["Driver", "DriverRef", "NoOptions", "ReferringOption"]
 
 
 class NoOptions(msgspec.Struct, frozen=True):
-    """The schema of a driver that has no options."""
+    """The schema of a driver without options."""
 
 
 class Driver(ABC):
     """The root of all driver contracts.
 
-    A driver states the version of the contract it was written for and the optional things it can do; neither is
-    ever guessed from its methods.
+    A driver states the version of its contract and its optional abilities. The engine never derives either from the
+    methods of the class.
 
-    What holds of every method of every family, unless it says otherwise:
+    These rules hold for every method of every family, unless the method says otherwise:
 
-    - *Success*: what it says has happened, and another process sees it.
-    - *Failure*: it raises the error of its family, a `heron.errors.HeronError` that names the thing, what is wrong and
-      the remedy; errors of other libraries are translated. Nothing was changed, or what was is undone, except where
-      the method calls the outcome unknown.
-    - *Cancellation*: a call may end at any instant, by ``KeyboardInterrupt`` in a command, by ``kill -9`` anywhere. The
-      old or the new is left then, never a half; or something that the next call of the same kind replaces.
-    - *Time*: it returns or raises within the time it states; a server that is silent is no excuse.
-    - *Names*: topologies are checked by the caller, and by the driver again before they become part of a path or key.
-    - *Secrets* stand in options and values, and never in an error, a log or a URL for people.
+    - *Success*: the effect that the method describes has happened, and other processes see it.
+    - *Failure*: the method raises the error of its family, a `heron.errors.HeronError` that names the object, the fault
+      and the remedy. Errors of other libraries are translated. Nothing was changed, or the change was undone, except
+      where the method calls the outcome unknown.
+    - *Cancellation*: a call may end at any instant, by ``KeyboardInterrupt`` in a command or by ``kill -9``. It then
+      leaves the old state, the new state, or something that the next call of the same method replaces.
+    - *Time*: the method returns or raises within its stated time, also when a server is silent.
+    - *Names*: the caller checks names of topologies. The driver checks them again before it uses them in a path or key.
+    - *Secrets* occur in options and values, and never in an error, a log or a URL for people.
     """
 
     spi_version: ClassVar[int]
@@ -44,7 +44,7 @@ class Driver(ABC):
     """
 
     capabilities: ClassVar[frozenset[str]] = frozenset()
-    """Flags from the family's own list; the contract suite reads them."""
+    """Flags of the family, see ``CAPABILITIES`` in its module; the engine and the contract suite read them."""
 
     options_type: ClassVar[type] = NoOptions
     """The schema of the driver's section: a frozen `msgspec.Struct` or dataclass (see `heron.spi.options`)."""
@@ -52,31 +52,31 @@ class Driver(ABC):
     @classmethod
     @abstractmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Makes a driver from its own section of a profile (JSON values, keys without the family's prefix).
+        """Create the driver from its section of a profile: JSON values, keys without the family's prefix.
 
-        It begins with ``decode_options(options, TheSchema, FAMILY)``, where the schema is `options_type`. No message
-        of the driver, then or later, contains the value of an option that the schema calls a `Secret`.
+        It begins with ``decode_options(options, TheSchema, FAMILY)``, where the schema is `options_type`. No message of
+        the driver ever contains the value of an option of type `Secret`.
 
-        Called once in each process that needs the driver, from its main thread; may block up to 10 s.
+        Each process that needs the driver calls it once, from its main thread. It may block up to 10 s.
 
         Raises:
-            ConfigError: when a key is unknown or a value is not acceptable; names the key and the nearest known.
+            ConfigError: when a key is unknown or a value is not acceptable; names the key and the nearest known key.
         """
 
     def check(self, timeout_s: float) -> str:
-        """Asks the server behind the driver whether it answers, and changes nothing there.
+        """Ask the server behind the driver whether it answers; change nothing there.
 
-        By default there is nothing to ask. Called by commands (``heron plugins check``, ``heron profiles check``) on a
-        driver that was just opened, from a thread of its own; it may block for `timeout_s` seconds (0.1 to 60), and is
-        abandoned when it takes longer.
+        The default is for drivers without a server. Commands (``heron plugins check``, ``heron profiles check``) call
+        it on a driver that was just opened, from a separate thread. It may block for `timeout_s` seconds (0.1 to 60); a
+        call that takes longer is abandoned.
 
         Returns:
-            What answered, in a few words (``ZooKeeper 3.9 at zk1:2181``), without any secret; "" where there is
-            nothing to ask.
+            The name and address of the server in a few words (``ZooKeeper 3.9 at zk1:2181``), without any secret; ""
+            for a driver without a server.
 
         Raises:
-            HeronError: the family's own error when the server does not answer in that time, or not to this user; names
-                the server, what is wrong and the remedy.
+            HeronError: the error of the family, when the server does not answer in time or refuses this user; names the
+                server, the fault and the remedy.
         """
         del timeout_s
         return ""
@@ -84,7 +84,7 @@ class Driver(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ReferringOption:
-    """An option whose value came from a reference: where it stands among the options, and how it is written."""
+    """An option whose value came from a reference: its path in the options, and the reference as written."""
 
     path: tuple[str | int, ...]
     written: str
@@ -92,11 +92,11 @@ class ReferringOption:
 
 @dataclass(frozen=True, slots=True)
 class DriverRef:
-    """A driver that the command has chosen, for processes that load it without discovery: ``module:Class``.
+    """A driver that a command has chosen, for processes that load it without discovery: ``module:Class``.
 
-    `options` are its section with every reference resolved, so this travels in files of mode 0600 only. `secrets` are
-    the texts in it that no message and no log may contain. `referring` are the options that came from references, for
-    who has to send the options on without what those stood for.
+    `options` is its section with every reference resolved, so a `DriverRef` is only written to files of mode 0600.
+    `secrets` are the texts in it that no message and no log may contain. `referring` are the options that came from
+    references; a scheduler needs them to send the options to other machines without the resolved values.
     """
 
     family: str

@@ -1,8 +1,8 @@
-"""Contract of the metrics sink family, and the records that sinks are given.
+"""Contract of the metrics sink family, and the records that sinks receive.
 
-A counter's value is the total since its process began (so that a lost record costs nothing); a gauge's is its value
-now; a histogram's holds the totals since its process began and merges by addition. Units stand with the metric:
-``tuples``, ``bytes``, ``s``, ``1``.
+The value of a counter is the total since its process started, so a lost record does no harm. The value of a gauge is
+its current value. A histogram holds totals since its process started, and histograms merge by addition. Each metric has
+a unit: ``tuples``, ``bytes``, ``s``, ``1``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server"})
-"""``events``: events are kept, not only metrics. ``histograms``: so are bounds and counts of histograms. ``history``:
-every value is, also when the process that took it has ended; without it only the newest, while the process lives.
-``files``: they go into files of the machine where it is used. ``server``: to one, which may be away."""
+"""``events``: the sink keeps events, not only metrics. ``histograms``: it keeps bounds and counts of histograms.
+``history``: it keeps every value, also after the process has ended; without the flag, the newest value of a live
+process. ``files``: records go to files of the machine that uses it. ``server``: records go to a server."""
 
 
 class MetricKind(enum.Enum):
@@ -45,7 +45,7 @@ class MetricKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts by bucket; `bounds` are inclusive upper bounds, ascending, `counts` has one more for what is above."""
+    """Counts by bucket: `bounds` are ascending inclusive upper bounds; the last of `counts` is for larger values."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -65,7 +65,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which process a record is from; `component` and `task_id` are empty and 0 for the engine's own processes."""
+    """The process that sent a record. `component` is "" and `task_id` is 0 for processes of the engine."""
 
     topology: str
     container_id: int
@@ -77,7 +77,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened: what, to whom, when (wall-clock seconds), caused by which other event (an id or "")."""
+    """An event: its name, its subject, its time (wall-clock seconds), and the id of the event that caused it, or ""."""
 
     id: str
     name: str
@@ -89,7 +89,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class MetricsRecord:
-    """What one process reports at one moment (wall-clock seconds)."""
+    """The metrics and events of one process at one moment (wall-clock seconds)."""
 
     source: Source
     at_s: float
@@ -98,36 +98,37 @@ class MetricsRecord:
 
 
 class MetricsSink(Driver):
-    """Takes records to a monitoring system.
+    """Sends records to a monitoring system.
 
-    The metrics manager gives each sink a thread of its own and a bounded buffer: a sink that is slow or raises loses
-    its own records, counted under its name, and delays nobody else. Source: Heron's ``IMetricsSink``.
+    The metrics manager of each container opens the sink and gives it a thread and a bounded buffer. A sink that is slow
+    or raises loses its own records, which are counted under its name; it does not delay other sinks. Source: Heron's
+    ``IMetricsSink``.
     """
 
     @abstractmethod
     def process(self, record: MetricsRecord) -> None:
-        """Takes one record: sends it, or keeps it for `flush`.
+        """Send one record, or keep it for `flush`.
 
-        Called by the metrics manager from the sink's own thread; may block, for 10 s at most. After an exception this
-        record is lost and counted; whether a part of it arrived is unknown, and does not matter, as counters are
-        totals. A `SinkError` says itself how many records are lost, and under which name that is counted. The next
-        call is made all the same: whoever lost a connection makes it anew there.
+        The metrics manager calls it from the thread of the sink; it may block up to 10 s. After an exception the record
+        is lost and counted. A part of it may have arrived, which does no harm because counters are totals. A
+        `SinkError` states how many records are lost, and the reason under which they are counted. The next record
+        follows all the same, so the sink can connect again then.
         """
 
     @abstractmethod
     def flush(self) -> None:
-        """After it returned, everything taken so far has left the process, or was reported lost by an exception.
+        """Send all kept records. When it returns, each record has left the process or an exception reported its loss.
 
-        A sink that keeps records while its server is away raises a `SinkError` that has lost none; it tries again at a
-        later flush. `heron.spi.sink_buffer` is what such a sink keeps them in.
+        A sink that keeps records while its server is away raises a `SinkError` with ``lost=0`` and tries again at a
+        later flush; `heron.spi.sink_buffer.SinkBuffer` keeps records for such a sink.
 
-        Called from the same thread after each export interval and before `close`; may block up to 10 s. What was
-        flushed survives ``kill -9`` of the process.
+        Called from the same thread after each export interval and before `close`; may block up to 10 s. Flushed records
+        survive ``kill -9`` of the process.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Gives up files and connections; what was flushed stays. Called last, from the same thread. Idempotent.
+        """Close files and connections; flushed records stay. The last call, from the same thread. Idempotent.
 
-        May block up to 10 s. A sink that was opened and never used may be closed, too.
+        May block up to 10 s. A sink may be closed without having been used.
         """

@@ -1,9 +1,9 @@
-"""A driver's section of a profile: its schema, and turning the section into a typed value.
+"""The options of a driver: the schema of its section in a profile, and the decoding into a typed value.
 
-The schema is a frozen `msgspec.Struct` (or dataclass) that the driver names as `options_type`: its fields are the
-known keys, in lower case, with units in the name (``_s``, ``_bytes``) where a number has one. ``open`` begins with
-`decode_options`; the commands read the same schema to check a profile before anything starts, to show defaults, and to
-know which values are secrets.
+The schema is a frozen `msgspec.Struct` (or dataclass), the driver's `options_type`. Its fields are the known keys, in
+lower case, with the unit in the name (``_s``, ``_bytes``) where a number has one. ``open`` begins with
+`decode_options`. Commands read the same schema to check a profile before anything starts, to show defaults, and to
+recognise secrets.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["OptionField", "OptionProblem", "Secret", "decode_options", "option_f
 T = TypeVar("T")
 
 Secret: TypeAlias = Annotated[str, msgspec.Meta(extra={"secret": True})]
-"""The type of an option that nobody may see: a password, a key. It is never shown, neither in a message nor in a
-listing, and the variable of the environment that it came from does not reach the processes of a run."""
+"""The type of a secret option: a password, a key. No message and no listing shows it, and the processes of a run do not
+inherit the environment variable that it came from."""
 
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
@@ -36,7 +36,7 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
-    """One key of a schema. `default` is a JSON value; it means nothing where the key is `required`."""
+    """One key of a schema. `default` is a JSON value; it has no meaning when the key is `required`."""
 
     name: str
     hint: object
@@ -45,25 +45,25 @@ class OptionField:
 
     @property
     def secret(self) -> bool:
-        """Whether its value may not be shown."""
+        """Whether the value is a secret."""
         return _is_secret(self.hint)
 
     @property
     def schema(self) -> type | None:
-        """The schema of its own keys, when its value is a section."""
+        """The schema of the value, when the value is a section."""
         return next((each for each in _alternatives(self.hint) if _is_schema(each)), None)
 
     @property
     def is_text(self) -> bool:
-        """Whether its value is text and nothing else."""
+        """Whether the value can only be text."""
         return {each for each in _alternatives(self.hint) if each is not type(None)} == {str}
 
 
 @dataclass(frozen=True, slots=True)
 class OptionProblem:
-    """What is wrong with one key: its path within the section and why.
+    """A problem with one key: its path in the section, and the reason.
 
-    `has_value` says that `value` is what stands there; it is kept apart from `text`, since it may be a secret.
+    `value` is the wrong value if `has_value` is true. It is kept apart from `text`, because it may be a secret.
     """
 
     path: tuple[str | int, ...]
@@ -73,19 +73,19 @@ class OptionProblem:
 
 
 def decode_options(options: Mapping[str, object], to: type[T], place: str) -> T:
-    """The options as a value of the schema `to`.
+    """Return the options as a value of the schema `to`.
 
-    Strict: nothing is converted except an int where a float is asked for. Ranges are given with
-    ``Annotated[int, msgspec.Meta(ge=1)]``; a ``ValueError`` in ``__post_init__`` counts as an unacceptable value.
+    Strict: the only conversion is from int to float. A range is written ``Annotated[int, msgspec.Meta(ge=1)]``. A
+    ``ValueError`` in ``__post_init__`` counts as an unacceptable value.
 
     Args:
         options: JSON values by key.
-        to: a `msgspec.Struct` or a dataclass; its fields may be such classes in turn.
-        place: where the options stand, the first part of every error (``uploader``).
+        to: a `msgspec.Struct` or a dataclass; its fields may have such types too.
+        place: the name of the section, which begins every error message (``uploader``).
 
     Raises:
-        ConfigError: when a key is unknown (names the nearest one and lists all) or missing, or a value is not
-            acceptable (names the path of its key, and the value unless it is a `Secret`).
+        ConfigError: when a key is unknown (names the nearest key and lists all), when a key is missing, or when a value
+            is not acceptable (names the path of its key, and the value unless it is a `Secret`).
     """
     for problem in option_problems(options, to):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem.path)
@@ -96,29 +96,29 @@ def decode_options(options: Mapping[str, object], to: type[T], place: str) -> T:
 
 
 def option_problems(options: Mapping[str, object], to: type) -> tuple[OptionProblem, ...]:
-    """Everything that is wrong with the options, in the order of the section; none when they decode.
+    """Return all problems of the options in the order of the section; empty when they decode.
 
-    A value is left out where it is a `Secret`.
+    The values of `Secret` options are left out.
     """
     found = tuple(_problems(options, to, ()))
     if found:
         return found
     try:
         msgspec.convert(dict(options), to, strict=True)
-    except msgspec.ValidationError as error:  # of __post_init__, as every field has been looked at
-        text, steps = _taken_apart(str(error))
+    except msgspec.ValidationError as error:  # from __post_init__, since every field was checked above
+        text, steps = _split_message(str(error))
         return (OptionProblem(steps, text),)
     return ()
 
 
 def option_fields(to: type) -> tuple[OptionField, ...]:
-    """The keys of a schema, in its order."""
+    """Return the keys of a schema in its order."""
     hints = typing.get_type_hints(to, include_extras=True)
     return tuple(OptionField(name, hints[name], required, default) for name, required, default in _declared(to))
 
 
 def _declared(to: type) -> Iterator[tuple[str, bool, object]]:
-    """Name, whether it is required, and the default as JSON."""
+    """Yield the name of each key, whether it is required, and its default as JSON."""
     if issubclass(to, msgspec.Struct):
         for each in msgspec.structs.fields(to):
             value = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
@@ -147,7 +147,7 @@ def _problems(options: Mapping[str, object], to: type, path: tuple[str, ...]) ->
             try:
                 msgspec.convert(value, field.hint, strict=True)
             except msgspec.ValidationError as error:
-                text, steps = _taken_apart(str(error))
+                text, steps = _split_message(str(error))
                 if field.secret:
                     yield OptionProblem((*here, *steps), f"{text}; its value is not shown")
                 else:
@@ -157,8 +157,8 @@ def _problems(options: Mapping[str, object], to: type, path: tuple[str, ...]) ->
             yield OptionProblem((*path, name), "missing; give it a value")
 
 
-def _taken_apart(message: str) -> tuple[str, tuple[str | int, ...]]:
-    """msgspec's message without its place, and the place as steps."""
+def _split_message(message: str) -> tuple[str, tuple[str | int, ...]]:
+    """Split a message of msgspec into its text and the path of the value."""
     at = _PLACE.search(message)
     text = message[: at.start()] if at else message
     steps: list[str | int] = []
@@ -183,7 +183,7 @@ def _value_at(value: object, steps: Sequence[str | int]) -> object:
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
-    """The types that a hint allows, without what annotates them."""
+    """The types that a hint allows, without annotations."""
     if typing.get_origin(hint) is Annotated:
         return _alternatives(typing.get_args(hint)[0])
     if isinstance(hint, type) or typing.get_origin(hint) in {list, tuple, dict, set, frozenset, typing.Literal}:

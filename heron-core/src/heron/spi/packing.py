@@ -1,15 +1,15 @@
-"""Contract of the packing family: which instance goes into which container.
+"""Contract of the packing family, which assigns instances to containers.
 
-What packings have in common is there to be used, in `heron.planner`; it is pure, and all of it may be left out:
+`heron.planner` has pure modules that packings share; a packing uses those that it needs:
 
-    resource_map    the topology's keys: what components ask for, sizes of containers, padding
-    plan_change     the checks of `repack`, and which instances a change adds
-    plan_draft      the bookkeeping: task ids, component indexes, containers that open and that become empty
-    capacity        limit and padding of containers, for packings that fill them up to a limit
-    fitting         the first container with room, quickly
+    resource_map    the topology's keys: resources of components, sizes and padding of containers
+    plan_change     the checks of `repack`, and the instances that a change adds
+    plan_draft      the bookkeeping: task ids, component indexes, new and empty containers
+    capacity        limit and padding of containers, for packings that fill containers up to a limit
+    fitting         a fast search for the first container with room
     amounts         cores and bytes as people write them
 
-`heron.spi.capacity_options` reads the section of a profile that goes with `capacity`.
+`heron.spi.capacity_options` reads the options in a profile that belong to `capacity`.
 """
 
 from __future__ import annotations
@@ -29,47 +29,45 @@ OLDEST_SPI_VERSION = 1
 
 
 class Packing(Driver):
-    """Makes packing plans. Pure: no I/O, no state, and the same input gives the same plan.
+    """Makes packing plans. Pure: no I/O, no state; the same input gives the same plan.
 
-    Called by commands, from the main thread; a call should take at most 2 s for 10,000 instances. A call that raises
-    has changed nothing, as there is nothing that it could change. Source: Heron's ``IPacking`` and ``IRepacking``.
+    Commands call it from the main thread. A call should take at most 2 s for 10,000 instances. Source: Heron's
+    ``IPacking`` and ``IRepacking``.
     """
 
     @abstractmethod
     def pack(self, topology: TopologyDefinition) -> PackingPlan:
-        """A plan that places every instance of the topology exactly once.
+        """Return a plan that places every instance of the topology exactly once.
 
-        Container ids are 1 … N without holes; task ids are 1 … n without holes; the component indexes of a
-        component are 0 … parallelism-1. A container requires at least what its instances have together, and at most
-        its `limits`.
+        Container ids are 1 … N and task ids 1 … n, without gaps; the indexes of a component are 0 … parallelism-1. The
+        resources of a container are at least the sum of its instances, and at most its `limits`.
 
         Raises:
-            PackingError: when the instances cannot fit; names the container or component, the amount, the limit and
-                the unit.
-            ConfigError: when a topology key that packing reads has a value it cannot use.
+            PackingError: when the instances do not fit; names the container or component, the amount, the limit and the
+                unit.
+            ConfigError: when a key of the topology that concerns packing has an unusable value.
         """
 
     @abstractmethod
     def repack(self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PackingPlan:
-        """A plan with the given *absolute* parallelism per component (those absent stay as they are).
+        """Return a plan with the given *absolute* parallelism per component; other components keep theirs.
 
-        `topology` is as it was submitted, so its own parallelism may differ from that of `current`. With nothing to
-        change the plan is `current` itself. Else the instances of a component with the highest indexes go; all others
-        stay in their container, with their task id and index. New instances get the next task ids, which are never
-        reused. A container without instances is no longer in the plan; a container with the same instances is as it
-        was.
+        `topology` is the submitted topology, so its parallelism may differ from that of `current`. Without a change the
+        plan is `current` itself. A smaller parallelism removes the instances with the highest indexes; all others keep
+        their container, task id and index. New instances get the next task ids; task ids are never reused. A container
+        without instances leaves the plan; a container with the same instances stays equal.
 
         Raises:
-            PackingError: as for `pack`; also when a component is unknown, a parallelism is below 1, or `current` is
-                no plan of this topology.
+            PackingError: as for `pack`; also when a component is unknown, a parallelism is below 1, or `current` is not
+                a plan of this topology.
             ConfigError: as for `pack`.
         """
 
     def limits(self, topology: TopologyDefinition) -> Limits:
-        """The most that a container of this topology may be, for people to see how full containers are.
+        """Return the maximum resources of a container of this topology, so that people see how full containers are.
 
-        None where nothing limits a resource. Unless a driver has limits of its own: the size that the topology's keys
-        ask for, else the most that they allow.
+        None for a resource without a limit. The default is the size that the topology's keys request, else the maximum
+        that they allow.
 
         Raises:
             PackingError, ConfigError: as for `pack`.

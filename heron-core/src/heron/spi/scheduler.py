@@ -1,4 +1,4 @@
-"""Contract of the scheduler family: finds room for containers, starts their executors, and keeps them running."""
+"""Contract of the scheduler family, which places containers, starts their executors and keeps them running."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"attached", "restart", "server", "shared", "update"})
-"""``attached``: a job can be tied to the process that scheduled it. ``restart``: one container can be started anew.
-``update``: containers can be added to and removed from a running job. ``shared``: every host can ask for a job and end
-it, not only the one that scheduled it. A driver without one of these raises SchedulerError there. ``server``: it asks a
-server to do it, which may be away."""
+"""``attached``: a job can end with the process that scheduled it. ``restart``: one container can be restarted.
+``update``: containers can be added to a running job and removed from it. ``shared``: every host can query and end a
+job, not only the host that scheduled it. A driver without one of these flags raises SchedulerError for that request.
+``server``: a server does the work, and it may be away."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """All that an executor needs to know; written to a file with mode 0600 whose path is its only argument.
+    """Everything that an executor needs, written to a file of mode 0600 whose path is its only argument.
 
-    `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, mode 0700, and short:
-    a socket path ends at 107 bytes. `settings` are the engine settings (see `heron.kernel.settings`), `hooks`
-    the observers of lifecycle events, each ``module:object``; `serializers` are those that components of the topology
-    name. The topology's keys are not in it: the executor reads them from the state manager. `required` is what the
-    packing plan gives the container; nothing for the topology manager's, which stands in no plan.
+    `attempt` counts the starts of this container, from 1. `run_dir` is on the executor's host, has mode 0700, and is
+    short, because a socket path has at most 107 bytes. `settings` are the engine settings (`heron.kernel.settings`).
+    `hooks` are the observers of lifecycle events, each ``module:object``. `serializers` are those that components of
+    the topology name. The topology's keys are not included: the executor reads them from the state manager. `required`
+    are the resources in the packing plan; zero for container 0, which is not in the plan.
     """
 
     topology: str
@@ -62,9 +62,9 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A topology to be run: one spec per container, container 0 (the topology manager's) included.
+    """A topology to run: one spec per container, including container 0 with the topology manager.
 
-    An `attached` job ends when the process that scheduled it ends, however that happens; another one survives it.
+    An `attached` job ends when the process that scheduled it ends, for any reason; other jobs survive that process.
     """
 
     topology: str
@@ -82,7 +82,7 @@ class JobLink:
 
 
 class SchedulerState(enum.Enum):
-    """What became of the job, as far as the scheduler knows."""
+    """The state of a job as the scheduler knows it."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -92,10 +92,9 @@ class SchedulerState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """One container: its state, how often it was started, and why it last ended or does not run yet ("": no reason).
+    """One container: its state, its number of starts, and why it last ended or does not run yet ("": no reason).
 
-    `where` is the place that the scheduler gave it, in its own words ("": there is nothing to say); it is for people,
-    and two statuses that differ in nothing else are equal.
+    `where` is its place in the scheduler's own words, or ""; it is for people and does not count in comparisons.
     """
 
     container_id: int
@@ -107,10 +106,10 @@ class ContainerStatus:
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """What a scheduler knows of the job of a name: its containers by id, and whose run it is ("": it cannot tell).
+    """The job of a topology as the scheduler knows it: its containers, and the id of its run ("": unknown).
 
-    Topologies of two state managers may have one name; a scheduler that both use has room for one of them. `handle` is
-    what the job is called where it runs (an application's id), for people.
+    Topologies of two state managers may have the same name; a scheduler that both use can run only one of them.
+    `handle` is the name of the job where it runs (the id of an application), for people.
     """
 
     state: SchedulerState
@@ -119,92 +118,94 @@ class JobStatus:
     handle: str = field(default="", compare=False)
 
     def of(self, topology_id: str) -> JobStatus:
-        """What this says of one run ("": whichever it is): ABSENT when the job is another's."""
+        """Return the status for one run ("": any run): ABSENT when the job belongs to another run."""
         fits = not self.topology_id or topology_id in {"", self.topology_id}
         return self if fits else JobStatus(SchedulerState.ABSENT)
 
 
 class Scheduler(Driver):
-    """Runs jobs. Called by commands, from the main thread; two commands may call at the same time for one topology.
+    """Runs jobs. Commands call it from the main thread; two commands may call it at the same time for one topology.
 
-    An executor that exits with code 0 has ended its container for good; any other end is followed by a new attempt
-    (after a back-off of 0.1 s that doubles to 10 s), unless the job was killed, or it has failed by itself so often
-    in a row that the scheduler leaves it down: its status says so, and `restart` starts it again. Source: Heron's
-    ``IScheduler`` and ``ILauncher``.
+    An executor that exits with code 0 has ended its container for good. After any other end the scheduler starts it
+    again, with a back-off of 0.1 s that doubles to 10 s. Exceptions: the job was killed, or the container has failed by
+    itself so often in a row that the scheduler leaves it down; then its status says so, and `restart` starts it again.
+    Source: Heron's ``IScheduler`` and ``ILauncher``.
     """
 
     def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:
-        """As `check`, and looks where containers run whether the drivers `others` of the profile can be used there.
+        """Do what `check` does, and check on the machines of the containers that the drivers `others` work there.
 
-        By default that is `check` alone, which is enough where containers run on this machine.
+        The default is `check` alone, which is enough for a scheduler of this machine.
         """
         del others
         return self.check(timeout_s)
 
     @abstractmethod
     def schedule(self, job: Job) -> None:
-        """Starts every container and returns when the scheduler has taken the job over (at most 30 s).
+        """Start every container and return when the scheduler has accepted the job (at most 30 s).
 
-        Of calls at the same time for one topology one succeeds. A command that is killed meanwhile leaves a whole job,
-        none, or something that `kill` removes.
+        Of several calls at the same time for one topology, one succeeds. A command that is killed meanwhile leaves a
+        complete job, no job, or remains that `kill` removes.
 
         Raises:
-            SchedulerError: when it cannot be, or a job of that name runs; nothing is left running then. When a server's
-                answer was lost the outcome is unknown: `status` tells, and `kill` ends whatever it is.
+            SchedulerError: when the job cannot be started, or a job of that name runs; then nothing of it is left
+                running. When the answer of a server was lost, the outcome is unknown: `status` reports it and `kill`
+                ends it.
         """
 
     @abstractmethod
     def kill(self, topology: str, topology_id: str = "") -> None:
-        """Ends the job and returns when nothing of it is left running (at most 15 s); no job is no error.
+        """End the job and return when nothing of it is left running (at most 15 s). A missing job is not an error.
 
-        With `topology_id` only a job of that run is ended; one of another run goes on, and that is no error either.
+        With `topology_id`, only a job of that run is ended; a job of another run continues, which is not an error.
 
-        Also ends what a command that was killed left half scheduled. Ends in order what can be, and the rest by force.
+        It also ends the remains of a `schedule` that was interrupted. It ends processes in order where it can, and the
+        others by force.
 
         Raises:
-            SchedulerError: when something is known to be left, or the scheduler does not answer; names it. It may be
-                called again.
+            SchedulerError: when a process is known to be left, or the scheduler does not answer; names it. The call may
+                be repeated.
         """
 
     @abstractmethod
     def restart(self, topology: str, container_id: int) -> None:
-        """Ends one container and starts it anew, with the next attempt; the others go on. At most 30 s.
+        """End one container and start it again with the next attempt (at most 30 s); the others continue.
 
         Raises:
-            SchedulerError: when the job or container is unknown, or it cannot be ended; then it goes on as it was.
+            SchedulerError: when the job or container is unknown, or the container cannot be ended; then it continues.
         """
 
     @abstractmethod
     def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
-        """Adds and removes containers of a running job, and returns when they are started and gone (at most 30 s).
+        """Add and remove containers of a running job; return when they are started and ended (at most 30 s).
 
         Raises:
-            SchedulerError: when the job is unknown, an added id is there or a removed one is not, or a container cannot
-                be started; what was done before is undone, and the job goes on as it was.
+            SchedulerError: when the job is unknown, an added container exists, a removed container does not exist, or a
+                container cannot be started. Completed steps are undone, and the job continues unchanged.
         """
 
     @abstractmethod
     def status(self, topology: str) -> JobStatus:
-        """What the scheduler knows of the job now. At most 10 s, and changes nothing.
+        """Return the current status of the job (at most 10 s); changes nothing.
 
         Raises:
-            SchedulerError: when the scheduler does not answer: never ABSENT then.
+            SchedulerError: when the scheduler does not answer. ABSENT would claim that there is no job.
         """
 
     @abstractmethod
     def links(self, topology: str) -> tuple[JobLink, ...]:
-        """Where a person can see the job; none where there is no job. At most 10 s, without secrets in any URL."""
+        """Return pages that show the job, without secrets in the URLs (at most 10 s); none without a job."""
 
     def follow(self, look: Callable[[], None]) -> None:
-        """From now on `look` is called while `schedule` waits, if the driver can: several times a second.
+        """Call `look` several times a second while `schedule` waits, if the driver can.
 
-        What it raises ends `schedule` as a failure does, with nothing left running.
+        An exception of `look` ends `schedule` like a failure: nothing is left running.
         """
         self._look = look
 
     _look: Callable[[], None] | None = None
 
     def _waits(self) -> None:
-        """For drivers: call it while `schedule` waits."""
+        """Call the function of `follow`; a driver calls this while `schedule` waits."""
         if self._look is not None:
             self._look()

@@ -1,7 +1,7 @@
-"""Contract of the serializer family: how the values of a batch become the bytes of its payload, and come back.
+"""Contract of the serializer family, which turns the values of a batch into bytes and back.
 
-A topology, or a component in it, chooses a serializer by name with ``topology.serializer``; ``pickle`` is in the core
-and the default. The number of its encoding stands in each segment, so a bolt may receive streams of several.
+The key ``topology.serializer`` of a topology or component names the serializer; ``pickle`` is the default and part of
+the core. Each segment carries the number of its encoding, so a bolt can receive streams in several encodings.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"neutral", "objects"})
-"""``objects``: instances of the author's own classes travel, not only plain data. ``neutral``: what it writes can be
-read without Python."""
+"""``objects``: it takes instances of the author's classes, not only plain data. ``neutral``: other languages can read
+the encoding."""
 
 PRIVATE_ENCODINGS = range(128, 256)
-"""Numbers for encodings that WIRE.md does not name; within one topology each stands for one serializer."""
+"""Numbers for encodings that WIRE.md does not name; in one topology each number belongs to one serializer."""
 
 
 class Encoding(enum.IntEnum):
@@ -38,37 +38,36 @@ class Encoding(enum.IntEnum):
 class Serializer(Driver):
     """Encodes and decodes the batches of one task.
 
-    Pure: no I/O, no state that one batch leaves for the next. Opened once in each instance that needs it, and by
-    commands. Both methods are called from the task thread, and `encode` now and then from the gateway's thread, but
-    never two calls at a time. They are on the path of every tuple and hold up the task: no locks, no logging. What is
-    asked of them is a bijection: a value arrives equal and of the same type, or it is refused. A tuple that arrives as
-    a list, or a Decimal as text, is a wrong result that nobody sees. Only a buffer (bytearray, memoryview) may arrive
-    as bytes. Source: Heron's ``IPluggableSerializer``, for a batch in place of a value.
+    Pure: no I/O, and no state between batches. Each instance that needs it opens it once; commands open it too. The
+    task thread calls both methods, and the gateway thread sometimes calls `encode`; never two calls at a time. Both are
+    on the path of every tuple, so they use no locks and no logging. The encoding is a bijection: a value arrives equal
+    and with the same type, or it is refused. A tuple that arrives as a list, or a Decimal as text, is a wrong result
+    without an error. Only a buffer (bytearray, memoryview) may arrive as bytes. Source: Heron's
+    ``IPluggableSerializer``, for a batch instead of a value.
     """
 
     encoding: ClassVar[int]
-    """The number of its encoding on the wire: 1 to 255, a number of WIRE.md or one of `PRIVATE_ENCODINGS`."""
+    """The number of the encoding on the wire, 1 to 255: a number of WIRE.md or one of `PRIVATE_ENCODINGS`."""
 
     @abstractmethod
     def encode(self, columns: list[Sequence[object]]) -> bytes:
-        """The payload of a batch: one list or tuple for each field, all of the same length (≥ 1).
+        """Return the payload of a batch: one list or tuple for each field, all of the same length (≥ 1).
 
-        The columns belong to the caller and are not changed or kept. A value that stands in them twice may arrive as
-        two. After an exception, of any kind, nothing has happened: the core halves the batch and calls again until it
-        has the row, and the field of it, that cannot travel; that tuple fails, the others go on. So the message need
-        not say where the value stood, only what is wrong with it.
+        The caller owns the columns; they are neither changed nor kept. An object that occurs twice may arrive as two
+        objects. After any exception the core halves the batch and calls again, until it has found the row and field
+        that cannot be encoded. That tuple fails; the others are sent. So the message needs only the fault of the value.
 
         Raises:
-            SerializationError: when a value cannot travel, or would not arrive as what it is.
+            SerializationError: when a value cannot be encoded, or would arrive changed.
         """
 
     @abstractmethod
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
-        """The columns of a payload, as lists or tuples. What is returned does not refer to `payload`.
+        """Return the columns of a payload, as lists or tuples that do not refer to `payload`.
 
-        The core checks their number and lengths. After an exception, of any kind, the batch is lost: its tuples are
-        counted as failed, and the session goes on.
+        The core checks their number and lengths. After any exception the batch is lost: its tuples count as failed, and
+        the session continues.
 
         Raises:
-            SerializationError: when these bytes are no batch.
+            SerializationError: when the bytes are not a batch.
         """

@@ -1,7 +1,8 @@
-"""What a sink with a server keeps until the server takes it, for drivers of the family metricsink.
+"""A bounded buffer for sinks that send records to a server.
 
-Oldest first and bounded: when there is no more room the oldest go, since the newest totals say most. After a failure
-nothing is tried for a while, which doubles with each further failure. Not thread-safe: a sink has one thread.
+The buffer sends the oldest entries first. When it is full it drops the oldest entries, because the newest totals are
+the most useful. After a failure it waits before the next attempt; the wait doubles with each further failure. Not
+thread-safe: a sink has one thread.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ __all__ = ["FIRST_PAUSE_S", "LONGEST_PAUSE_S", "SinkBuffer"]
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.25
-"""After the first failure: a server that was only started again is back by then, or soon after."""
+"""The wait after the first failure; a server that was restarted is back by then or soon after."""
 
 LONGEST_PAUSE_S = 5.0
-"""Soon enough after an outage of hours, and no burden on a server that comes up."""
+"""The longest wait: short enough after a long outage, and no burden on a server that starts."""
 
-_PART_BYTES = 1024 * 1024  # what goes into one message: servers have limits of some megabytes
-_DELIVERY_S = 5.0  # a flush may block for 10 s; the rest is for a last part that is slow
+_PART_BYTES = 1024 * 1024  # of one message; servers have limits of some megabytes
+_DELIVERY_S = 5.0  # a flush may block for 10 s; the rest is for a slow last part
 
 
 class SinkBuffer(Generic[T]):
-    """Entries that wait for one server; an entry is what is sent, and lost, as a whole."""
+    """Entries that wait for one server. An entry is sent, or lost, as a whole."""
 
     def __init__(self, server: str, limit_bytes: int, clock: Clock | None = None) -> None:
-        """`server` is what errors call it: ``carbon at graphite:2003``."""
+        """`server` is its name in errors: ``carbon at graphite:2003``."""
         self._server = server
         self._limit_bytes = limit_bytes
         self._clock = clock or SystemClock()
@@ -42,18 +43,19 @@ class SinkBuffer(Generic[T]):
         self._next_try_s = 0.0
 
     def __len__(self) -> int:
-        """How many entries wait."""
+        """The number of waiting entries."""
         return len(self._waiting)
 
     def add(self, entry: T, size_bytes: int) -> None:
-        """Keeps an entry.
+        """Add an entry.
 
         Raises:
-            SinkError: when entries are lost: this one, which alone is above the limit (``too-large``), or the oldest,
-                for which there was no more room (``unsent``).
+            SinkError: when entries are lost: this entry, because it exceeds the limit by itself (``too-large``), or the
+                oldest entries, because the buffer is full (``unsent``).
         """
         if size_bytes > self._limit_bytes:
-            msg = f"an entry of {size_bytes} bytes is above max_buffer_bytes, {self._limit_bytes} bytes; raise that"
+            limit = f"max_buffer_bytes, {self._limit_bytes} bytes"
+            msg = f"an entry of {size_bytes} bytes is larger than {limit}; raise max_buffer_bytes"
             raise SinkError(msg, lost=1, reason="too-large")
         self._waiting.append((entry, size_bytes))
         self._waiting_bytes += size_bytes
@@ -63,33 +65,33 @@ class SinkBuffer(Generic[T]):
             lost += 1
         if lost:
             msg = (
-                f"{self._server} has not taken what fills max_buffer_bytes, {self._limit_bytes} bytes: the oldest is "
-                "dropped and counted; see that it answers, or raise that"
+                f"{self._server} does not accept records and the buffer is full (max_buffer_bytes, {self._limit_bytes} "
+                "bytes): the oldest entries are dropped and counted; check the server, or raise max_buffer_bytes"
             )
             raise SinkError(msg, lost=lost, reason="unsent")
 
     def deliver(self, send: Callable[[Sequence[T]], None], most: int) -> None:
-        """Gives all entries to `send`, oldest first; what it returns from has arrived.
+        """Pass all entries to `send`, oldest first. Entries count as sent when `send` returns.
 
-        It gets at most `most` at a time, and about 1 MiB; a larger entry comes alone.
+        One call of `send` gets at most `most` entries and about 1 MiB; a larger entry is sent alone.
 
         Raises:
-            SinkError: when `send` raises one, or it is too early to try again, or the time is over. What was not sent
-                is kept; nothing is lost.
+            SinkError: when `send` raises it, when the wait after a failure is not over, or after 5 s. Unsent entries
+                are kept; nothing is lost.
         """
         now_s = self._clock.monotonic_s()
         if not self._waiting:
             return
         if now_s < self._next_try_s:
-            msg = f"{self._server} did not take what was sent: records are kept, and it is tried again soon"
+            msg = f"{self._server} did not accept records: they are kept, and sent again soon"
             raise SinkError(msg)
         self._send_all(send, most, now_s + _DELIVERY_S)
 
     def deliver_at_last(self, send: Callable[[Sequence[T]], None], most: int) -> None:
-        """The same without waiting for the time to try again, for the end.
+        """Do the same at the end, without the wait after a failure.
 
         Raises:
-            SinkError: when not everything was sent; what is left is lost (``closed``).
+            SinkError: when entries were not sent; they are lost (``closed``).
         """
         try:
             self._send_all(send, most, self._clock.monotonic_s() + _DELIVERY_S)
@@ -113,7 +115,7 @@ class SinkBuffer(Generic[T]):
             for _ in part:
                 self._waiting_bytes -= self._waiting.popleft()[1]
             if self._waiting and self._clock.monotonic_s() > end_s:
-                msg = f"{self._server} is slow: it has not taken everything within {_DELIVERY_S:g} s; the rest is kept"
+                msg = f"{self._server} is slow: some records were not accepted within {_DELIVERY_S:g} s; they are kept"
                 raise SinkError(msg)
 
 

@@ -1,7 +1,8 @@
 """Contract of the state manager family: small versioned values under eleven kinds of node.
 
-Versions are integers that grow at each change of a node and start at 1. Nothing here is on the data path: while the
-store is away, data flows on. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches added.
+The version of a node is an integer that starts at 1 and grows at each change. The state manager is not on the data
+path: while the store is away, data flows. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches
+added.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"files", "server"})
-"""``files``: nodes are files of the machine where it is used. ``server``: they are kept by one, which may be away."""
+"""``files``: nodes are files of the machine that uses them. ``server``: a server keeps them, and it may be away."""
 
 MUST_NOT_EXIST = 0
-"""As `expected` of `StateManager.set`: the node must not exist yet."""
+"""For the argument `expected` of `StateManager.set`: the node must not exist yet."""
 
 
 class NodeKind(enum.Enum):
     """The kinds of node; each topology has at most one node of each kind.
 
-    A PART belongs to a value that is larger than `StateManager.max_value_bytes` and has a name of its own, which the
-    engine makes up, writes once, removes, and never uses again: its versions need not grow across its removal.
+    A PART is a piece of a value that is larger than `StateManager.max_value_bytes`. The engine generates its name,
+    writes it once, removes it and never uses the name again; so its versions need not grow across a removal.
 
     SCHEDULER_LOCATION holds a copy of EXECUTION_STATE, for when that one is damaged. A scheduler that runs a topology
     where others can see it adds there what it is called (`handle`) and pages that show it (`links`).
 
-    The value of KEYS is secret: whoever can read it can do with the topology what its owner can. A driver lets the
-    user who wrote a node read it, and nobody else who was not given access to the store.
+    The value of KEYS is secret: with it a person can do everything that the owner of the topology can. A driver lets
+    the user who wrote a node read it, and otherwise only users with access to the store.
     """
 
     TOPOLOGY = "topologies"
@@ -64,30 +65,30 @@ class NodeKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A node's value and its version (≥ 1)."""
+    """The value of a node and its version (≥ 1)."""
 
     value: bytes
     version: int
 
 
 class Hold(Protocol):
-    """A node that exists for as long as its holder lives.
+    """A node that exists while its holder lives.
 
-    `epoch` is the node's version at the moment it was taken. It grows with every hold of that node, also across
-    holders and restarts, so that a message of a former holder can be told from one of the present holder.
+    `epoch` is the version of the node when the hold began. It grows with every hold of that node, across holders and
+    restarts, so that receivers can refuse messages of a former holder.
     """
 
     @property
     def epoch(self) -> int:
-        """The version at which this hold was taken (≥ 1)."""
+        """The version of the node when this hold began (≥ 1)."""
         ...
 
     def lost(self) -> bool:
-        """Whether the hold is known to be lost; once true it stays true."""
+        """Whether the hold is known to be lost; it never becomes false again."""
         ...
 
     def release(self) -> None:
-        """Gives the node up and removes it; idempotent."""
+        """Remove the node and end the hold; idempotent."""
         ...
 
 
@@ -95,88 +96,91 @@ class Watch(Protocol):
     """A running watch."""
 
     def close(self) -> None:
-        """Stops it; after this returns no further call is made. Idempotent."""
+        """End the watch; no call of `on_change` follows. Idempotent."""
         ...
 
 
 class StateManager(Driver):
-    """Keeps the nodes. Thread-safe. Every method may block up to 10 s, then raises `StateUnavailableError`.
+    """Stores the nodes. Thread-safe. Every method may block up to 10 s and then raises `StateUnavailableError`.
 
-    Topology names are checked by the caller (``[A-Za-z0-9_-]``, at most 200 characters); a driver still refuses a
-    name that would leave its own folder or path.
+    The caller checks topology names (``[A-Za-z0-9_-]``, at most 200 characters). A driver still refuses a name that
+    would lead out of its folder or path.
     """
 
     max_value_bytes: ClassVar[int | None] = None
-    """The largest value the store takes (ZooKeeper: 1 MB), in bytes; None when only its space limits it.
+    """The largest value that the store takes, in bytes (ZooKeeper: 1 MB); None without a limit.
 
-    The engine compresses larger values, and splits them over nodes of the kind PART (`heron.driver_kit.large_values`).
+    The engine compresses larger values and splits them over nodes of the kind PART (`heron.driver_kit.large_values`).
+    A driver enforces its limit.
     """
 
     @abstractmethod
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        """The node's value, or None when there is none. Never a half-written value.
+        """Return the node, or None when it does not exist; never a partly written value.
 
         Raises:
-            StateUnavailableError: when the store does not answer: never None then, for that says that there is no node.
-            StateError: when it refuses, or what is stored is garbled; names the node and the remedy.
+            StateUnavailableError: when the store does not answer. None would claim that the node does not exist.
+            StateError: when the store refuses, or the stored value is garbled; names the node and the remedy.
         """
 
     @abstractmethod
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        """Writes the node whole and returns its new version.
+        """Write the node and return its new version.
 
-        With `expected`, only if the present version is that (`MUST_NOT_EXIST`: only if there is no node).
+        With `expected`, write only if that is the current version (`MUST_NOT_EXIST`: only if the node does not exist).
 
-        Called by commands, executors and the topology manager, from any thread. After a call that was cut short the
-        node has the old value or the new.
+        Commands, executors and the topology manager call it from any thread. After a call that was interrupted the node
+        has the old value or the new.
 
         Raises:
-            StateConflictError: when `expected` does not hold; nothing was changed. Not for a change of one's own whose
-                answer was lost and that was tried again: that is a success.
-            StateUnavailableError: when the store does not answer; the outcome is unknown, and can be read later.
+            StateConflictError: when `expected` does not hold; nothing was changed. A driver that repeats its own write
+                after a lost answer reports success, not a conflict with itself.
+            StateUnavailableError: when the store does not answer; the outcome is unknown and can be read later.
             StateError: when the store refuses (no permission, no space, larger than `max_value_bytes`); nothing was
                 changed.
         """
 
     @abstractmethod
     def delete(self, kind: NodeKind, topology: str, *, expected: int | None = None) -> None:
-        """Removes the node; one that is not there is no error. Raises as `set` does."""
+        """Remove the node; a missing node is not an error. Raises as `set` does."""
 
     @abstractmethod
     def list(self, kind: NodeKind) -> tuple[str, ...]:
-        """The names of all topologies that have a node of this kind, sorted. Raises as `get` does."""
+        """Return the names of all topologies that have a node of this kind, sorted. Raises as `get` does."""
 
     @abstractmethod
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
-        """Calls `on_change` with the present value now, from this thread, and again after each change.
+        """Call `on_change` with the current value now, from this thread, and again after each change.
 
-        Later calls come from a thread of the driver, one at a time, at the latest 1 s after the change. Changes that
-        follow each other quickly may be folded into the last one. A call that raises is logged and the watch goes on.
-        While the store is away nothing is called (its absence is not the node's), and the watch goes on when it is
-        back. `on_change` may close the watch, and may use this manager.
+        Later calls come from a thread of the driver, one at a time, at most 1 s after the change. Several quick changes
+        may be reported as one, the last. A call that raises is logged, and the watch continues. While the store is away
+        no call is made, because the node may exist; the watch continues when the store is back. `on_change` may close
+        the watch and may use this state manager.
 
         Raises:
-            StateError: when the node cannot be read now, as `get` does; there is no watch then.
+            StateError: as `get` does, when the node cannot be read now; then there is no watch.
         """
 
     @abstractmethod
     def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
-        """Takes the node for as long as this process lives, or until `Hold.release`.
+        """Hold the node while this process lives, or until `Hold.release`.
 
-        The node is gone (for `get`, `list` and watchers) soon after its holder is gone, also after ``kill -9``.
+        Soon after the holder has ended, also by ``kill -9``, the node is gone for `get`, `list` and watches.
 
-        The value may be written again with `set`; the hold goes on. A hold whose node was removed, or whose session
-        the store has given up, is lost.
+        `set` may write a new value; the hold continues. A hold is lost when its node was removed, or when the store has
+        ended its session.
 
         Raises:
-            StateConflictError: when another live process holds it, or this one does.
-            StateUnavailableError: when the store does not answer; if the node was taken it goes with this process.
+            StateConflictError: when this or another live process holds the node.
+            StateUnavailableError: when the store does not answer; a hold that was taken all the same ends with this
+                process.
             StateError: as `set` does.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Releases the holds, ends the watches and closes the store. Idempotent; raises nothing.
+        """Release the holds, end the watches and close the store. Idempotent; never raises.
 
-        Called once by whoever opened it. What cannot be released because the store is away goes with the process.
+        The process that opened it calls it once. A hold that cannot be released, because the store is away, ends with
+        the process.
         """
