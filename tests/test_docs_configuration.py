@@ -1,4 +1,4 @@
-"""The page of all settings says what the code says."""
+"""The page of all settings agrees with the code."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def values_of(key: ConfigKey) -> str:
 
 
 def topology_row(key: ConfigKey) -> str:
-    who = "component too" if key.component else "topology"
-    return f"| `{key.name}` | {default_of(key)} | {values_of(key)} | {who} | {key.meaning} |"
+    scope = "topology, component" if key.component else "topology"
+    return f"| `{key.name}` | {default_of(key)} | {values_of(key)} | {scope} | {key.meaning} |"
 
 
 def engine_row(row: tuple[str, str, str, str]) -> str:
     key, default, unit, meaning = row
-    return f"| `{key}` | {default} | {unit or 'name'} | {meaning} |"
+    return f"| `{key}` | {default} | {unit or 'text'} | {meaning} |"
 
 
 @pytest.mark.parametrize("key", CONFIG_KEYS.values(), ids=lambda key: key.name)
 def test_the_page_has_every_topology_key(key: ConfigKey) -> None:
-    """An author looks here before the source; a default that is wrong here costs an evening."""
+    """Authors read this page before the source; a wrong default here misleads them."""
     assert topology_row(key) in PAGE
 
 
 @pytest.mark.parametrize("row", setting_docs(), ids=lambda row: row[0])
 def test_the_page_has_every_engine_setting(row: tuple[str, str, str, str]) -> None:
-    """The same for whoever writes a profile."""
+    """People who write profiles read this table."""
     assert engine_row(row) in PAGE
 
 
 def test_the_page_has_no_unknown_key() -> None:
-    """A key that was renamed would live on here, and be refused when somebody uses it."""
+    """A renamed key would stay here, and the engine would refuse it."""
     known = {topology_row(key) for key in CONFIG_KEYS.values()} | {engine_row(row) for row in setting_docs()}
     rows = [line for line in PAGE if line.startswith(("| `topology.", "| `heron."))]
     assert [line for line in rows if line not in known] == []

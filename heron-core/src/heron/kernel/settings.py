@@ -28,23 +28,39 @@ def _float(key: str, default: float, unit: str, low: float, meaning: str) -> flo
 class EngineSettings:
     """The engine's settings, the same for every process of a topology; a profile's section ``engine``."""
 
-    batch_rows: int = _int("heron.instance.batch.rows", 2500, "tuples", 1, "an instance flushes at so many")
-    batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "batch size an instance aims at")
-    linger_s: float = _float("heron.instance.linger.s", 0.01, "s", 0.0, "an emitted tuple waits no longer for company")
+    batch_rows: int = _int(
+        "heron.instance.batch.rows", 2500, "tuples", 1, "an instance flushes a batch with this number of tuples"
+    )
+    batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "target size of a batch")
+    linger_s: float = _float(
+        "heron.instance.linger.s", 0.01, "s", 0.0, "longest time that an emitted tuple waits for further tuples"
+    )
     tuple_max_bytes: int = _int(
-        "heron.tuple.max.bytes", 16 * _MIB, "bytes", 1024, "a larger tuple fails, not its connection"
+        "heron.tuple.max.bytes", 16 * _MIB, "bytes", 1024, "largest tuple; a larger tuple fails, its connection stays"
     )
     link_window_bytes: int = _int(
-        "heron.link.window.bytes", 1 * _MIB, "bytes", 4096, "unconfirmed data on a link, or on a task between peers"
+        "heron.link.window.bytes",
+        1 * _MIB,
+        "bytes",
+        4096,
+        "most unconfirmed data on a link, and for each task between two peers",
     )
     high_watermark_bytes: int = _int(
-        "heron.stmgr.high.watermark.bytes", 8 * _MIB, "bytes", 4096, "back pressure starts above, per destination"
+        "heron.stmgr.high.watermark.bytes",
+        8 * _MIB,
+        "bytes",
+        4096,
+        "per destination; back pressure starts above this size",
     )
     low_watermark_bytes: int = _int(
-        "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "back pressure is lifted below, per destination"
+        "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "per destination; back pressure ends below this size"
     )
     hard_limit_bytes: int = _int(
-        "heron.stmgr.hard.limit.bytes", 16 * _MIB, "bytes", 4096, "above it bolts are held back too, per destination"
+        "heron.stmgr.hard.limit.bytes",
+        16 * _MIB,
+        "bytes",
+        4096,
+        "per destination; bolts are throttled too above this size",
     )
     backpressure_spouts: str = field(
         default="feeders",
@@ -52,17 +68,25 @@ class EngineSettings:
             "key": "heron.stmgr.backpressure.spouts",
             "unit": "",
             "low": None,
-            "meaning": "feeders or all: which spouts are held back on account of a slow task",
+            "meaning": "feeders or all: the spouts that a slow task throttles",
         },
     )
     out_queue_bytes: int = _int(
-        "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "data-out above this blocks the task thread"
+        "heron.instance.out.queue.bytes", 2 * _MIB, "bytes", 4096, "the task thread blocks while more output waits"
     )
     queue_target_s: float = _float(
-        "heron.instance.queue.target.s", 0.1, "s", 0.001, "a queue of an instance holds what leaves it in so long"
+        "heron.instance.queue.target.s",
+        0.1,
+        "s",
+        0.001,
+        "a queue of an instance holds the data that leaves it in this time",
     )
     queue_least_bytes: int = _int(
-        "heron.instance.queue.least.bytes", 64 * _KIB, "bytes", 1024, "but at least so much, and two batches"
+        "heron.instance.queue.least.bytes",
+        64 * _KIB,
+        "bytes",
+        1024,
+        "least capacity of such a queue; two batches also fit",
     )
     network_host: str = field(
         default="127.0.0.1",
@@ -70,37 +94,41 @@ class EngineSettings:
             "key": "heron.network.host",
             "unit": "",
             "low": None,
-            "meaning": "address, name or interface at which a container listens to the others",
+            "meaning": "address, name or interface on which a container listens",
         },
     )
     network_timeout_s: float = _float(
-        "heron.network.timeout.s", 15.0, "s", 0.1, "a link between containers that is silent so long is made anew"
+        "heron.network.timeout.s", 15.0, "s", 0.1, "a link between containers is reconnected after this silence"
     )
     heartbeat_s: float = _float("heron.heartbeat.s", 1.0, "s", 0.01, "period of heartbeats on control links")
-    silence_s: float = _float("heron.silence.s", 60.0, "s", 0.1, "a stream manager that is silent so long is given up")
+    silence_s: float = _float("heron.silence.s", 60.0, "s", 0.1, "a stream manager is given up after this silence")
     metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")
     restart_backoff_s: float = _float(
-        "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is started again"
+        "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is restarted"
     )
-    restart_backoff_max_s: float = _float("heron.executor.restart.backoff.max.s", 10.0, "s", 0.0, "longest such wait")
+    restart_backoff_max_s: float = _float(
+        "heron.executor.restart.backoff.max.s", 10.0, "s", 0.0, "longest wait before a dead process is restarted"
+    )
     restart_limit: int = _int(
-        "heron.executor.restart.limit", 8, "restarts", 0, "a process that dies of itself so often in a row is left down"
+        "heron.executor.restart.limit",
+        8,
+        "restarts",
+        0,
+        "a process is not restarted after this number of failures in a row",
     )
     stable_s: float = _float(
-        "heron.executor.stable.s", 30.0, "s", 0.0, "a process that ran so long has its restart budget back"
+        "heron.executor.stable.s", 30.0, "s", 0.0, "after a run of this length the count of failures is 0 again"
     )
-    stop_grace_s: float = _float(
-        "heron.executor.stop.grace.s", 3.0, "s", 0.0, "an orderly stop may take so long, then SIGKILL"
-    )
+    stop_grace_s: float = _float("heron.executor.stop.grace.s", 3.0, "s", 0.0, "longest clean stop; then SIGKILL")
     output_max_bytes: int = _int(
         "heron.executor.output.max.bytes",
         10 * _MIB,
         "bytes",
         4096,
-        "size at which a file of a process's output is begun anew; two older ones are kept",
+        "largest output file of a process; two older files are kept",
     )
     standbys: int = _int(
-        "topology.tmanager.standbys", 0, "processes", 0, "topology managers that stand by, one container each"
+        "topology.tmanager.standbys", 0, "processes", 0, "standby topology managers, one container each"
     )
     on_failure: str = field(
         default="restart",
@@ -108,7 +136,7 @@ class EngineSettings:
             "key": "topology.on.failure",
             "unit": "",
             "low": None,
-            "meaning": "restart or stop: what a component that cannot be constructed or initialised does to the run",
+            "meaning": "restart or stop: what happens if a component cannot be constructed or initialised",
         },
     )
 
