@@ -23,6 +23,8 @@ CACHE = ROOT / ".nox"
 PYTHONS = ("3.11", "3.12", "3.13")
 TEST_TOOLS = ("hypothesis", "psutil", "pytest", "pytest-timeout")
 
+DOCS_TOOLS = ("mkdocs", "mkdocs-material", "mkdocstrings[python]", "ruff")  # ruff writes the signatures
+
 # The oldest protoc whose output the supported protobuf runtimes accept (see heron-core/pyproject.toml).
 PROTOC = ("grpcio-tools==1.72.1", "grpcio==1.72.1", "protobuf==6.30.2", "setuptools==80.9.0")
 PROTO_SOURCES = ROOT / "heron-core" / "src"
@@ -33,12 +35,13 @@ nox.options.sessions = ["test"]
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Everything: lint, the other interpreters, the wheels with each plugin's tests, then all other tests."""
+    """Everything: lint, the other interpreters, the wheels with each plugin's tests, the site, all other tests."""
     _lint(session)
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
     ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
     without = [part for path in _TIMED for part in ("--ignore", path)]
-    _together(session, [[*nox_session, "elsewhere"], [*nox_session, "wheel"], [*ours, *without]])
+    sessions = [[*nox_session, name] for name in ("elsewhere", "wheel", "docs")]
+    _together(session, [*sessions, [*ours, *without]])
     _pytest(session, *_TIMED, *session.posargs)
 
 
@@ -145,8 +148,15 @@ def chaos(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Check the links between the documents."""
-    _python_pytest(session, sys.executable, "tests/test_docs_links.py", *session.posargs)
+    """Build the documentation site into .nox/site, and check its links; it needs no network to be read."""
+    _python_pytest(session, sys.executable, *_DOCS_TESTS, *session.posargs)
+    python = _environment(session, "docs", sys.executable, ("-c", "constraints.txt", *DOCS_TOOLS))
+    source, site = CACHE / "site-source", CACHE / "site"
+    session.run(sys.executable, "-m", "docs_site", "write", str(source), str(site))
+    # Strict mode counts warnings, and with -q there would be none.
+    session.run(python, "-m", "mkdocs", "build", "-f", str(source / "mkdocs.yml"), env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run(sys.executable, "-m", "docs_site", "check", str(site))
+    session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
 def _lint(session: nox.Session) -> None:
@@ -161,7 +171,9 @@ def _lint(session: nox.Session) -> None:
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    sources += [name for name in ("examples", "bench", "chaos", "verify") if any((ROOT / name).glob("**/*.py"))]
+    sources += [
+        name for name in ("examples", "bench", "chaos", "docs_site", "verify") if any((ROOT / name).glob("**/*.py"))
+    ]
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
     trees = [*ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
     return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]
@@ -312,6 +324,8 @@ _QUICK = ("-m", f"{_LONG} and not servers")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
 _BY_THEMSELVES = {"spark"}
+
+_DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
 
 # These hold a running topology to a pace; nothing else runs beside them.
 _TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
