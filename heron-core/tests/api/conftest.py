@@ -1,4 +1,4 @@
-"""What components are given in these tests: collectors that write down each call, and a context that knows its name."""
+"""Collectors that record each call, and the context of a single task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Calls: TypeAlias = list[tuple[object, ...]]
 
 @dataclass
 class RecordingSpoutCollector:
-    """A spout's collector that keeps the calls; every emit reaches tasks 7 and 8."""
+    """A spout collector that records calls; every emit reaches tasks 7 and 8."""
 
     calls: Calls
 
@@ -46,7 +46,7 @@ class RecordingSpoutCollector:
 
 @dataclass
 class RecordingBoltCollector:
-    """A bolt's collector that keeps the calls; every emit reaches tasks 7 and 8."""
+    """A bolt collector that records calls; every emit reaches tasks 7 and 8."""
 
     calls: Calls
 
@@ -69,7 +69,7 @@ class RecordingBoltCollector:
 
 
 class LoneContext(TopologyContext):
-    """The context of the only task of a component named "lone"."""
+    """The context of the only task of the component "lone"."""
 
     def get_task_id(self) -> int:
         return 1

@@ -1,4 +1,4 @@
-"""Configuration: what is known, what is converted, what is refused."""
+"""The check of configurations: known keys, conversions, refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_heronpys_strings_become_values_of_the_keys_type() -> None:
 
 
 def test_an_authors_own_keys_are_left_alone() -> None:
-    """A string of digits is a string: converting it by guess would change an author's data."""
+    """A string of digits stays a string: a guess would change the author's data."""
     given = {"path": "007", "nested": {"list": [1, 2.5, None, True, ("a",)]}}
     assert check_config(given, "here") == {"path": "007", "nested": {"list": [1, 2.5, None, True, ["a"]]}}
 
@@ -73,41 +73,41 @@ def test_an_authors_own_keys_are_left_alone() -> None:
         ([("a", 1)], "is not a dict"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_path(config: dict[str, object], message: str) -> None:
-    """Commands refuse before anything starts, and name place, value and limit."""
+def test_an_unusable_value_is_refused_with_its_path(config: dict[str, object], message: str) -> None:
+    """The error names place, value and limit."""
     with pytest.raises(ConfigError, match=message):
         check_config(config, "here")
 
 
-def test_a_topologys_setting_in_a_component_is_refused() -> None:
-    """Silently ignored, it would look as if it worked."""
+def test_a_component_may_not_set_a_key_of_the_topology() -> None:
+    """The author would not notice an ignored key."""
     with pytest.raises(ConfigError, match=r"topology.stmgrs is a setting of the whole topology"):
         check_config({"topology.stmgrs": 2}, "component 'a'", component=True)
     assert check_config({"topology.tick.tuple.freq.secs": 1}, "component 'a'", component=True)
 
 
 def test_acking_is_translated() -> None:
-    """The deprecated key still means what it meant; a mode that is given wins."""
+    """The deprecated key sets the mode; an explicit mode has precedence."""
     assert check_config({"topology.acking": "true"}, "here") == {"topology.reliability.mode": "ATLEAST_ONCE"}
     assert check_config({"topology.acking": False}, "here") == {"topology.reliability.mode": "ATMOST_ONCE"}
     both = {"topology.acking": True, "topology.reliability.mode": "ATMOST_ONCE"}
     assert check_config(both, "here") == {"topology.reliability.mode": "ATMOST_ONCE"}
 
 
-def test_a_setting_has_its_default_until_it_is_given() -> None:
-    """Roles ask for settings; definitions hold only what the author said."""
+def test_an_absent_setting_has_its_default() -> None:
+    """Definitions hold only the keys that the author set."""
     assert setting({}, r"topology.max.spout.pending") == 60_000
     assert setting({"topology.max.spout.pending": 5}, r"topology.max.spout.pending") == 5
 
 
-def test_a_components_configuration_wins() -> None:
-    """As in heronpy."""
+def test_a_components_configuration_overrides_the_topologys() -> None:
+    """heronpy has the same precedence."""
     assert merged_config({"a": 1, "b": 1}, {"b": 2}) == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize("key", CONFIG_KEYS.values(), ids=lambda key: key.name)
 def test_each_default_passes_its_own_check(key: object) -> None:
-    """A default outside its range, or one that is not JSON, would be found only by the first topology that needs it."""
+    """Otherwise the first topology that needs a wrong default would find it."""
     name, default = getattr(key, "name"), getattr(key, "default")  # noqa: B009 - one parameter for the ids
     json.dumps(default)
     if default is not None and name != "topology.acking":
@@ -116,7 +116,7 @@ def test_each_default_passes_its_own_check(key: object) -> None:
 
 
 def test_dropped_tuples_of_a_tree_need_its_timeout() -> None:
-    """Nobody says which roots a dropped batch belonged to: without timeouts their trees would never be over."""
+    """The roots of a dropped batch are unknown, so only timeouts can complete their trees."""
     given: dict[str, object] = {
         "topology.reliability.mode": "ATLEAST_ONCE",
         "topology.droptuples.upon.backpressure": True,

@@ -22,7 +22,7 @@ from heron.errors import SerializationError
 
 
 def test_a_count_starts_again_after_each_reading() -> None:
-    """The engine adds the readings up."""
+    """The engine adds up the readings."""
     metric = CountMetric()
     metric.incr()
     metric.incr(to_add=4)
@@ -30,7 +30,7 @@ def test_a_count_starts_again_after_each_reading() -> None:
 
 
 def test_a_key_that_was_counted_once_stays_in_the_readings() -> None:
-    """A key that vanished would look like a task that died."""
+    """A missing key would look like a dead task."""
     metric = MultiCountMetric()
     metric.add_key("quiet")
     metric.incr("busy", 3)
@@ -38,8 +38,8 @@ def test_a_key_that_was_counted_once_stays_in_the_readings() -> None:
     assert metric.get_value_and_reset() == {"quiet": 0, "busy": 0}
 
 
-def test_means_are_of_their_period_and_none_without_values() -> None:
-    """0 would be a measurement that nobody made."""
+def test_a_mean_covers_one_period_and_is_none_without_values() -> None:
+    """0 would look like a measurement."""
     metric = MeanReducedMetric()
     metric.update(1)
     metric.update(4)
@@ -51,7 +51,7 @@ def test_means_are_of_their_period_and_none_without_values() -> None:
 
 
 def test_an_assigned_value_stays_until_it_is_replaced() -> None:
-    """A gauge."""
+    """It is a gauge."""
     metric = AssignableMetrics(1)
     metric.update("two")
     assert [metric.get_value_and_reset(), metric.get_value_and_reset()] == ["two", "two"]
@@ -62,7 +62,7 @@ def test_an_assigned_value_stays_until_it_is_replaced() -> None:
 
 
 class Registered:
-    """Writes down what is registered."""
+    """Records the registered metrics."""
 
     def __init__(self) -> None:
         self.metrics: list[tuple[str, IMetric, float]] = []
@@ -72,8 +72,10 @@ class Registered:
 
 
 def test_global_metrics_are_registered_once_and_counted_from_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any code of a process may count without holding a metric."""
-    monkeypatch.setattr(global_metrics, "_REGISTRY", global_metrics._Registry())  # a runner may have been tested before
+    """Any code of a process may count without a metric object."""
+    monkeypatch.setattr(
+        global_metrics, "_REGISTRY", global_metrics._Registry()
+    )  # an earlier test may have registered it
     first, second = Registered(), Registered()
     global_metrics.init(first, 60)
     global_metrics.init(second, 60)
@@ -89,8 +91,8 @@ def test_global_metrics_are_registered_once_and_counted_from_any_thread(monkeypa
     assert metric.get_value_and_reset() == {"cache": 9}
 
 
-def test_a_state_gives_none_for_what_it_does_not_have() -> None:
-    """As heronpy's."""
+def test_a_state_returns_none_for_an_absent_key() -> None:
+    """heronpy does the same."""
     state = HashMapState()
     state.put("a", 1)
     assert (state.get("a"), state.get("b"), list(state.enumerate())) == (1, None, [(0, "a")])
@@ -98,8 +100,8 @@ def test_a_state_gives_none_for_what_it_does_not_have() -> None:
     assert state.get("a") is None
 
 
-def test_the_serializer_keeps_values_and_names_what_cannot_travel() -> None:
-    """A tuple that cannot be pickled is the author's mistake and must read like one."""
+def test_the_serializer_restores_values_and_names_the_type_of_others() -> None:
+    """The author must see which value is wrong."""
     value = {"a": (1, 2.5, b"x", None)}
     assert default_serializer.deserialize(default_serializer.serialize(value)) == value
     with pytest.raises(SerializationError, match="value of type lock cannot be pickled"):

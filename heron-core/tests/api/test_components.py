@@ -1,4 +1,4 @@
-"""Spouts and bolts as objects: what they hand to their collector."""
+"""Spouts and bolts as objects: their calls of the collector, and their logger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Calls: TypeAlias = list[tuple[object, ...]]
 
 
 def test_a_spout_emits_through_its_collector(spout_collector: SpoutCollector, calls: Calls) -> None:
-    """Every argument must arrive, and the task ids must come back."""
+    """The collector receives every argument; the spout receives the task ids."""
     spout = Spout(delegate=spout_collector)
     assert spout.emit(["a"]) is None
     assert spout.emit(("b",), "id", "error", 3, True) == [7, 8]
@@ -28,7 +28,7 @@ def test_a_spout_emits_through_its_collector(spout_collector: SpoutCollector, ca
 
 
 def test_a_bolt_emits_acks_and_fails_through_its_collector(bolt_collector: BoltCollector, calls: Calls) -> None:
-    """Unlike heronpy's, its emit returns the task ids."""
+    """In heronpy, the emit of a bolt returns None."""
     bolt = Bolt(delegate=bolt_collector)
     tup = Tuple()
     assert bolt.emit(["a"], anchors=[tup], need_task_ids=True) == [7, 8]
@@ -37,10 +37,8 @@ def test_a_bolt_emits_acks_and_fails_through_its_collector(bolt_collector: BoltC
     assert calls == [("emit", ["a"], "default", [tup], None, True), ("ack", tup), ("fail", tup)]
 
 
-def test_a_component_with_a_constructor_of_its_own_still_gets_its_collector(
-    spout_collector: SpoutCollector, calls: Calls
-) -> None:
-    """heronpy programs pass on keyword arguments."""
+def test_a_component_with_its_own_constructor_gets_its_collector(spout_collector: SpoutCollector, calls: Calls) -> None:
+    """heronpy programs pass keyword arguments on."""
 
     class Own(Spout):
         def __init__(self, **kwargs: SpoutCollector) -> None:
@@ -51,8 +49,8 @@ def test_a_component_with_a_constructor_of_its_own_still_gets_its_collector(
     assert len(calls) == 1
 
 
-def test_a_component_without_a_collector_says_so() -> None:
-    """A forgotten super().__init__ would otherwise be an AttributeError in the engine's code."""
+def test_a_component_without_a_collector_refuses_every_call() -> None:
+    """A missing super().__init__ would otherwise be an AttributeError in the engine."""
     calls: list[Callable[[], object]] = [
         lambda: Spout().emit(["a"], tup_id=1),
         lambda: Spout().end(),
@@ -66,7 +64,7 @@ def test_a_component_without_a_collector_says_so() -> None:
 
 
 def test_log_writes_with_the_components_name_and_the_callers_line(caplog: pytest.LogCaptureFixture) -> None:
-    """The line that logged is what the author looks for, not the line in the base class."""
+    """The author looks for the logging line, not for a line of the base class."""
     bolt = Bolt()
     with caplog.at_level(logging.DEBUG):
         bolt.log("100 % sure")
@@ -81,7 +79,7 @@ def test_log_writes_with_the_components_name_and_the_callers_line(caplog: pytest
 
 
 def test_an_unknown_level_names_the_nearest() -> None:
-    """`warning` is what the standard library calls it."""
+    """The standard library names the level `warning`."""
     with pytest.raises(UsageError, match=r"unknown level 'warning' \(nearest: 'warn'\); known: 'debug'"):
         Bolt().log("x", level="warning")
 

@@ -1,4 +1,4 @@
-"""The examples as files: each builds, and refuses what it cannot run. Tests with real processes run them."""
+"""Each example builds, and refuses wrong arguments. Other tests run them with real processes."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def built(name: str) -> TopologyDefinition:
 
 
 def test_every_example_is_checked_here() -> None:
-    """An example that nobody builds is an example that does not run."""
+    """A new example must not escape these tests."""
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(TASKS)
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_an_example_builds(name: str) -> None:
-    """With its defaults, small enough for two cores, and with every class where an instance finds it."""
+    """The defaults fit two cores, and instances can import every class."""
     definition = built(name)
     assert sum(component.parallelism for component in definition.components) == TASKS[name]
     assert {component.entry.split(":")[0] for component in definition.components} == {name}
 
 
-def test_the_demo_is_what_its_text_says() -> None:
-    """Lines, words, counts by word over several tasks in two containers, one report."""
+def test_the_demo_matches_its_description() -> None:
+    """It counts by word in several tasks and two containers, and has one report."""
     definition = built("word_count")
     assert definition.config["topology.stmgrs"] == 2
     count = definition.component("count")
@@ -69,7 +69,7 @@ def test_the_demo_is_what_its_text_says() -> None:
         (["--out", "missing/out.tsv"], "its folder does not exist or is not writable"),
     ],
 )
-def test_the_demo_refuses_what_it_cannot_run(
+def test_the_demo_refuses_wrong_arguments(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command refuses before it starts a process."""
@@ -79,7 +79,7 @@ def test_the_demo_refuses_what_it_cannot_run(
     assert message in capsys.readouterr().err
 
 
-def test_the_demo_takes_a_text_and_hands_on_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_passes_absolute_paths_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Instances run in another working directory."""
     (tmp_path / "book.txt").write_text("to be or not to be", encoding="utf-8")
     monkeypatch.chdir(tmp_path)

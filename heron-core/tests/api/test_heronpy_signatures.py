@@ -79,7 +79,7 @@ SIGNATURES: list[tuple[Callable[..., object], str]] = [
 
 @pytest.mark.parametrize(("function", "signature"), SIGNATURES, ids=lambda each: getattr(each, "__qualname__", ""))
 def test_a_signature_is_that_of_heronpy(function: Callable[..., object], signature: str) -> None:
-    """A heronpy topology runs with its imports changed, whether it passes arguments by position or by name."""
+    """A heronpy topology needs only other imports; it may pass arguments by position or by name."""
     found = inspect.signature(function)
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in found.parameters.values()]
     assert str(inspect.Signature(bare)) == signature
@@ -97,8 +97,8 @@ NAMED_TUPLES = {
 
 
 @pytest.mark.parametrize("kind", NAMED_TUPLES, ids=lambda kind: kind.__name__)
-def test_what_hooks_and_windows_are_told_has_heronpys_fields(kind: type) -> None:
-    """Hooks unpack these by position."""
+def test_a_named_tuple_has_heronpys_fields(kind: type) -> None:
+    """Hooks and windows unpack these by position."""
     assert getattr(kind, "_fields") == NAMED_TUPLES[kind]  # noqa: B009 - mypy knows no common base
 
 
@@ -140,12 +140,12 @@ CONSTANTS = [
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_each_of_heronpys_constants_names_a_known_key(name: str) -> None:
-    """A constant that check_config does not know would be refused as a spelling mistake."""
+    """The check of a configuration refuses unknown keys."""
     assert getattr(api_constants, f"TOPOLOGY_{name}") in api.config.CONFIG_KEYS
 
 
-def test_every_exported_name_is_there() -> None:
-    """`from heron.api import *` and the documentation both read __all__."""
+def test_every_exported_name_exists() -> None:
+    """`from heron.api import *` and the documentation read __all__."""
     assert [name for name in api.__all__ if not hasattr(api, name)] == []
 
 

@@ -21,12 +21,12 @@ class ToAll(ICustomGrouping):
         return self.tasks
 
 
-def wrong(value: object) -> Any:  # noqa: ANN401 - past the type checker, as authors without one come
+def wrong(value: object) -> Any:  # noqa: ANN401 - authors may not use a type checker
     return value
 
 
 def test_plain_names_are_fields_of_the_default_stream() -> None:
-    """Optional outputs are appended, so names and streams come in any order."""
+    """Optional outputs come last, so names and streams may have any order."""
     outputs: list[str | Stream] = ["word", Stream(["line"], "error"), "count", Stream(["more"])]
     assert merged_outputs(outputs, "here") == (
         StreamDefinition("default", ("word", "count", "more")),
@@ -63,14 +63,14 @@ def test_plain_names_are_fields_of_the_default_stream() -> None:
         (lambda: Grouping.custom_object("a.B", []), "the Java class 'a.B' is not supported"),
     ],
 )
-def test_what_is_wrong_is_refused_with_place_and_remedy(make: Callable[[], object], message: str) -> None:
-    """Each of these would otherwise fail far away, in an instance."""
+def test_a_wrong_argument_is_refused_with_place_and_remedy(make: Callable[[], object], message: str) -> None:
+    """Each of these would otherwise fail later, in an instance."""
     with pytest.raises(TopologyError, match=message):
         make()
 
 
 def test_constants_are_groupings() -> None:
-    """GLOBAL is another name of LOWEST, and LOCAL_OR_SHUFFLE is no longer one of SHUFFLE."""
+    """GLOBAL is another name of LOWEST. LOCAL_OR_SHUFFLE differs from SHUFFLE, unlike in heronpy."""
     names = ["SHUFFLE", "ALL", "LOWEST", "NONE", "DIRECT", "LOCAL_OR_SHUFFLE"]
     assert [getattr(Grouping, name).definition.kind.name for name in names] == names
     assert Grouping.GLOBAL is Grouping.LOWEST
@@ -94,7 +94,7 @@ def test_a_custom_grouping_travels_by_name_with_its_arguments() -> None:
 
 
 def test_a_custom_grouping_object_stays_with_its_author() -> None:
-    """The instance loads the author's file again and takes the object that stands there."""
+    """The instance loads the author's file again and takes the object from there."""
     grouper = ToAll()
     grouping = Grouping.custom(grouper)
     assert grouping.live is grouper
@@ -102,12 +102,12 @@ def test_a_custom_grouping_object_stays_with_its_author() -> None:
 
 
 def test_arguments_that_are_not_json_are_refused_with_their_path() -> None:
-    """The path says which of many values it is."""
+    """A configuration may hold many values."""
     with pytest.raises(ConfigError, match=r"Grouping.custom: arguments.bounds\[1\]: a value of type set"):
         Grouping.custom(ToAll, {"bounds": ["a", {"b"}]})
 
 
 def test_every_refusal_is_a_heron_error() -> None:
-    """Commands print these in one line and exit with 2."""
+    """Commands print these errors without a traceback and exit with 2."""
     assert issubclass(TopologyError, HeronError)
     assert issubclass(ConfigError, HeronError)

@@ -1,4 +1,4 @@
-"""Builders and specs: what they add up to, and what they refuse."""
+"""Builders and specs: the definitions that they make, and their refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class First(ICustomGrouping):
         return []
 
 
-def wrong(value: object) -> Any:  # noqa: ANN401 - past the type checker, as authors without one come
+def wrong(value: object) -> Any:  # noqa: ANN401 - authors may not use a type checker
     return value
 
 
@@ -83,8 +83,8 @@ def words() -> tuple[TopologyBuilder, HeronComponentSpec]:
     return builder, builder.add_spout("word", Words, 2)
 
 
-def test_a_topology_becomes_neutral_data_in_the_order_of_declaration() -> None:
-    """Everything that other processes know of a topology is in this value."""
+def test_a_definition_holds_the_topology_in_the_order_of_declaration() -> None:
+    """Other processes know the topology only from this value."""
     builder, word = words()
     builder.set_config({"topology.stmgrs": "2", "mine": (1, 2)})
     inputs = {word: Grouping.fields("word"), word["error"]: Grouping.ALL, GlobalStreamId("else", "x"): Grouping.NONE}
@@ -110,15 +110,15 @@ def test_a_topology_becomes_neutral_data_in_the_order_of_declaration() -> None:
 
 
 def test_a_list_of_inputs_means_shuffle() -> None:
-    """As in heronpy."""
+    """heronpy does the same."""
     builder, word = words()
     builder.add_bolt("count", Count, 1, inputs=[word, word["error"]])
     kinds = [each.grouping.kind for each in builder.build().component("count").inputs]
     assert kinds == [GroupingKind.SHUFFLE, GroupingKind.SHUFFLE]
 
 
-def test_specs_may_be_made_first_and_added_later() -> None:
-    """The other way of heronpy; a spec knows its streams."""
+def test_specs_may_exist_before_the_builder() -> None:
+    """This is the other way of heronpy; a spec lists its streams."""
     word = Words.spec(name="word", par=2, optional_outputs=[Stream(name="late")])
     assert word.get_out_streamids() == {"default", "error", "late"}
     assert word["error"] == GlobalStreamId("word", "error")
@@ -166,7 +166,7 @@ def test_a_stream_has_heronpys_names_of_a_source() -> None:
 
 
 def test_grouping_objects_stay_reachable() -> None:
-    """An instance loads the file again and asks for the object at its input."""
+    """An instance loads the file again and gets the object of an input."""
     builder, word = words()
     grouper = First()
     builder.add_bolt("count", Count, 1, inputs={word: Grouping.custom(grouper)})
@@ -279,7 +279,7 @@ def renamed() -> None:
         (renamed, "topology.name is 'other'; remove the key"),
     ],
 )
-def test_what_cannot_run_is_refused_with_place_and_remedy(make: Callable[[], object], message: str) -> None:
-    """The author reads one sentence instead of a traceback out of an instance."""
+def test_a_topology_that_cannot_run_is_refused_with_place_and_remedy(make: Callable[[], object], message: str) -> None:
+    """The author reads one sentence instead of a traceback from an instance."""
     with pytest.raises(HeronError, match=message):
         make()

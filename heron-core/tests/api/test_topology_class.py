@@ -1,4 +1,4 @@
-"""Topologies as classes, and how both kinds leave the author's file."""
+"""Topologies as classes, and the capture of both kinds of topologies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WordCount(Topology):
 
 
 def test_attributes_name_the_components_and_the_class_the_topology(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a spec was used as an input before it had its name, and without any environment variable."""
+    """A spec may be an input before it has its name; heronpy also needed an environment variable."""
     monkeypatch.delenv("HERON_OPTIONS", raising=False)
     definition = WordCount.definition()
     assert (definition.name, definition.config) == ("WordCount", {"topology.stmgrs": 2})
@@ -59,7 +59,7 @@ def test_attributes_name_the_components_and_the_class_the_topology(monkeypatch: 
 
 
 def test_a_derived_topology_has_the_components_of_its_base() -> None:
-    """Plain inheritance: what is not replaced stays."""
+    """Plain inheritance applies: attributes that the class does not replace stay."""
 
     class Wider(WordCount):
         topology_name = "wider-count"
@@ -75,8 +75,8 @@ def test_a_derived_topology_has_the_components_of_its_base() -> None:
     ]
 
 
-def test_a_class_that_is_no_topology_is_refused_when_it_is_used_not_when_it_is_defined() -> None:
-    """Base classes without a spout are legal Python; heronpy raised in the middle of an import."""
+def test_an_incomplete_class_is_refused_at_its_use_not_at_its_definition() -> None:
+    """A base class without a spout is legal; heronpy raised during the import."""
 
     class Half(Topology):
         count = Count.spec(inputs=[WordCount.word])
@@ -93,7 +93,7 @@ def test_a_class_that_is_no_topology_is_refused_when_it_is_used_not_when_it_is_d
 
 
 def test_grouping_objects_of_a_class_stay_reachable() -> None:
-    """As those of a builder."""
+    """Classes keep them as builders do."""
     grouper = First()
 
     class Custom(Topology):
@@ -110,7 +110,7 @@ def a_builder() -> TopologyBuilder:
 
 
 def test_what_a_file_submits_is_captured_in_order() -> None:
-    """The loader of `heron run` sees builders and classes alike, and each capture only its own."""
+    """A capture holds builders and classes, and only those of its own block."""
     builder = a_builder()
     with capture_topologies() as outer:
         builder.build_and_submit()
@@ -122,14 +122,14 @@ def test_what_a_file_submits_is_captured_in_order() -> None:
 
 
 def test_python_alone_cannot_run_a_topology() -> None:
-    """`python FILE` must say what to type instead."""
+    """The error of `python FILE` names the right command."""
     for submit in (a_builder().build_and_submit, WordCount.write):
         with pytest.raises(UsageError, match=r"Python alone cannot run it; run this file with `heron run FILE`"):
             submit()
 
 
-def test_a_capture_is_its_threads_own() -> None:
-    """Two loaders in one process (the simulator's tests) do not see each other's topologies."""
+def test_a_capture_holds_for_its_own_thread() -> None:
+    """Two loaders in one process, as in the simulator's tests, stay separate."""
     refused: list[bool] = []
 
     def submit() -> None:
@@ -145,8 +145,8 @@ def test_a_capture_is_its_threads_own() -> None:
     assert (refused, captured) == ([True], [])
 
 
-def test_a_topology_that_does_not_build_is_not_handed_in() -> None:
-    """The error belongs to the author's line, not to the loader."""
+def test_a_topology_that_does_not_build_is_not_captured() -> None:
+    """The error appears at the author's line, not in the loader."""
     with capture_topologies() as captured, pytest.raises(TopologyError, match="there is no spout"):
         TopologyBuilder("words").build_and_submit()
     assert captured == []

@@ -1,4 +1,4 @@
-"""Windows with a clock in the test's hand."""
+"""Window bolts with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOURCE = Tuple.source("word", "default", 1)
 
 
 class HandClock:
-    """Time moves when the test says so."""
+    """Its time changes only when the test sets it."""
 
     def __init__(self) -> None:
         self.now_s = 50.0
@@ -53,7 +53,7 @@ class Tumbling(TumblingWindowBolt):
 
 
 class Bench:
-    """A window bolt with its clock: `at` delivers, `tick` ends a slide."""
+    """A window bolt with its clock: `at` delivers a tuple, `tick` ends a slide."""
 
     def __init__(
         self, bolt: Sliding | Tumbling, calls: Calls, config: dict[str, Any], context: TopologyContext
@@ -91,7 +91,7 @@ def sliding(
 def test_a_tuple_is_in_each_window_that_covers_it_and_acked_with_the_last(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """Duration 10, slide 5: two windows each, neither one nor three."""
+    """Duration 10 and slide 5 put each tuple into exactly two windows."""
     bench = sliding(bolt_collector, calls, context, 10, 5)
     bench.at(1, "a")
     assert bench.tick(5) == ["a"]
@@ -103,10 +103,10 @@ def test_a_tuple_is_in_each_window_that_covers_it_and_acked_with_the_last(
     assert bench.tick(20) == []
 
 
-def test_the_window_says_when_it_was_in_seconds_since_the_epoch(
+def test_a_window_has_its_span_in_seconds_since_the_epoch(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """Authors write it into results."""
+    """Authors put the span into results."""
     bench = sliding(bolt_collector, calls, context, 10, 5)
     bench.tick(5)
     assert bench.bolt.windows == [(WindowContext(EPOCH_S - 5, EPOCH_S + 5), [])]
@@ -115,7 +115,7 @@ def test_the_window_says_when_it_was_in_seconds_since_the_epoch(
 def test_late_ticks_neither_lose_nor_repeat_a_tuple(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """With clock readings alone, a tuple just after a tick would fall out of a window whose tick is late."""
+    """By clock readings, a late tick would drop a tuple that came just after a tick."""
     bench = sliding(bolt_collector, calls, context, 3)  # no slide: windows do not overlap
     bench.at(0.0001, "a")
     assert bench.tick(3.2) == ["a"]
@@ -127,7 +127,7 @@ def test_late_ticks_neither_lose_nor_repeat_a_tuple(
     assert bench.acked == ["a", "b", "c", "late"]
 
 
-def test_a_duration_that_is_no_multiple_of_the_slide_counts_parts_of_slides(
+def test_a_duration_may_be_any_multiple_of_the_slide(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
     """Duration 5, slide 2: second 0.5 is in the windows that end at 2 and 4, second 1.5 also at 6."""
@@ -137,16 +137,16 @@ def test_a_duration_that_is_no_multiple_of_the_slide_counts_parts_of_slides(
     assert [bench.tick(second) for second in (2, 4, 6, 8)] == [["early", "later"]] * 2 + [["later"], []]
 
 
-def test_slides_that_floats_cannot_divide_are_counted_right(
+def test_rounding_errors_do_not_change_the_number_of_windows(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """0.3 / 0.1 is 2.9999999999999996, which would cut a tuple at a slide's very start out of its third window."""
+    """0.3 / 0.1 is 2.9999999999999996, which would drop a tuple from its third window."""
     bench = sliding(bolt_collector, calls, context, 0.3, 0.1)
     bench.at(0, "a")
     assert [bench.tick(second) for second in (0.1, 0.2, 0.3, 0.4)] == [["a"], ["a"], ["a"], []]
 
 
-def test_tumbling_windows_take_everything_and_ack_it(
+def test_tumbling_windows_hold_and_ack_every_tuple(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
     """Each tuple is in exactly one window."""
@@ -158,10 +158,10 @@ def test_tumbling_windows_take_everything_and_ack_it(
     assert bench.tick(4) == []
 
 
-def test_the_end_of_the_topology_closes_the_last_window(
+def test_finish_processes_the_last_window(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """What came after the last tick would otherwise be in no window at all."""
+    """Tuples after the last tick would otherwise be in no window."""
     bench = sliding(bolt_collector, calls, context, 10, 5)
     bench.at(1, "a")
     bench.tick(5)
@@ -171,10 +171,10 @@ def test_the_end_of_the_topology_closes_the_last_window(
     assert bench.acked == ["a", "b"]
 
 
-def test_the_end_adds_no_window_where_nothing_new_came(
+def test_finish_processes_no_window_without_new_tuples(
     bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
 ) -> None:
-    """A window of old tuples only would count them once more than the others."""
+    """Another window of old tuples would count them once too often."""
     bench = sliding(bolt_collector, calls, context, 10, 5)
     bench.at(1, "a")
     bench.tick(5)
@@ -183,10 +183,8 @@ def test_the_end_adds_no_window_where_nothing_new_came(
     assert bench.acked == ["a"]
 
 
-def test_tuples_of_a_saved_window_come_back(
-    bolt_collector: BoltCollector, calls: Calls, context: TopologyContext
-) -> None:
-    """State that the engine kept is handed in before initialize."""
+def test_saved_tuples_are_restored(bolt_collector: BoltCollector, calls: Calls, context: TopologyContext) -> None:
+    """The bolt receives the saved state before initialize."""
     state = HashMapState()
     first = Sliding(bolt_collector)
     first.init_state(state)
@@ -200,7 +198,7 @@ def test_tuples_of_a_saved_window_come_back(
 
 
 def test_the_spec_sets_the_tick_period() -> None:
-    """The engine ticks by configuration; heronpy changed the configuration inside initialize."""
+    """The engine reads the period from the configuration; heronpy changed it in initialize."""
     inputs = [GlobalStreamId("word", "default")]
     config = {Sliding.WINDOW_DURATION_SECS: 10, Sliding.WINDOW_SLIDEINTERVAL_SECS: "2"}
     definition = Sliding.spec(name="window", inputs=inputs, config=config).definition()
@@ -224,9 +222,7 @@ def test_the_spec_sets_the_tick_period() -> None:
         ({Sliding.WINDOW_DURATION_SECS: 2, "topology.tick.tuple.freq.secs": 1}, "but this window ticks every 2 s"),
     ],
 )
-def test_times_that_make_no_window_are_refused_when_the_topology_is_written(
-    config: dict[str, object] | None, message: str
-) -> None:
-    """heronpy only logged, and then failed inside the instance."""
+def test_impossible_window_times_are_refused_by_spec(config: dict[str, object] | None, message: str) -> None:
+    """heronpy only logged them, and failed later in the instance."""
     with pytest.raises(HeronError, match=message):
         Sliding.spec(name="window", config=config)

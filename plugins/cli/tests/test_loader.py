@@ -1,4 +1,4 @@
-"""Loading an author's file in a child process: what counts as its topology, and what each mistake says."""
+"""Loading an author's file in a child process: the choice of the topology, and the error for each mistake."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def load(target: Path | str, *argv: str) -> LoadedTopology:
 
 
 def test_a_topology_class_is_found_by_itself(words_file: WordsFile) -> None:
-    """The shortest file an author can write needs no call at all."""
+    """The shortest file needs no call."""
     loaded = load(words_file(CLASS))
     assert loaded.definition.name == "Words"
     assert [each.entry for each in loaded.definition.components] == ["words:Lines", "words:Count"]
     assert not loaded.script
 
 
-def test_a_main_block_is_run_and_its_submission_captured(words_file: WordsFile) -> None:
+def test_the_submission_of_a_main_block_is_captured(words_file: WordsFile) -> None:
     """heronpy programs submit from their main block."""
     path = words_file(BUILD + '\nif __name__ == "__main__":\n    build("words").build_and_submit()\n')
     loaded = load(path)
@@ -56,19 +56,19 @@ def test_a_main_block_is_run_and_its_submission_captured(words_file: WordsFile) 
     assert loaded.script
 
 
-def test_a_main_block_is_left_alone_where_a_class_is_the_topology(words_file: WordsFile) -> None:
-    """A block that tests or prints something must not run behind the author's back."""
+def test_a_main_block_does_not_run_when_a_class_is_the_topology(words_file: WordsFile) -> None:
+    """The block may test or print something else."""
     path = words_file(CLASS + '\nif __name__ == "__main__":\n    raise RuntimeError("not wanted")\n')
     assert not load(path).script
 
 
 def test_a_submission_at_module_level_is_captured(words_file: WordsFile) -> None:
-    """A plain script without a main block is fine too."""
+    """A script needs no main block."""
     assert load(words_file(BUILD + '\nbuild("plain").build_and_submit()\n')).definition.name == "plain"
 
 
-def test_a_builder_that_is_only_there_is_taken(words_file: WordsFile) -> None:
-    """Whoever forgets to submit means the only builder there is."""
+def test_the_only_builder_needs_no_submission(words_file: WordsFile) -> None:
+    """An author who forgets to submit it can mean no other."""
     assert load(words_file(BUILD + '\ntopology = build("only")\n')).definition.name == "only"
 
 
@@ -76,7 +76,7 @@ def test_a_builder_that_is_only_there_is_taken(words_file: WordsFile) -> None:
     ("name", "topology"), [("first", "one"), ("second", "two"), ("made", "three"), ("Words", "Words")]
 )
 def test_a_name_chooses_builder_function_or_class(words_file: WordsFile, name: str, topology: str) -> None:
-    """FILE:NAME is how one file serves several topologies."""
+    """With FILE:NAME, one file can hold several topologies."""
     path = words_file(
         BUILD + 'first = build("one")\nsecond = build("two")\ndef made():\n    return build("three")\n' + CLASS
     )
@@ -84,20 +84,20 @@ def test_a_name_chooses_builder_function_or_class(words_file: WordsFile, name: s
 
 
 def test_several_without_a_name_are_listed(words_file: WordsFile) -> None:
-    """Guessing would run the wrong one."""
+    """A guess could run the wrong topology."""
     path = words_file(CLASS + CLASS.replace("Words", "Other"))
     with pytest.raises(UsageError, match=r"has 2 topologies, 'Other', 'Words'; choose one: words.py:Other"):
         load(path)
 
 
-def test_an_unknown_name_gives_the_nearest(words_file: WordsFile) -> None:
-    """A slip of the finger is answered with what is there."""
+def test_an_unknown_name_is_answered_with_the_nearest(words_file: WordsFile) -> None:
+    """Typing errors are the most frequent reason."""
     with pytest.raises(UsageError, match=r"no topology 'Word' \(nearest: 'Words'\); there are: 'Words'"):
         load(f"{words_file(CLASS)}:Word")
 
 
-def test_a_file_without_a_topology_says_how_to_write_one(words_file: WordsFile) -> None:
-    """The remedy stands in the error."""
+def test_the_error_for_a_file_without_a_topology_names_the_ways_to_write_one(words_file: WordsFile) -> None:
+    """The author needs the remedy, not only the fact."""
     with pytest.raises(UsageError, match=r"has no topology; define a Topology class"):
         load(words_file(""))
 
@@ -184,13 +184,13 @@ def test_each_command_that_loads_a_file_has_verbose(command: list[str], words_fi
 
 
 def test_a_missing_module_is_named(words_file: WordsFile) -> None:
-    """The commonest way not to import."""
+    """A missing distribution is the most frequent reason."""
     with pytest.raises(UsageError, match=r"words\.py:\d+: ModuleNotFoundError: No module named 'nowhere_else'"):
         load(words_file("\nimport nowhere_else\n"))
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("import sys\nsys.exit(3)", ": ended with exit code 3"),
         ("raise SystemExit('no text')", "exit code 1 while it was loaded: no text"),
@@ -198,9 +198,9 @@ def test_a_missing_module_is_named(words_file: WordsFile) -> None:
         ("import os\nos.abort()", "its process ended by signal SIGABRT"),
     ],
 )
-def test_a_file_that_ends_early_is_refused(words_file: WordsFile, code: str, said: str) -> None:
-    """The file runs in a process of its own: even a crash there is one clear line here."""
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_a_file_that_ends_early_is_refused(words_file: WordsFile, code: str, message: str) -> None:
+    """The file runs in a separate process, so even a crash gives a clear error."""
+    with pytest.raises(UsageError, match=re.escape(message)):
         load(words_file(f"\n{code}\n"))
 
 
@@ -214,7 +214,7 @@ def test_arguments_and_output_are_the_authors_own(words_file: WordsFile, capfd: 
 
 
 def test_a_class_inside_the_main_block_is_refused(words_file: WordsFile) -> None:
-    """No instance could import it: better said now than by a dying task."""
+    """No instance could import it, so the command refuses it at once."""
     path = words_file(
         """
         if __name__ == "__main__":
@@ -232,7 +232,7 @@ def test_a_class_inside_the_main_block_is_refused(words_file: WordsFile) -> None
 
 
 def test_a_load_can_be_cancelled_and_leaves_no_process(words_file: WordsFile) -> None:
-    """Ctrl-C while a file hangs must end the child as well."""
+    """Ctrl-C must end the child of a file that hangs."""
     loading = LoadingTopology(str(words_file("\nimport threading\nthreading.Event().wait()\n")), ())
     with loading, pytest.raises(KeyboardInterrupt):
         loading.result(cancelled=lambda: True)
@@ -249,13 +249,13 @@ def test_a_load_can_be_cancelled_and_leaves_no_process(words_file: WordsFile) ->
     ],
 )
 def test_a_file_name_that_cannot_name_a_module_is_refused(words_file: WordsFile, name: str, reason: str) -> None:
-    """Every process imports the file under its own name, so the name must work as one."""
+    """Every process imports the file under its own name."""
     with pytest.raises(UsageError, match=rf"{re.escape(name)}: the file's name {reason}.*; rename it"):
         load(words_file(CLASS, name))
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    """Checked before a child is started."""
+    """The command checks this before it starts a child."""
     with pytest.raises(UsageError, match="no such file"):
         split_target(str(tmp_path / "absent.py"))
     with pytest.raises(UsageError, match="is a folder"):
@@ -263,7 +263,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_program_is_the_file_and_what_it_imports_from_its_folder(words_file: WordsFile) -> None:
-    """Siblings, whole packages with their data, and what functions import later; nothing that is installed."""
+    """It includes siblings, whole packages with data, and imports inside functions, but nothing installed."""
     path = words_file(CLASS + "import beside\nimport pack.inner\nimport msgspec\ndef later():\n    import lazy\n")
     folder = path.parent
     (folder / "beside.py").write_text("import heron.api\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Packages: the same bytes for the same files, and nothing unpacked that the manifest does not vouch for."""
+"""Packages: equal bytes for equal files, and only files of the manifest are unpacked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILES = ("words.py", "pack/data.bin")
 
 
 def tarred(target: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
-    """A package as somebody else might write it."""
+    """Write a package that `pack` would not write."""
     with tarfile.open(target, "w:gz") as archive:
         for member, data in entries:
             member.size = len(data)
@@ -40,7 +40,7 @@ def tarred(target: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
 
 
 def test_what_is_unpacked_is_what_was_packed(source: Path, tmp_path: Path) -> None:
-    """Bytes, manifest and privacy survive the way."""
+    """Bytes, manifest and private modes are kept."""
     written = pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     read = unpack(tmp_path / "p.tar.gz", tmp_path / "target")
     assert read == written == read_manifest(tmp_path / "target")
@@ -49,7 +49,7 @@ def test_what_is_unpacked_is_what_was_packed(source: Path, tmp_path: Path) -> No
 
 
 def test_the_same_files_make_the_same_bytes(source: Path, tmp_path: Path) -> None:
-    """Uploads are addressed by content, so neither order nor time of a file may show."""
+    """Uploads are addressed by content, so order and time of files must have no effect."""
     pack(source, FILES, MANIFEST, tmp_path / "a.tar.gz")
     (source / "words.py").touch()
     pack(source, tuple(reversed(FILES)), MANIFEST, tmp_path / "b.tar.gz")
@@ -57,7 +57,7 @@ def test_the_same_files_make_the_same_bytes(source: Path, tmp_path: Path) -> Non
 
 
 def test_unpacking_again_replaces_what_an_attempt_before_left(source: Path, tmp_path: Path) -> None:
-    """A container that was killed starts again in the same folder; a link there is not followed."""
+    """A killed container starts again in the same folder; unpacking must not follow a link there."""
     pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     outside = tmp_path / "outside"
     outside.write_text("mine", encoding="utf-8")
@@ -70,7 +70,7 @@ def test_unpacking_again_replaces_what_an_attempt_before_left(source: Path, tmp_
 
 @pytest.mark.parametrize("name", ["../escape.py", "/etc/escape.py", "a/../../escape.py", "a\\b.py"])
 def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
-    """Even a manifest that vouches for it does not help."""
+    """An entry of the manifest does not allow it."""
     data = b"x"
     (tmp_path / "f").write_bytes(data)
     manifest = replace(MANIFEST, files={name: hash_files(tmp_path, ["f"])["f"]})
@@ -92,7 +92,7 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
 
 
 def test_a_changed_file_is_refused_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
-    """A SHA-256 that differs means somebody else's code."""
+    """A different SHA-256 may mean foreign code."""
     manifest = replace(MANIFEST, files=hash_files(source, FILES))
     entries = [
         (tarfile.TarInfo("manifest.json"), encode_manifest(manifest)),
@@ -104,7 +104,7 @@ def test_a_changed_file_is_refused_and_nothing_is_left(source: Path, tmp_path: P
 
 
 def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_path: Path) -> None:
-    """The manifest lists all, comes first, and lists nothing that is not there."""
+    """The manifest comes first and lists exactly the other entries."""
     manifest = (tarfile.TarInfo("manifest.json"), encode_manifest(MANIFEST))
     with pytest.raises(PackageError, match=r"'more.py' is not in its manifest"):
         unpack(tarred(tmp_path / "1", [manifest, (tarfile.TarInfo("more.py"), b"")]), tmp_path / "target")
@@ -120,7 +120,7 @@ def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_pa
 
 
 def test_cut_and_garbled_packages_are_refused_everywhere(source: Path, tmp_path: Path) -> None:
-    """Wherever it is cut, the error is a PackageError and no file of it stays."""
+    """At every cut, the error is a PackageError and no file stays."""
     pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     data = (tmp_path / "p.tar.gz").read_bytes()
     for length in (*range(0, len(data) - 8, max(1, len(data) // 40)), len(data) - 1):
@@ -148,7 +148,7 @@ def test_a_newer_format_is_refused(source: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_or_a_place_that_is_taken_is_named(source: Path, tmp_path: Path) -> None:
-    """Errors of the file system become errors that say what to do."""
+    """Errors of the file system are translated to errors with a remedy."""
     with pytest.raises(PackageError, match=r"gone.py: cannot be packed: No such file"):
         pack(source, ("gone.py",), MANIFEST, tmp_path / "p.tar.gz")
     with pytest.raises(PackageError, match=r"absent/p.tar.gz: cannot be written: No such file"):

@@ -45,7 +45,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(autouse=True)
 def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Loading changes what an instance's own process may have changed, and a test's may not."""
+    """Restore the interpreter, which loading a file changes."""
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "path_hooks", list(sys.path_hooks))
@@ -56,7 +56,7 @@ def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
-    """What is pickled under either name loads as the same class."""
+    """A pickle under either name loads as the same class."""
     path = words_file(SCRIPT, "words_unpacked.py")
     module = load_package(path.parent, replace(MANIFEST, argv=("--loops", "2"))).module
     word = load_class("words_unpacked:Word")
@@ -67,13 +67,13 @@ def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
 
 
 def test_the_main_block_does_not_run_in_an_instance(words_file: WordsFile) -> None:
-    """It belongs to the author's command; only a grouping object needs it."""
+    """The block is for the author's command; only a grouping object needs it."""
     path = words_file("\nSEEN = []\nif __name__ == '__main__':\n    SEEN.append(1)\n", "words_unpacked.py")
     assert load_package(path.parent, MANIFEST).module.SEEN == []
 
 
-def test_a_grouping_that_is_an_object_is_made_again(words_file: WordsFile) -> None:
-    """Objects do not travel: the instance runs the author's code and takes the object from the same place."""
+def test_a_grouping_object_is_made_again_in_the_instance(words_file: WordsFile) -> None:
+    """Definitions hold no objects, so the instance runs the author's code again."""
     path = words_file(SCRIPT, "words_unpacked.py")
     code = load_user_code(path, ())
     found = live_grouping(code, MANIFEST, "count", "lines", "default")
@@ -83,7 +83,7 @@ def test_a_grouping_that_is_an_object_is_made_again(words_file: WordsFile) -> No
 
 
 def test_tracebacks_show_the_authors_own_files(words_file: WordsFile, tmp_path: Path) -> None:
-    """The package is gone after the run; source lines come from it where the author's folder is not."""
+    """The package is deleted after the run; it provides source lines where the author's folder does not exist."""
     rest = "import beside_words\nimport pack_of_words.inner\ndef fail():\n    raise ValueError('here')\n"
     path = words_file(rest, "words_unpacked.py")
     (path.parent / "beside_words.py").write_text("def f():\n    pass\n", encoding="utf-8")
@@ -102,8 +102,8 @@ def test_tracebacks_show_the_authors_own_files(words_file: WordsFile, tmp_path: 
     assert "raise ValueError('here')" in shown
 
 
-def test_a_class_that_is_not_there_says_where_it_belongs(words_file: WordsFile) -> None:
-    """An entry may name what only existed for a moment."""
+def test_the_error_for_a_missing_class_names_the_right_place(words_file: WordsFile) -> None:
+    """The class may have existed only while the file was loaded."""
     path = words_file("", "words_unpacked.py")
     load_package(path.parent, MANIFEST)
     with pytest.raises(UsageError, match=r"has no class 'Absent'; define it at the top level"):

@@ -28,7 +28,7 @@ from heronpy.api.tuple import Tuple, TupleHelper
 
 
 class Everyone(ICustomGrouping):
-    """Has no `prepare`."""
+    """A grouping without `prepare`."""
 
     def choose_tasks(self, values: tuple[object, ...]) -> list[int]:
         """The task that the tuple names."""
@@ -36,7 +36,7 @@ class Everyone(ICustomGrouping):
 
 
 class Largest(IReducer):
-    """Keeps the largest value of its life, so it has nothing to forget."""
+    """Keeps the largest value of all periods, so it needs no `init`."""
 
     value: float | None = None
 
@@ -49,7 +49,7 @@ class Largest(IReducer):
         return self.value
 
 
-def test_a_grouping_may_leave_out_prepare() -> None:
+def test_a_grouping_may_omit_prepare() -> None:
     """heronpy marks methods as abstract without effect, so its programs omit some."""
     assert Grouping.is_grouping_sane(Grouping.custom(Everyone()))
     assert isinstance(Everyone(), EngineGrouping)
@@ -62,7 +62,7 @@ def test_a_grouping_without_choose_tasks_is_refused_at_its_first_tuple() -> None
         ICustomGrouping().choose_tasks(())
 
 
-def test_a_reducer_may_leave_out_init() -> None:
+def test_a_reducer_may_omit_init() -> None:
     """Both metrics that take a reducer accept it."""
     one, many = ReducedMetric(Largest), MultiReducedMetric(Largest)
     for value in (2, 7, 3):
@@ -72,7 +72,7 @@ def test_a_reducer_may_leave_out_init() -> None:
     assert (IReducer().extract(), IMetric().get_value_and_reset()) == (None, None)
 
 
-def test_a_tuple_is_made_of_its_five_fields() -> None:
+def test_the_constructor_of_a_tuple_takes_its_five_fields() -> None:
     """Programs construct tuples in tests of their bolts, by position and by name."""
     made = Tuple("id", "words", "default", 4, ["a", 1])
     assert tuple(made) == ("id", "words", "default", 4, ("a", 1))

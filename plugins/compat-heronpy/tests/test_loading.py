@@ -74,8 +74,8 @@ def load(tmp_path: Path) -> Load:
     return loaded
 
 
-def test_the_main_block_is_run_with_its_arguments(load: Load) -> None:
-    """That is how nearly every program of heronpy is written."""
+def test_the_main_block_runs_with_its_arguments(load: Load) -> None:
+    """Nearly every program for heronpy has such a block."""
     mode = "constants.TopologyReliabilityMode.ATLEAST_ONCE"
     definition = load(BUILT.replace("DELIVERY", mode), ["old-words"])
     assert (definition.name, definition.config["topology.reliability.mode"]) == ("old-words", "ATLEAST_ONCE")
@@ -84,7 +84,7 @@ def test_the_main_block_is_run_with_its_arguments(load: Load) -> None:
 
 
 def test_a_topology_class_needs_no_options_of_a_launcher(load: Load) -> None:
-    """heronpy's raised where HERON_OPTIONS was not set; here the definition of the class is enough."""
+    """heronpy needs HERON_OPTIONS in the environment; here the class is enough."""
     definition = load(DERIVED)
     assert (definition.name, definition.config["topology.debug"], definition.config["topology.stmgrs"]) == (
         "Derived",
@@ -93,8 +93,8 @@ def test_a_topology_class_needs_no_options_of_a_launcher(load: Load) -> None:
     )
 
 
-def test_write_hands_in_one_of_several(load: Load) -> None:
-    """The launcher of heronpy called it."""
+def test_write_submits_one_of_several_classes(load: Load) -> None:
+    """The launcher of heronpy calls it."""
     other = "\nclass Other(Topology):\n    words = Words.spec()\n"
     assert load(f"{DERIVED}{other}\nOther.write()\n").name == "Other"
 
@@ -131,7 +131,7 @@ def test_a_program_may_import_streamlets_without_using_them(load: Load) -> None:
     ],
 )
 def test_a_use_of_streamlets_is_refused_with_its_file_and_line(load: Load, use: str, name: str) -> None:
-    """One clear error, as half a pipeline helps nobody."""
+    """The author finds the use without a search."""
     line = len(IMPORTED.splitlines()) + 2
     refusal = f"old_topology.py:{line}: heronpy.{name}: EFFECTIVELY_ONCE and Streamlets are not supported yet; "
     with pytest.raises(TopologyError, match=f"{re.escape(refusal)}.*\n *{re.escape(use)}$"):
@@ -139,7 +139,7 @@ def test_a_use_of_streamlets_is_refused_with_its_file_and_line(load: Load, use: 
 
 
 def test_a_subclass_of_a_streamlet_class_is_refused_when_it_is_called(load: Load) -> None:
-    """The class statement alone is no use."""
+    """The class statement alone is allowed."""
     with pytest.raises(TopologyError, match=r"old_topology\.Numbers: EFFECTIVELY_ONCE and Streamlets"):
         load(f"{IMPORTED}\nNumbers()\n{DERIVED}")
 
@@ -159,27 +159,27 @@ def test_every_module_of_streamlets_can_be_found() -> None:
 
 
 def test_effectively_once_is_refused_by_the_same_error(load: Load) -> None:
-    """Weaker delivery than was asked for must never pass in silence."""
+    """The engine must not give a weaker guarantee than the program asks for."""
     mode = "constants.TopologyReliabilityMode.EFFECTIVELY_ONCE"
     with pytest.raises(TopologyError, match=r"reliability\.mode: EFFECTIVELY_ONCE and Streamlets are not supported"):
         load(BUILT.replace("DELIVERY", mode), ["old-words"])
 
 
-def test_a_program_that_ends_itself_is_told_of(load: Load) -> None:
-    """Those programs end with a usage line when the name is missing."""
+def test_a_program_that_exits_is_refused(load: Load) -> None:
+    """Such programs print their usage and exit when the name is missing."""
     with pytest.raises(TopologyError, match=r"ended with exit code 1 while it was loaded"):
         load(BUILT)
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ("{'mine': object()}", "mine: a value of type object is not JSON"),
         ("{'topology.mine': 1}", "unknown key 'topology.mine'"),
         ("{3: 'x'}", "the key 3 is a int, not a string"),
     ],
 )
-def test_a_configuration_that_cannot_travel_is_refused(load: Load, config: str, said: str) -> None:
-    """heronpy pickled such values; a definition is JSON here, and says so before anything starts."""
-    with pytest.raises(TopologyError, match=said):
+def test_a_configuration_that_is_not_json_is_refused(load: Load, config: str, message: str) -> None:
+    """heronpy pickled such values; definitions are JSON here."""
+    with pytest.raises(TopologyError, match=message):
         load(DERIVED.replace("{constants.TOPOLOGY_DEBUG: 'true', constants.TOPOLOGY_STMGRS: '2'}", config))

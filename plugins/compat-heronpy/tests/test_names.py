@@ -1,4 +1,4 @@
-"""Every module path of heronpy, with its names and signatures: what programs import and call."""
+"""The module paths of heronpy, with the names and signatures that programs import and call."""
 
 from __future__ import annotations
 
@@ -129,14 +129,14 @@ METHODS = {
 
 @pytest.mark.parametrize("module", MODULES)
 def test_module_has_the_names_of_heronpys(module: str) -> None:
-    """Programs import by full paths; a name that is missing ends them at their first lines."""
+    """Programs import by full paths, so a missing name stops them at once."""
     found = importlib.import_module(f"heronpy.api.{module}")
     assert set(found.__all__) == set(MODULES[module].split())
     assert [name for name in found.__all__ if not hasattr(found, name)] == []
 
 
 def test_every_module_is_in_the_table() -> None:
-    """What is handed on beyond heronpy's names would look like a part of it."""
+    """Other modules would look like a part of heronpy."""
     spec = find_spec("heronpy.api")
     assert spec is not None
     assert spec.origin is not None
@@ -147,7 +147,7 @@ def test_every_module_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(("entry", "name"), [(entry, name) for entry, names in METHODS.items() for name in names])
 def test_method_takes_the_arguments_of_heronpys(entry: str, name: str) -> None:
-    """By position and by name, in programs that nobody wants to touch any more."""
+    """Programs pass arguments by position and by name."""
     module, _, cls = entry.partition(":")
     method = getattr(getattr(importlib.import_module(f"heronpy.api.{module}"), cls), name)
     found = inspect.signature(method)
@@ -155,8 +155,8 @@ def test_method_takes_the_arguments_of_heronpys(entry: str, name: str) -> None:
     assert str(inspect.Signature(bare)) == METHODS[entry][name]
 
 
-def test_the_engine_sees_its_own_classes() -> None:
-    """A bolt of a program is a bolt to the engine: no wrapper stands between them."""
+def test_spouts_and_bolts_are_the_engines_own_classes() -> None:
+    """No wrapper is between a program and the engine."""
     from heron import api  # noqa: PLC0415 - beside the import under test
     from heronpy.api.bolt.bolt import Bolt  # noqa: PLC0415 - the import is the subject
     from heronpy.api.spout.spout import Spout  # noqa: PLC0415 - the import is the subject
