@@ -16,14 +16,13 @@ _FILES = {
     ),
     "serialisation": "batch_codec",
     "routing": (
-        "end_markers frame link_host instance_link instance_links outlet peer_inbound peer_links peer_outbound "
-        "peer_outlets router stream_manager"
+        "frame instance_links outlet peer_links peer_session router stream_manager"
     ),
     "ledger": (
-        "ack_desk ack_routes anchors array_tracking arrays bolt_tracker edge_key finish_roots in_batch ledger "
+        "ack_outcomes ack_routing anchors array_tracking arrays bolt_tracker finish_roots in_batch ledger "
         "root_book root_settler tracked_stream tracking tracking_arrays"
     ),
-    "sockets": "credit data_queue gateway lane reactor session socket wakeup",
+    "sockets": "data_queue gateway link reactor session socket wakeup",
 }
 PART_OF = {f"{name}.py": part for part, names in _FILES.items() for name in names.split()}
 _USER_FILES = frozenset(path.name for path in TOPOLOGIES.glob("*.py"))

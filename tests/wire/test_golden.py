@@ -25,7 +25,6 @@ from heron.api.definition import (
 )
 from heron.instance.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
-from heron.ipc.edge_key import edge_keys_of_range
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -61,9 +60,10 @@ from heron.ipc.status import (
     decode_status,
     encode_status,
 )
-from heron.ipc.tracking import Outcome, ack_range, new_roots_derived, parse_settled
+from heron.ipc.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.tracking_arrays import (
     acks,
+    edge_keys_of_range,
     fails,
     new_roots_listed,
     parse_ack,
@@ -300,8 +300,8 @@ TRACKING: dict[str, bytes] = {
     "ack-derived": ack_range((5 << 48) | 1000, 2**63 + 1, 6, 3),
     "ack-listed": b"".join(acks(_ROOTS, _XORS)),
     "fail": b"".join(fails(_ROOTS)),
-    "settled-derived": settled(5, Outcome.COMPLETE, np.array([7, 8, 9])),
-    "settled-listed": settled(5, Outcome.EXPIRED, np.array([9, 7])),
+    "settled-derived": settled(5, RootOutcome.COMPLETE, np.array([7, 8, 9])),
+    "settled-listed": settled(5, RootOutcome.EXPIRED, np.array([9, 7])),
     "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
 }
 DOCUMENTS: dict[str, bytes] = {
@@ -373,8 +373,8 @@ def test_tracking_segments_decode() -> None:
     assert first.roots is not None
     assert (first.roots.tolist(), first.xors.tolist()) == ([7, 9], [1, 2**63])
     assert [parse_fail(*each).tolist() for each in heads("fail")] == [[7, 9], [7]]
-    assert parse_settled(*heads("settled-derived")[0]) == (Outcome.COMPLETE, range(7, 10))
-    assert parse_settled(*heads("settled-listed")[0]) == (Outcome.EXPIRED, [9, 7])
+    assert parse_settled(*heads("settled-derived")[0]) == (RootOutcome.COMPLETE, range(7, 10))
+    assert parse_settled(*heads("settled-listed")[0]) == (RootOutcome.EXPIRED, [9, 7])
 
 
 def test_data_frames_decode() -> None:

@@ -41,7 +41,7 @@ from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.tuple_pool import TuplePool
 from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TaskPlan, TopologyState
-from heron.stmgr.ack_desk import AckDesk
+from heron.stmgr.ack_outcomes import AckOutcomes
 
 Copy = tuple[int, int]
 """``(number of the emit, receiving task)``."""
@@ -345,7 +345,7 @@ class Net:
         self.model = TreeModel()
         self.outcomes: list[tuple[str, object]] = []
         self.errors: list[Exception] = []
-        self.desk = AckDesk()
+        self.desk = AckOutcomes()
         self.desk.timeout_s = TIMEOUT_S
         self.spouts = {task: SpoutTask(self, task) for task in SPOUTS}
         self.bolts = {task: BoltTask(self, task) for task in (*MIDDLES, *LASTS, SIDE)}
@@ -397,7 +397,7 @@ class Net:
 
     def lose_all(self) -> None:
         """Something that may have had a part of any tree is gone."""
-        self.desk.lose_all()
+        self.desk.fail_all()
         self.model.gone(list(self.model.live))
         self._tell()
 

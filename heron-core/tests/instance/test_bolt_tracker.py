@@ -12,10 +12,9 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.array_tracking import ArrayTracking
 from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.in_batch import UNTRACKED, InBatch
-from heron.ipc.edge_key import edge_keys
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking import COUNTER_BITS, DERIVED
-from heron.ipc.tracking_arrays import parse_ack, parse_fail
+from heron.ipc.tracking_arrays import edge_keys, parse_ack, parse_fail
 
 TASK, SPOUT, KEY = 5, 2, 77
 MAKE = Tuple.source("c", "s", 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heron.instance.data_queue import DataIn, DataOut, Sleeper
 from heron.instance.queue_capacity import PERIOD_S, QueueCapacity
-from heron.ipc.credit import CreditWindow
+from heron.ipc.link import CreditWindow
 from heron.ipc.wakeup import Wakeup
 
 LEAST, MOST, TARGET_S = 1000, 100_000, 0.1

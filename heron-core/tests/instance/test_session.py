@@ -27,7 +27,7 @@ from heron.ipc.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
-from heron.ipc.tracking import DERIVED, LISTED, Outcome, ack_range, tracking_segment
+from heron.ipc.tracking import DERIVED, LISTED, RootOutcome, ack_range, tracking_segment
 from heron.ipc.tracking_arrays import settled
 from heron.ipc.wakeup import Wakeup
 
@@ -206,9 +206,9 @@ def test_what_became_of_roots_stands_outside_the_credit() -> None:
     """In the order of completion; a frame may tell of several outcomes."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
-    segments = [settled(7, Outcome.COMPLETE, np.arange(3, 6)), settled(7, Outcome.FAILED, np.array([9, 2]))]
+    segments = [settled(7, RootOutcome.COMPLETE, np.arange(3, 6)), settled(7, RootOutcome.FAILED, np.array([9, 2]))]
     session.handle(acks(4, *segments), data_in)
-    assert data_in.get() == RootsSettled(((Outcome.COMPLETE, range(3, 6)), (Outcome.FAILED, [9, 2])))
+    assert data_in.get() == RootsSettled(((RootOutcome.COMPLETE, range(3, 6)), (RootOutcome.FAILED, [9, 2])))
     assert data_in.received_bytes == 0
 
 
@@ -216,7 +216,7 @@ GARBLED = {
     "an outcome that nobody knows": tracking_segment(7, SegmentKind.SETTLED, DERIVED, 1, b"\0" * 8, stream=9),
     "fewer counters than it says": tracking_segment(7, SegmentKind.SETTLED, LISTED, 2, b"\0" * 8),
     "an ack": ack_range(1, 2, 3, 4),
-    "the half of one": settled(7, Outcome.COMPLETE, np.arange(3))[:20],
+    "the half of one": settled(7, RootOutcome.COMPLETE, np.arange(3))[:20],
     "noise": bytes(range(64)),
 }
 
@@ -235,7 +235,7 @@ def test_garbled_news_of_roots_end_the_session_and_not_the_task(segment: bytes) 
 def test_news_of_roots_are_right_or_refused_whatever_bytes_are_changed(chance: st.DataObject) -> None:
     """No other exception: the gateway thread takes its process with it."""
     frame = bytearray(
-        acks(4, settled(7, Outcome.LOST, np.array([5, 1, 2])), settled(7, Outcome.COMPLETE, np.arange(9)))
+        acks(4, settled(7, RootOutcome.LOST, np.array([5, 1, 2])), settled(7, RootOutcome.COMPLETE, np.arange(9)))
     )
     for _ in range(chance.draw(st.integers(1, 4))):
         frame[chance.draw(st.integers(0, len(frame) - 1))] = chance.draw(st.integers(0, 255))

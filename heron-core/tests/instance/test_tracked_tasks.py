@@ -50,7 +50,7 @@ from heron.ipc.tracking_arrays import parse_ack, parse_fail
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
-from heron.stmgr.ack_desk import AckDesk
+from heron.stmgr.ack_outcomes import AckOutcomes
 
 SPOUT, BOLT, SINK = 1, 2, 3
 DEADLINE_S = 20.0
@@ -104,7 +104,7 @@ class Rest:
         self.gateway = Gateway(spec, EngineSettings())
         self.task = Task(spec, EngineSettings(), self.gateway, plan)
         self.decide, self.until = decide, until
-        self.desk = AckDesk()
+        self.desk = AckOutcomes()
         self.downstream = BoltTracker(self)
         self.most_in_flight = 0
         self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"

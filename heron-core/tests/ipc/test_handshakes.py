@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.ipc.handshakes import Handshakes
+from heron.ipc.guarded_hub import Handshakes
 
 LONGEST_S = 10.0
 NONE = {"unknown-key": 0, "protocol": 0, "unfinished": 0, "foreign": 0}

@@ -6,7 +6,7 @@ import pytest
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import FrameKind, parse_frame_header
-from heron.ipc.lane import ReceiveLane, SendLane
+from heron.ipc.link import ReceiveLane, SendLane
 
 
 def test_a_lane_counts_from_one() -> None:

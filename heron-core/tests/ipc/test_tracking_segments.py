@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.edge_key import edge_keys, edge_keys_of_range
 from heron.ipc.frame import SegmentHead, SegmentKind, parse_segment
 from heron.ipc.tracking import (
     COUNTER_BITS,
     DERIVED,
     LISTED,
     MAX_DERIVED_ROWS,
-    Outcome,
+    RootOutcome,
     ack_range,
     new_roots_derived,
     parse_settled,
@@ -23,6 +22,8 @@ from heron.ipc.tracking import (
 )
 from heron.ipc.tracking_arrays import (
     acks,
+    edge_keys,
+    edge_keys_of_range,
     fails,
     new_roots_listed,
     parse_ack,
@@ -83,9 +84,9 @@ def test_acks_and_fails_of_several_tasks_roots_go_apart() -> None:
     assert [*acks(nothing, nothing), *fails(nothing)] == []
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.parametrize("outcome", list(RootOutcome))
 @pytest.mark.parametrize("counters", [[5], [5, 6, 7], [7, 6, 5], [5, 7, 8], [6, 5, 7]])
-def test_settled_roots_keep_their_order(outcome: Outcome, counters: list[int]) -> None:
+def test_settled_roots_keep_their_order(outcome: RootOutcome, counters: list[int]) -> None:
     """`Spout.ack` is called in the order of completion, whichever way the counters travel."""
     found, roots = parse_settled(*read(settled(TASK, outcome, np.array(counters, dtype=np.int64))))
     assert (found, list(roots)) == (outcome, counters)

@@ -51,10 +51,10 @@ from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
 from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
-from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
-from heron.stmgr.counters import Counters
-from heron.stmgr.link_host import LinkHost
+from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.link_context import LinkContext
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
@@ -124,10 +124,10 @@ class Stmgr:
             keys.listening_to(Speaker.MEMBER),
         )
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
-        acks = AckRoutes(frozenset(spec.task_ids), monotonic_s)
+        acks = AckRouting(frozenset(spec.task_ids), monotonic_s)
         router = Router(acks, Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES))
         pressure = BackPressure(Reporter(container, incarnation))
-        self.host = LinkHost(spec, settings, Reactor(), self.sockets, router, Counters(), acks, pressure)
+        self.context = LinkContext(spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure)
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))
@@ -140,12 +140,12 @@ class Stmgr:
         self._thread.start()
 
     def _run(self) -> None:
-        StreamManager(self.host)
-        self.host.reactor.run()
+        StreamManager(self.context)
+        self.context.reactor.run()
         self.sockets.close()
 
     def close(self) -> None:
-        self.host.reactor.stop()
+        self.context.reactor.stop()
         self._thread.join(10)
         self.executor.close()
         self.tmanager.close()
@@ -331,7 +331,7 @@ class Site:
     def plan(self, version: int = 1, epoch: int = 1) -> None:
         locations = [
             StreamManagerLocation(
-                container, each.host.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1
+                container, each.context.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1
             )
             for container, each in self.stmgrs.items()
         ]
@@ -342,7 +342,7 @@ class Site:
 
     def linked(self, container: int, *tasks: int) -> None:
         """Waits until a stream manager may send to these tasks of its peer: what is sent before is marked twice."""
-        outlets = self.stmgrs[container].host.router.outlets
+        outlets = self.stmgrs[container].context.router.outlets
         wait_until(lambda: all(task in outlets and outlets[task].window is not None for task in tasks))
 
     def peer(self, container: int, identity: bytes) -> Channel:

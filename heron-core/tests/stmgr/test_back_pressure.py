@@ -49,9 +49,9 @@ def index_of(tasks: dict[int, tuple[str, int]] | None = None) -> PlanIndex:
     return PlanIndex(PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, plans, stmgrs))
 
 
-def pressure(*, all_spouts: bool = False, holds: bool = True) -> BackPressure:
+def pressure(*, all_spouts: bool = False, throttles: bool = True) -> BackPressure:
     made = BackPressure(HERE, all_spouts=all_spouts)
-    made.set_plan(index_of(), holds=holds)
+    made.set_plan(index_of(), throttles=throttles)
     return made
 
 
@@ -75,7 +75,7 @@ def test_all_spouts_is_an_option() -> None:
 
 def test_nobody_is_held_back_where_tuples_are_dropped_instead() -> None:
     """The culprit still has its name."""
-    made = pressure(holds=False)
+    made = pressure(throttles=False)
     made.report_own(4, on=True)
     assert made.take_changes() == ()
     assert made.own_culprits() == (4,)
@@ -129,7 +129,7 @@ def test_a_culprit_that_leaves_the_plan_is_none_any_more() -> None:
     made = pressure()
     made.report_own(4, on=True)
     made.take_changes()
-    made.set_plan(index_of({task: place for task, place in TASKS.items() if task != 4}), holds=True)
+    made.set_plan(index_of({task: place for task, place in TASKS.items() if task != 4}), throttles=True)
     assert made.take_changes() == (SpoutChange(1, 4, False),)
     assert made.own_culprits() == ()
 
@@ -139,7 +139,7 @@ def test_a_report_before_the_first_plan_holds_from_the_plan_on() -> None:
     made = BackPressure(HERE)
     made.report(4, THERE, on=True)
     assert made.take_changes() == ()
-    made.set_plan(index_of(), holds=True)
+    made.set_plan(index_of(), throttles=True)
     assert made.take_changes() == (SpoutChange(1, 4, True),)
 
 
@@ -166,7 +166,7 @@ def test_whatever_happens_nobody_is_held_once_all_reporters_are_done(seed: int) 
         elif step < 9:
             made.forget(draw.choice(reporters))
         else:
-            made.set_plan(index_of(), holds=True)
+            made.set_plan(index_of(), throttles=True)
         if draw.random() < 0.5:
             look()
     for reporter in reporters:

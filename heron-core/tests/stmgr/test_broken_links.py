@@ -23,7 +23,7 @@ from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.socket import Inbox
-from heron.ipc.tracking import COUNTER_BITS, Outcome, ack_range, new_roots_derived, parse_settled
+from heron.ipc.tracking import COUNTER_BITS, RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.spi.metricsink import Histogram
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
@@ -64,7 +64,7 @@ def test_a_connection_that_breaks_when_all_has_come_loses_nothing(site: Site, re
         spout.send(site.tuples([3], b"%d" % number))
         assert bolt.payloads(1) == [b"%d" % number]
         cut_and_reconnect(relay)
-    there = site.stmgrs[2].host.counters
+    there = site.stmgrs[2].context.counters
     spout.send(site.tuples([3], b"x" * 9000), site.tuples([3], b"y" * 9000))
     assert len(bolt.payloads(2)) == 2
     assert there.lost_frames == there.refused_frames == 0
@@ -75,7 +75,7 @@ def test_what_was_on_its_way_when_a_connection_broke_is_counted_as_lost(site: Si
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
-    here, there = (site.stmgrs[container].host.counters for container in (1, 2))
+    here, there = (site.stmgrs[container].context.counters for container in (1, 2))
     relay.swallows = True
     sent_bytes = here.bytes_to_peers
     spout.send(site.tuples([3], b"x" * 9000))  # nearly the whole window
@@ -97,13 +97,13 @@ def test_what_a_break_has_lost_fails_the_roots_in_flight(site: Site, relay: Rela
     spout.send(site.tuples([3], b"between"))
     assert bolt.payloads(1) == [b"between"]
     relay.swallows = True
-    sent_bytes = site.stmgrs[1].host.counters.bytes_to_peers
+    sent_bytes = site.stmgrs[1].context.counters.bytes_to_peers
     spout.send(site.tuples([3], b"x"))
-    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
+    wait_until(lambda: site.stmgrs[1].context.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
     assert settled(spout) == []
     relay.swallows = False
     relay.cut()
-    wait_until(lambda: (Outcome.LOST, range(2)) in settled(spout))
+    wait_until(lambda: (RootOutcome.LOST, range(2)) in settled(spout))
 
 
 def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> None:
@@ -122,11 +122,11 @@ def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> No
 
         def lost() -> bool:
             send_acks(bolt, ack_range(1 << COUNTER_BITS, 1, 3, 1))
-            return there.host.counters.lost_acks > 0
+            return there.context.counters.lost_acks > 0
 
         wait_until(lost)
         home.refuses = False
-        wait_until(lambda: (Outcome.LOST, range(2)) in settled(spout))
+        wait_until(lambda: (RootOutcome.LOST, range(2)) in settled(spout))
     finally:
         home.close()
 
@@ -136,7 +136,7 @@ def test_what_a_peer_never_confirmed_counts_as_lost_when_it_is_replaced(site: Si
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
-    here = site.stmgrs[1].host.counters
+    here = site.stmgrs[1].context.counters
     relay.swallows = True
     sent_bytes = here.bytes_to_peers
     spout.send(site.tuples([3], b"x"))
@@ -156,7 +156,7 @@ def send_acks(instance: Instance, data: bytes) -> None:
     instance.channel.send(frame_header(FrameKind.ACK, instance.session, instance.sequence) + data)
 
 
-def settled(instance: Instance) -> list[tuple[Outcome, range | list[int]]]:
+def settled(instance: Instance) -> list[tuple[RootOutcome, range | list[int]]]:
     """What the instance has been told of its roots since the last call."""
     found = []
     while (frame := instance.channel.receive()) is not None:
@@ -171,9 +171,9 @@ def test_end_markers_come_again_after_a_break(site: Site, relay: Relay) -> None:
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
     relay.swallows = True
-    sent_bytes = site.stmgrs[1].host.counters.bytes_to_peers
+    sent_bytes = site.stmgrs[1].context.counters.bytes_to_peers
     spout.send(site.end_marker([3, 4]))
-    wait_until(lambda: site.stmgrs[1].host.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
+    wait_until(lambda: site.stmgrs[1].context.counters.bytes_to_peers > sent_bytes and relay.swallowed_bytes > 0)
     relay.swallows = False
     relay.cut()
     assert [parse_segment(data, 0).kind for data in bolt.segments()] == [SegmentKind.MARKER]
@@ -214,4 +214,4 @@ def test_a_scan_of_the_port_changes_nothing_and_is_counted(site: Site) -> None:
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"fine"))
     assert bolt.payloads(1) == [b"fine"]
-    assert here.host.counters.refused_frames == there.host.counters.refused_frames == 0
+    assert here.context.counters.refused_frames == there.context.counters.refused_frames == 0

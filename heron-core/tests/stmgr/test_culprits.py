@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.back_pressure import Culprits, PressureChanged
 
 
 def test_changes_name_who_came_and_who_went() -> None:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.edge_key import edge_keys, edge_keys_of_range
-from heron.stmgr.ledger import Ledger
-from heron.stmgr.root_segment import FEW, SEGMENT_ROOTS, FewRoots
+from heron.ipc.tracking_arrays import edge_keys, edge_keys_of_range
+from heron.stmgr.ledger import FEW, SEGMENT_ROOTS, FewRoots, Ledger
 
 U64 = np.uint64
 

@@ -50,7 +50,7 @@ def test_data_flows_and_its_credit_comes_back(site: Site, one: Stmgr) -> None:
     size += spout.send(site.tuples([2], b"c"))
     assert bolt.payloads(1) == [b"c"]
     spout.released(size)
-    assert one.host.counters.frames_from_instances == 2
+    assert one.context.counters.frames_from_instances == 2
 
 
 def test_a_hello_said_twice_opens_one_session(site: Site, one: Stmgr) -> None:
@@ -61,7 +61,7 @@ def test_a_hello_said_twice_opens_one_session(site: Site, one: Stmgr) -> None:
     bolt.session = parse_control(site.receive(bolt.channel)).instance_welcome.session
     assert bolt.expect_plan() == 1
     assert site.silent(bolt.channel)
-    assert one.host.router.outlets[2].window is not None
+    assert one.context.router.outlets[2].window is not None
 
 
 def test_a_newer_incarnation_takes_over_and_an_older_one_is_refused(site: Site, one: Stmgr) -> None:
@@ -78,12 +78,12 @@ def test_a_newer_incarnation_takes_over_and_an_older_one_is_refused(site: Site, 
     spout.send(site.tuples([2], b"still"))
     assert present.payloads(1) == [b"still"]
     assert site.silent(former.channel)
-    assert one.host.counters.refused_frames == 1
+    assert one.context.counters.refused_frames == 1
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"task_id": 9}, "task 9 is not one of container 1"), ({"wire_version": 2}, "wire version 2")],
+    [({"task_id": 9}, "task 9 is not in container 1"), ({"wire_version": 2}, "wire version 2")],
 )
 def test_a_strange_hello_is_refused(site: Site, one: Stmgr, change: dict[str, int], reason: str) -> None:
     """The answer names the fault, and nothing is opened."""
@@ -92,7 +92,7 @@ def test_a_strange_hello_is_refused(site: Site, one: Stmgr, change: dict[str, in
     stranger.hello.MergeFrom(pb.InstanceHello(**change))  # type: ignore[arg-type]  # field names by parameter
     stranger.say_hello()
     assert reason in parse_control(site.receive(stranger.registration)).refused.reason
-    assert one.host.router.outlets[2].window is None
+    assert one.context.router.outlets[2].window is None
 
 
 def bad_frames(session: int, segment: bytes) -> dict[str, bytes]:
@@ -114,12 +114,12 @@ def test_a_frame_that_breaks_the_rules_ends_its_session_only(site: Site, one: St
     """Others go on, and the same task may begin a new session."""
     spout, bolt = site.registered(1), site.registered(2)
     spout.channel.send(bad_frames(spout.session, site.tuples([2]))[name])
-    wait_until(lambda: one.host.counters.refused_frames == 1)
+    wait_until(lambda: one.context.counters.refused_frames == 1)
     spout.send(site.tuples([2], b"dropped"))
     again = site.registered(1, attempt=2)
     again.send(site.tuples([2], b"fine"))
     assert bolt.payloads(1) == [b"fine"]
-    assert one.host.counters.refused_frames == 1
+    assert one.context.counters.refused_frames == 1
 
 
 def test_a_gap_in_the_sequence_is_counted(site: Site, one: Stmgr) -> None:
@@ -128,14 +128,14 @@ def test_a_gap_in_the_sequence_is_counted(site: Site, one: Stmgr) -> None:
     spout.send(site.tuples([2], b"a"))
     spout.send(site.tuples([2], b"b"), skip=3)
     assert bolt.payloads(2) == [b"a", b"b"]
-    assert one.host.counters.lost_frames == 3
+    assert one.context.counters.lost_frames == 3
 
 
 def test_a_spout_is_held_back_above_the_high_watermark_until_below_the_low(site: Site, one: Stmgr) -> None:
     """Back pressure: nothing is dropped, the spout hears whom it waits for and gets no credit, and people hear it."""
     spout, bolt = site.registered(1), site.registered(2)
     sizes = [spout.send(site.tuples([2], bytes([number]) * 3000)) for number in range(16)]
-    wait_until(lambda: one.host.counters.frames_from_instances == 16)
+    wait_until(lambda: one.context.counters.frames_from_instances == 16)
     pressure = one.expect("pressure").pressure
     assert (pressure.task_id, pressure.container_id, pressure.on) == (2, 1, True)
     assert pressure.buffered_bytes > LOW_BYTES  # said at the end of a round, when some may have gone already
@@ -160,7 +160,7 @@ def test_a_spout_that_registers_during_back_pressure_is_told_in_the_answer(site:
     for _ in range(12):
         spout.send(site.tuples([2], b"x" * 3000))
     spout.wait_until_held_by(2)
-    wait_until(lambda: one.host.counters.frames_from_instances == 12)  # what comes after its session is lost
+    wait_until(lambda: one.context.counters.frames_from_instances == 12)  # what comes after its session is lost
     again = site.instance(1, incarnation=1)
     assert list(again.register().culprits) == [2]
     again.expect_plan()
@@ -179,7 +179,7 @@ def test_a_culprit_that_dies_holds_its_spout_until_its_successor_has_caught_up(s
         spout.send(site.tuples([2], b"x" * 3000))
     spout.wait_until_held_by(2)
     bolt.channel.close()
-    wait_until(lambda: one.host.router.outlets[2].window is None)
+    wait_until(lambda: one.context.router.outlets[2].window is None)
     assert spout.held_by == {2}
     again = site.registered(2, incarnation=1)
     assert len(again.payloads(9)) == 9  # three were under way to the dead one
@@ -192,9 +192,9 @@ def test_end_markers_come_again_in_a_new_session_behind_what_waits(site: Site, o
     spout.send(site.tuples([2], b"a"), site.end_marker([2]))
     assert len(bolt.payloads(2)) == 2
     bolt.channel.close()
-    wait_until(lambda: one.host.router.outlets[2].window is None)
+    wait_until(lambda: one.context.router.outlets[2].window is None)
     spout.send(site.tuples([2], b"b"))
-    wait_until(lambda: one.host.router.outlets[2].queued_bytes)
+    wait_until(lambda: one.context.router.outlets[2].queued_bytes)
     again = site.registered(2, incarnation=1)
     first, second = (parse_segment(data, 0) for data in again.segments())
     assert (first.kind, second.kind, second.stream) == (SegmentKind.TUPLES, SegmentKind.MARKER, Marker.END)

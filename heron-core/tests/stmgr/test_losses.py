@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.ipc.frame import FrameKind, parse_frame_header, parse_segment, segment_routes
-from heron.ipc.tracking import Outcome, new_roots_derived, parse_settled
+from heron.ipc.tracking import RootOutcome, new_roots_derived, parse_settled
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
 
@@ -25,7 +25,7 @@ def opened(site: Site, instance: Instance, task: int, rows: int) -> None:
     instance.released(size)
 
 
-def outcomes(site: Site, instance: Instance) -> list[tuple[Outcome, list[int]]]:
+def outcomes(site: Site, instance: Instance) -> list[tuple[RootOutcome, list[int]]]:
     """What the next ack frame tells of roots."""
     frame = site.receive(instance.channel)
     while parse_frame_header(frame)[0] != FrameKind.ACK:
@@ -43,8 +43,8 @@ def test_a_gap_in_a_link_fails_the_roots_of_every_ledger(site: Site) -> None:
     opened(site, here, 1, 2)
     opened(site, there, 3, 3)
     broken.send(site.tuples([4]), skip=1)
-    assert outcomes(site, here) == [(Outcome.LOST, [100, 101])]
-    assert outcomes(site, there) == [(Outcome.LOST, [100, 101, 102])]
+    assert outcomes(site, here) == [(RootOutcome.LOST, [100, 101])]
+    assert outcomes(site, there) == [(RootOutcome.LOST, [100, 101, 102])]
 
 
 def test_a_lost_task_fails_the_roots_of_every_ledger(site: Site) -> None:
@@ -56,8 +56,8 @@ def test_a_lost_task_fails_the_roots_of_every_ledger(site: Site) -> None:
     opened(site, here, 1, 1)
     opened(site, there, 3, 1)
     lost.channel.close()
-    assert outcomes(site, here) == [(Outcome.LOST, [100])]
-    assert outcomes(site, there) == [(Outcome.LOST, [100])]
+    assert outcomes(site, here) == [(RootOutcome.LOST, [100])]
+    assert outcomes(site, there) == [(RootOutcome.LOST, [100])]
 
 
 def test_data_on_its_way_to_a_peer_that_is_replaced_is_a_loss(site: Site) -> None:
@@ -71,16 +71,16 @@ def test_data_on_its_way_to_a_peer_that_is_replaced_is_a_loss(site: Site) -> Non
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"a"))
     assert bolt.payloads(1) == [b"a"]
-    wait_until(lambda: (window := here.host.router.outlets[3].window) is not None and window.released_bytes > 0)
+    wait_until(lambda: (window := here.context.router.outlets[3].window) is not None and window.released_bytes > 0)
     relay.swallows = True
-    sent_bytes = here.host.counters.bytes_to_peers
+    sent_bytes = here.context.counters.bytes_to_peers
     spout.send(site.tuples([3], b"b"))
-    wait_until(lambda: here.host.counters.bytes_to_peers > sent_bytes)
+    wait_until(lambda: here.context.counters.bytes_to_peers > sent_bytes)
     first.close()
     del site.by_way_of[2]
     site.start(2, incarnation=1)
     site.plan(version=2)
-    wait_until(lambda: here.host.counters.broken_links == 1)
+    wait_until(lambda: here.context.counters.broken_links == 1)
     relay.close()
 
 
@@ -93,4 +93,4 @@ def test_what_comes_before_the_first_plan_waits_for_it(site: Site) -> None:
     site.plan()
     bolt = site.registered(2)
     assert bolt.payloads(1) == [b"early"]
-    assert stmgr.host.router.unroutable_segments == 0
+    assert stmgr.context.router.unroutable_segments == 0

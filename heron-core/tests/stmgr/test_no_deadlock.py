@@ -23,7 +23,6 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.clock import monotonic_s
-from heron.ipc.credit import CreditGrant, CreditWindow
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     Encoding,
@@ -34,11 +33,11 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
+from heron.ipc.link import CreditGrant, CreditWindow
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, StreamManagerLocation, TaskPlan, TopologyState
-from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
-from heron.stmgr.outlet import Watermarks
-from heron.stmgr.peer_outlets import next_segments
+from heron.stmgr.outlet import Watermarks, next_segments
 from heron.stmgr.router import Router
 
 _HEADER = frame_header(FrameKind.DATA, 1, 1)
@@ -91,7 +90,7 @@ class Model:
         self.hard_bytes = draw.choice([1, 2]) * high_bytes
         self.containers = draw.randint(1, 4)
         self.routers = [
-            Router(AckRoutes(frozenset(), monotonic_s), Watermarks(high_bytes // 2, high_bytes, self.hard_bytes))
+            Router(AckRouting(frozenset(), monotonic_s), Watermarks(high_bytes // 2, high_bytes, self.hard_bytes))
             for _ in range(self.containers)
         ]
         self.high_bytes = high_bytes
@@ -99,7 +98,7 @@ class Model:
         self._make_topology()
         self.pressures = [BackPressure(Reporter(here, 0)) for here in range(self.containers)]
         for pressure in self.pressures:
-            pressure.set_plan(self._index(), holds=True)
+            pressure.set_plan(self._index(), throttles=True)
         self.news: dict[tuple[int, int], deque[tuple[int, bool]]] = {}
         self.culprits: list[frozenset[int]] = [frozenset()] * self.containers
         self.refusals = 0

@@ -91,10 +91,10 @@ def test_held_releases_come_back_once_when_it_is_over() -> None:
     outlet.put(b"x" * 151)
     outlet.hold(HeldRelease(room, 5))
     outlet.hold(HeldRelease(room, 6))
-    assert outlet.unheld() == []
+    assert outlet.take_held() == []
     outlet.pop(151)
-    assert [release.size_bytes for release in outlet.unheld()] == [5, 6]
-    assert outlet.unheld() == []
+    assert [release.size_bytes for release in outlet.take_held()] == [5, 6]
+    assert outlet.take_held() == []
 
 
 def test_a_gone_producer_is_forgotten_alone() -> None:
@@ -103,7 +103,7 @@ def test_a_gone_producer_is_forgotten_alone() -> None:
     outlet.hold(HeldRelease(gone, 5))
     outlet.hold(HeldRelease(there, 6))
     outlet.forget(gone)
-    assert [release.producer for release in outlet.unheld()] == [there]
+    assert [release.producer for release in outlet.take_held()] == [there]
 
 
 def test_credit_is_spent_for_what_is_sent() -> None:

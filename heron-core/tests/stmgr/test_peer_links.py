@@ -37,8 +37,8 @@ def test_two_stream_managers_exchange_segments(site: Site) -> None:
     assert fourth.payloads(2) == [b"all", b"four"]
     spout.released(size)
     crossed = len(site.tuples([3, 4], b"all")) + len(site.tuples([4], b"four"))
-    assert there.host.counters.bytes_from_peers == crossed
-    assert here.host.counters.lost_frames == there.host.counters.lost_frames == 0
+    assert there.context.counters.bytes_from_peers == crossed
+    assert here.context.counters.lost_frames == there.context.counters.lost_frames == 0
 
 
 def test_peer_credit_does_not_leak_with_several_destinations(site: Site) -> None:
@@ -54,7 +54,7 @@ def test_peer_credit_does_not_leak_with_several_destinations(site: Site) -> None
 
 
 def _settled(stmgr: Stmgr, task: int) -> bool:
-    window = stmgr.host.router.outlets[task].window
+    window = stmgr.context.router.outlets[task].window
     return window is not None and window.sent_bytes == window.released_bytes
 
 
@@ -104,7 +104,7 @@ def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None
     rogue.send(frame_header(FrameKind.DATA, 6, 1) + site.tuples([3], b"wrong session"))
     assert "session 6" in parse_control(site.receive(rogue)).refused.reason
     rogue.send(frame_header(FrameKind.DATA, 5, 1) + site.tuples([3], b"too late"))
-    wait_until(lambda: there.host.counters.refused_frames == 2)
+    wait_until(lambda: there.context.counters.refused_frames == 2)
     spout.send(site.tuples([3], b"fine"))
     assert bolt.payloads(1) == [b"fine"]
 
@@ -118,11 +118,11 @@ def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
     assert parse_control(site.receive(successor)).peer_welcome.session == 1
     started_s = monotonic_s()
     site.plan()
-    wait_until(lambda: here.host.counters.refused_frames >= 3)
+    wait_until(lambda: here.context.counters.refused_frames >= 3)
     assert monotonic_s() - started_s > 0.15
-    refusals = there.host.counters.refused_frames
+    refusals = there.context.counters.refused_frames
     assert (refusals - 1) * 0.1 <= monotonic_s() - started_s  # they go on while this thread waits for its turn
-    assert here.host.router.outlets[3].window is None
+    assert here.context.router.outlets[3].window is None
 
 
 def test_a_peer_that_left_the_plan_is_forgotten(site: Site) -> None:
@@ -140,7 +140,7 @@ def test_a_peer_that_left_the_plan_is_forgotten(site: Site) -> None:
     site.plan(version=2)
     assert spout.expect_plan() == 2
     peer.send(control_frame(Envelope(pressure=pb.Pressure(task_id=3, container_id=2, on=True))))
-    wait_until(lambda: here.host.counters.refused_frames == 1, what="a frame of a session that is over")
+    wait_until(lambda: here.context.counters.refused_frames == 1, what="a frame of a session that is over")
 
 
 def test_a_new_leaders_plan_counts_though_its_number_is_lower(site: Site) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
-from heron.stmgr.outlet import Outlet, Watermarks
-from heron.stmgr.peer_outlets import next_segments
+from heron.stmgr.outlet import Outlet, Watermarks, next_segments
 
 
 def tuples(destinations: Sequence[int], payload: bytes) -> bytes:

@@ -25,7 +25,7 @@ def jam(site: Site, spout: Instance, task: int) -> None:
         spout.send(site.tuples([task], b"x" * SIZE))
     spout.wait_until_held_by(task)
     waiting_bytes = (ENOUGH - UNDER_WAY) * len(site.tuples([task], b"x" * SIZE))
-    wait_until(lambda: site.stmgrs[2].host.router.outlets[task].queued_bytes == waiting_bytes)
+    wait_until(lambda: site.stmgrs[2].context.router.outlets[task].queued_bytes == waiting_bytes)
 
 
 def test_a_peer_says_who_is_slow_and_the_feeding_spout_hears_it(site: Site) -> None:
@@ -81,7 +81,7 @@ def test_a_restarted_stream_manager_hears_from_its_peers_who_is_slow(site: Site)
     first.close()
     site.start(1, incarnation=1)
     site.plan(version=2)
-    wait_until(lambda: site.stmgrs[1].host.pressure.culprits_of(1) == (3,))
+    wait_until(lambda: site.stmgrs[1].context.pressure.culprits_of(1) == (3,))
     again = site.instance(1, incarnation=1)
     assert list(again.register().culprits) == [3]
     again.expect_plan()
@@ -100,11 +100,11 @@ def test_what_was_lifted_while_a_connection_was_broken_is_lifted(site: Site) -> 
         site.plan()
         spout, slow = site.registered(1), site.registered(3)
         jam(site, spout, 3)
-        pressure = here.host.pressure
+        pressure = here.context.pressure
         wait_until(lambda: pressure.culprits_of(1) == (3,) and not pressure.own_culprits())
         relay.swallows = True  # from here on container 1 hears nothing of container 2
         assert len(slow.payloads(ENOUGH)) == ENOUGH
-        wait_until(lambda: not site.stmgrs[2].host.router.culprits())
+        wait_until(lambda: not site.stmgrs[2].context.router.culprits())
         spout.look_all()
         assert spout.held_by == {3}
         relay.swallows = False
@@ -143,7 +143,7 @@ def test_a_task_that_only_waits_for_another_is_not_called_slow(site: Site) -> No
     spout, middle, _slow = site.registered(1), site.registered(2), site.registered(3)
     for _ in range(3 * ENOUGH):
         middle.send(site.tuples([3], b"x" * SIZE))
-    wait_until(lambda: here.host.router.outlets[3].full)
+    wait_until(lambda: here.context.router.outlets[3].full)
     for _ in range(ENOUGH):
         spout.send(site.tuples([2], b"x" * SIZE))
     while (pressure := here.expect("pressure").pressure).task_id != 2:

@@ -21,7 +21,7 @@ from heron.ipc.frame import (
     parse_segment,
     segment,
 )
-from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 
@@ -71,7 +71,7 @@ def frame_of(*segments: bytes) -> bytes:
 
 
 def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100, hard_bytes: int = 200) -> Router:
-    router = Router(AckRoutes(frozenset(), monotonic_s), Watermarks(low_bytes, high_bytes, hard_bytes))
+    router = Router(AckRouting(frozenset(), monotonic_s), Watermarks(low_bytes, high_bytes, hard_bytes))
     router.set_tasks(task_ids)
     return router
 

@@ -17,10 +17,18 @@ from numpy.typing import NDArray
 from heron.instance.anchors import Rooted
 from heron.instance.in_batch import InBatch
 from heron.instance.tracked_stream import AnchoredStream, TrackedStream
-from heron.ipc.edge_key import U64, edge_keys, edge_keys_of_range, row_numbers
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
-from heron.ipc.tracking_arrays import acks, fails, new_roots_listed, words_of
+from heron.ipc.tracking_arrays import (
+    U64,
+    acks,
+    edge_keys,
+    edge_keys_of_range,
+    fails,
+    new_roots_listed,
+    row_numbers,
+    words_of,
+)
 
 __all__ = ["ArrayTracking"]
 

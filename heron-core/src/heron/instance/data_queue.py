@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heron.instance.output_limit import OutputLimit
 from heron.instance.queue_capacity import PERIOD_S, QueueCapacity
 from heron.ipc.control_pb2 import Envelope
-from heron.ipc.tracking import Outcome
+from heron.ipc.tracking import RootOutcome
 from heron.ipc.wakeup import Wakeup
 from heron.planner.physical_plan import PhysicalPlan
 
@@ -47,7 +47,7 @@ class ReportSeen:
 class RootsSettled:
     """What became of roots of this task, and their counters, in the order of completion."""
 
-    news: tuple[tuple[Outcome, range | list[int]], ...]
+    news: tuple[tuple[RootOutcome, range | list[int]], ...]
 
 
 Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled

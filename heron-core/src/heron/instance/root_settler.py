@@ -10,7 +10,7 @@ from heron.instance.data_queue import RootsSettled
 from heron.instance.hook_calls import SpoutHookCalls
 from heron.instance.root_book import RootBook
 from heron.instance.task_metrics import TaskMetrics
-from heron.ipc.tracking import Outcome
+from heron.ipc.tracking import RootOutcome
 
 __all__ = ["RootSettler"]
 
@@ -35,7 +35,7 @@ class RootSettler:
         for outcome, counters in settled.news:
             now_s = monotonic_s()
             for ids, since_s in self._book.settle(counters):
-                if outcome is Outcome.COMPLETE:
+                if outcome is RootOutcome.COMPLETE:
                     self._metrics.acked += len(ids)
                     self._metrics.complete_latency.add(now_s - since_s, len(ids))
                     self._tell("ack", self.on_ack, ids)
@@ -48,9 +48,9 @@ class RootSettler:
         """The stream manager is a new one: of what was in flight nobody knows any more."""
         now_s = monotonic_s()
         for ids, since_s in self._book.settle_all():
-            self._fail(ids, Outcome.LOST, now_s - since_s)
+            self._fail(ids, RootOutcome.LOST, now_s - since_s)
 
-    def _fail(self, ids: list[object], outcome: Outcome, latency_s: float) -> None:
+    def _fail(self, ids: list[object], outcome: RootOutcome, latency_s: float) -> None:
         self._metrics.failed += len(ids)
         self._metrics.failed_by[outcome.name.lower()] = self._metrics.failed_by.get(outcome.name.lower(), 0) + len(ids)
         self._tell("fail", self.on_fail, ids)

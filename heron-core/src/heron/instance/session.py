@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled
-from heron.ipc.credit import CreditWindow
 from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -17,7 +16,7 @@ from heron.ipc.frame import (
     parse_segment,
     segment_routes,
 )
-from heron.ipc.lane import ReceiveLane, SendLane
+from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
 from heron.ipc.tracking import parse_settled
 

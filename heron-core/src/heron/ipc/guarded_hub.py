@@ -1,30 +1,53 @@
-"""A hub on the network, where only those are heard who have proved a key."""
+"""A hub on the network: it accepts only peers that have proved a known key, and counts the refused ones.
+
+Without a handler of the ZeroMQ Authentication Protocol (RFC 27), CURVE accepts every peer that has the server's public
+key. The gate is that handler, for the one guarded hub of its context. It runs on the event loop of the hub's owner. It
+is bound before the hub is, and the hub is told to refuse every peer while there is no handler.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections import Counter
+from collections.abc import Callable
+
 import zmq
+from zmq.utils import z85
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.gate import DOMAIN, Gate
 from heron.ipc.keys import ServerKeys, Speaker
 from heron.ipc.network import listen_endpoint
-from heron.ipc.socket import Hub, SocketContext
+from heron.ipc.socket import HANDSHAKE_S, Hub, SocketContext
 
-__all__ = ["GuardedHub", "open_guarded_hub"]
+__all__ = ["Gate", "GuardedHub", "Handshakes", "open_guarded_hub"]
+
+_DOMAIN = b"heron"
+_ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+_MONITOR_ENDPOINT = "inproc://gate.monitor"
+_ZAP_VERSION = b"1.0"
+_EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
+_MONITORED = (
+    zmq.EVENT_ACCEPTED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
 
 
 def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_as: str = "") -> GuardedHub:
-    """A hub at any free port of `host`, for those who have one of the keys it knows; one per context.
+    """Opens a hub at a free port of `host` for peers that have one of the known keys; at most one per context.
 
-    Nobody gets in before `Reactor.guard` answers for it. Where others reach it at another address than that at which it
-    listens, `known_as` is that one, and its endpoint names it; `host` may be the unspecified address then.
+    The hub accepts no peer before `Reactor.guard` is called. If peers reach the hub at another address than `host`,
+    `known_as` is that address and becomes part of its endpoint; `host` may then be the unspecified address.
 
     Raises:
-        HeronError: when `host` is no address, interface or name of this machine.
+        HeronError: when `host` is not an address, interface or name of this machine.
     """
     endpoint = listen_endpoint(host, anywhere=bool(known_as))
-    socket = sockets.server(zmq.ROUTER, keys.pair, DOMAIN)
+    socket = sockets.server(zmq.ROUTER, keys.pair, _DOMAIN)
     gate = Gate(socket, keys, monotonic_s)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     socket.setsockopt(zmq.IPV6, "[" in endpoint)
@@ -41,7 +64,7 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
 
 
 class GuardedHub(Hub):
-    """A hub on the network: whoever it hears has proved a key."""
+    """A hub on the network whose peers have all proved a key."""
 
     __slots__ = ("endpoint", "gate")
 
@@ -51,7 +74,7 @@ class GuardedHub(Hub):
         self.endpoint: str = raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
 
     def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
-        """``(identity, frame, whose key it proved)``, or None when there is nothing at the moment."""
+        """``(identity, frame, owner of the proved key)``, or None when no frame has arrived."""
         while True:
             try:
                 parts = self.raw.recv_multipart(zmq.NOBLOCK, copy=False)
@@ -66,7 +89,7 @@ class GuardedHub(Hub):
         return self.gate.requests, self.gate.events
 
     def serve(self) -> None:
-        """Answers who is at the gate; `Reactor.guard` calls it when there is something to do."""
+        """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives."""
         self.gate.answer()
         self.gate.count()
 
@@ -75,3 +98,120 @@ class GuardedHub(Hub):
             self.raw.disable_monitor()
         self.gate.close()
         self.raw.close()
+
+
+class Gate:
+    """Answers for each connection whether its key is known, and counts the outcomes of connections."""
+
+    def __init__(self, socket: zmq.Socket[bytes], keys: ServerKeys, now_s: Callable[[], float]) -> None:
+        """For a socket that is not bound yet."""
+        context = socket.context
+        self._known = {z85.decode(public): speaker for public, speaker in keys.clients.items()}
+        self._now_s = now_s
+        self._handshakes = Handshakes(HANDSHAKE_S)
+        self.requests: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self.requests.setsockopt(zmq.LINGER, 0)
+        self.requests.bind(_ZAP_ENDPOINT)
+        # Unlimited: a full monitor socket would block the I/O thread of ZeroMQ, and all connections with it.
+        self.events: zmq.Socket[bytes] = context.socket(zmq.PAIR)
+        self.events.setsockopt(zmq.RCVHWM, 0)
+        self.events.setsockopt(zmq.LINGER, 0)
+        socket.monitor(_MONITOR_ENDPOINT, _MONITORED)
+        self.events.connect(_MONITOR_ENDPOINT)
+
+    def answer(self) -> None:
+        """Answers every request that has arrived."""
+        while True:
+            try:
+                request = self.requests.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            self.requests.send_multipart(self._verdict(request))
+
+    def count(self) -> None:
+        """Counts every event that has arrived."""
+        while True:
+            try:
+                parts = self.events.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            self._count(*_EVENT.unpack(parts[0]))
+
+    def refused(self) -> dict[str, int]:
+        """The number of refused connections so far, by reason."""
+        self.count()
+        return self._handshakes.refused(self._now_s())
+
+    def close(self) -> None:
+        """Closes its sockets; idempotent."""
+        self.requests.close()
+        self.events.close()
+
+    def _verdict(self, request: list[bytes]) -> list[bytes]:
+        # version, request id, domain, address, routing id, mechanism, credentials
+        request_id = request[1] if len(request) > 1 else b""
+        speaker: Speaker | None = None
+        if len(request) == 7 and request[0] == _ZAP_VERSION and request[2] == _DOMAIN and request[5] == b"CURVE":
+            speaker = self._known.get(request[6])
+        if speaker is None:
+            return [_ZAP_VERSION, request_id, b"400", b"unknown key", b"", b""]
+        return [_ZAP_VERSION, request_id, b"200", b"OK", speaker.value.encode("ascii"), b""]
+
+    def _count(self, event: int, value: int) -> None:
+        handshakes = self._handshakes
+        if event == zmq.EVENT_ACCEPTED:
+            handshakes.accepted(value, self._now_s())
+        elif event == zmq.EVENT_DISCONNECTED:
+            handshakes.disconnected(value)
+        elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            handshakes.succeeded()
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            handshakes.failed("unknown-key")
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            handshakes.failed("protocol")
+        else:
+            handshakes.failed("unfinished")
+
+
+class Handshakes:
+    """Counts the connections to a socket on the network by their outcome. Pure; times are monotonic seconds.
+
+    ZeroMQ reports when a connection is accepted and closed, with its file descriptor. It reports the end of a handshake
+    without naming the connection, and for a peer that does not speak ZeroMQ it reports no handshake at all. Such
+    connections are the difference: accepted, not succeeded, not failed for a named reason, and no longer in a
+    handshake. A connection that is open and younger than the longest handshake may still be in one. It is counted when
+    it is closed or older.
+    """
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        self._accepted = 0
+        self._succeeded = 0
+        self._failed: Counter[str] = Counter()
+        self._foreign = 0
+        self._young: dict[int, float] = {}
+
+    def accepted(self, descriptor: int, now_s: float) -> None:
+        """Counts a new connection."""
+        self._accepted += 1
+        self._young[descriptor] = now_s
+
+    def succeeded(self) -> None:
+        """Counts a handshake in which the peer proved its key."""
+        self._succeeded += 1
+
+    def failed(self, reason: str) -> None:
+        """Counts a handshake that failed."""
+        self._failed[reason] += 1
+
+    def disconnected(self, descriptor: int) -> None:
+        """Notes that a connection is closed."""
+        self._young.pop(descriptor, None)
+
+    def refused(self, now_s: float) -> dict[str, int]:
+        """The number of refused connections by reason; the peers of ``foreign`` do not speak the protocol."""
+        self._young = {each: at_s for each, at_s in self._young.items() if now_s - at_s < self._longest_s}
+        open_or_in = self._succeeded + self._failed.total() + len(self._young)
+        self._foreign = max(self._foreign, self._accepted - open_or_in)
+        reasons = dict.fromkeys(("unknown-key", "protocol", "unfinished"), 0) | self._failed
+        return reasons | {"foreign": self._foreign}

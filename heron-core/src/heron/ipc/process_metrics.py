@@ -1,24 +1,35 @@
-"""What every engine process measures of itself: processor time and resident memory."""
+"""Metrics that every engine process reports about itself."""
 
 from __future__ import annotations
 
 import resource
+from collections.abc import Mapping
 from pathlib import Path
 
-from heron.ipc.metric_names import CPU_SECONDS, RESIDENT_BYTES
+from heron.ipc.metric_names import CONNECTIONS_REFUSED, CPU_SECONDS, RESIDENT_BYTES
 from heron.spi.metricsink import Metric, MetricKind
 
-__all__ = ["process_metrics"]
+__all__ = ["connection_metrics", "process_metrics"]
 
 _STATM = Path("/proc/self/statm")
 
 
 def process_metrics() -> tuple[Metric, ...]:
-    """Processor seconds so far, and resident bytes now (the peak where the system does not tell)."""
+    """Processor seconds so far, and resident bytes now; the peak of these where ``/proc`` is missing."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return (
         Metric(CPU_SECONDS, MetricKind.COUNTER, "s", usage.ru_utime + usage.ru_stime),
         Metric(RESIDENT_BYTES, MetricKind.GAUGE, "bytes", _resident_bytes(usage.ru_maxrss * 1024)),
+    )
+
+
+def connection_metrics(refused: Mapping[str, int]) -> tuple[Metric, ...]:
+    """The connections from the network that were refused: one counter for each reason."""
+    return tuple(
+        [
+            Metric(CONNECTIONS_REFUSED, MetricKind.COUNTER, "connections", number, {"reason": reason})
+            for reason, number in refused.items()
+        ]
     )
 
 

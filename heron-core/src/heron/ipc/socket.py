@@ -1,7 +1,7 @@
 """ZeroMQ behind a few small classes; nothing outside `heron.ipc` knows that it is ZeroMQ.
 
 Queues of ZeroMQ count messages and are unlimited here: what bounds memory is the byte credit of the links above
-(`heron.ipc.credit`). Only `Push` is limited, because what it carries may be dropped, counted.
+(`heron.ipc.link`). Only `Push` is limited, because what it carries may be dropped, counted.
 
 Sockets are files in the run directory, which only its owner may enter, or they are on the network: then they are
 encrypted and both sides have proved their keys (`heron.ipc.keys`). There is no third kind: a network address without

@@ -21,7 +21,7 @@ __all__ = [
     "MAX_DERIVED_ROWS",
     "MAX_ROOT_TASK",
     "RANGE",
-    "Outcome",
+    "RootOutcome",
     "ack_range",
     "expect_counters",
     "expect_length",
@@ -44,7 +44,7 @@ RANGE = struct.Struct("<QQIQ")
 _SIZE = 8
 
 
-class Outcome(enum.IntEnum):
+class RootOutcome(enum.IntEnum):
     """What became of roots; the stream field of a SETTLED segment."""
 
     COMPLETE = 0
@@ -65,7 +65,7 @@ def ack_range(root_base: int, batch_key: int, task_id: int, rows: int) -> bytes:
     return tracking_segment(task, SegmentKind.ACK, DERIVED, rows, RANGE.pack(base, batch_key, task_id, rows))
 
 
-def parse_settled(data: bytes, head: SegmentHead) -> tuple[Outcome, range | list[int]]:
+def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | list[int]]:
     """The outcome and the roots' counters of a SETTLED segment.
 
     Raises:
@@ -73,7 +73,7 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[Outcome, range | list
     """
     payload = memoryview(data)[head.payload_start : head.end]
     try:
-        outcome = Outcome(head.stream)
+        outcome = RootOutcome(head.stream)
     except ValueError:
         msg = f"settled roots with unknown outcome {head.stream}"
         raise RemoteProtocolError(msg) from None

@@ -1,4 +1,10 @@
-"""Acks on the wire where arrays are needed; see `heron.ipc.tracking`. The only part of the wire that needs numpy."""
+"""Acks on the wire where arrays are needed; see `heron.ipc.tracking`. The only part of the wire that needs numpy.
+
+The keys of tuple copies are derived, so that neither emits nor acks carry them. The key of a copy is a 64-bit mix of
+the key of its batch, its row and its destination task. Plain counters would cancel each other in the XOR of a tree (1 ^
+2 ^ 3 = 0), and so would two copies of one row with the same key. Mixer: splitmix64 (Steele, Lea and Flood, OOPSLA
+2014).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.edge_key import U64, edge_keys_of_range
 from heron.ipc.frame import SegmentHead, SegmentKind
 from heron.ipc.tracking import (
     COUNTER_BITS,
@@ -18,36 +23,71 @@ from heron.ipc.tracking import (
     LISTED,
     MAX_DERIVED_ROWS,
     RANGE,
-    Outcome,
+    RootOutcome,
     expect_counters,
     expect_length,
     tracking_segment,
 )
 
 __all__ = [
+    "U64",
     "AckBatch",
     "NewRoots",
+    "RootCounters",
     "acks",
+    "edge_keys",
+    "edge_keys_of_range",
     "fails",
     "new_roots_listed",
     "parse_ack",
     "parse_fail",
     "parse_new_roots",
+    "row_numbers",
     "settled",
     "words_of",
 ]
+
+U64 = NDArray[np.uint64]
+RootCounters = NDArray[np.int64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_TASK_STEP = 0xD1B54A32D192ED03
+_MASK = 0xFFFFFFFFFFFFFFFF
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 _COUNTER_MASK = np.uint64((1 << COUNTER_BITS) - 1)
 _TASK_SHIFT = np.uint64(COUNTER_BITS)
 _BASE = struct.Struct("<Q")
 _SIZE = 8
 
-Counters = NDArray[np.int64]
+
+def edge_keys(batch_key: int, rows: U64, task_id: int) -> U64:
+    """The keys of the copies of these rows for a task."""
+    z = rows * _GOLDEN
+    z += np.uint64((batch_key + task_id * _TASK_STEP) & _MASK)
+    z ^= z >> _SHIFT_30
+    z *= _MIX_1
+    z ^= z >> _SHIFT_27
+    z *= _MIX_2
+    z ^= z >> _SHIFT_31
+    return z
+
+
+def edge_keys_of_range(batch_key: int, rows: int, task_id: int) -> U64:
+    """The keys of rows 0 ... rows-1."""
+    return edge_keys(batch_key, row_numbers(rows), task_id)
+
+
+def row_numbers(rows: int) -> U64:
+    """0 ... rows-1."""
+    return np.arange(rows, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class NewRoots:
-    """Roots base, base+1, … with the XOR of the keys of each one's copies."""
+    """Roots base, base+1, ... with the XOR of the keys of each root's copies."""
 
     base: int
     xors: U64
@@ -55,15 +95,15 @@ class NewRoots:
 
 @dataclass(frozen=True, slots=True)
 class AckBatch:
-    """Acks of one task's roots: `base` for consecutive ones, else `roots`."""
+    """Acks of the roots of one task; `roots` is None for consecutive roots from `base` on."""
 
     base: int
-    roots: Counters | None
+    roots: RootCounters | None
     xors: U64
 
 
 def new_roots_listed(task_id: int, base: int, xors: U64) -> bytes:
-    """Roots whose copies differ."""
+    """A ROOTS segment for rows whose copies differ."""
     return tracking_segment(task_id, SegmentKind.ROOTS, LISTED, len(xors), _BASE.pack(base) + xors.tobytes())
 
 
@@ -71,7 +111,7 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     """The roots of a ROOTS segment.
 
     Raises:
-        RemoteProtocolError: when its length does not fit, here and below.
+        RemoteProtocolError: when the length of the payload is wrong. The functions below raise it, too.
     """
     payload = memoryview(data)[head.payload_start : head.end]
     if head.encoding == LISTED:
@@ -88,7 +128,7 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
 
 
 def acks(roots: U64, xors: U64) -> Iterator[bytes]:
-    """Acks as pairs, a segment per task of the roots."""
+    """ACK segments that list root and XOR of each ack: one segment for each task of the roots."""
     for task_id, chosen in _by_task(roots):
         counters = roots[chosen] & _COUNTER_MASK
         payload = counters.tobytes() + xors[chosen].tobytes()
@@ -110,13 +150,13 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
 
 
 def fails(roots: U64) -> Iterator[bytes]:
-    """Fails, a segment per task of the roots."""
+    """FAIL segments: one for each task of the roots."""
     for task_id, chosen in _by_task(roots):
         counters = roots[chosen] & _COUNTER_MASK
         yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(counters), counters.tobytes())
 
 
-def parse_fail(data: bytes, head: SegmentHead) -> Counters:
+def parse_fail(data: bytes, head: SegmentHead) -> RootCounters:
     """The roots of a FAIL segment."""
     payload = memoryview(data)[head.payload_start : head.end]
     expect_length(len(payload) == _SIZE * head.rows, head)
@@ -124,15 +164,16 @@ def parse_fail(data: bytes, head: SegmentHead) -> Counters:
 
 
 def words_of(data: bytes | memoryview) -> U64:
-    """The u64 that these bytes are, as a copy: segments stand at any byte, and numpy is slow with unaligned words.
+    """A copy of these bytes as u64.
 
-    The XOR of 1,000 acks took 34 microseconds instead of 6 (measured); and a view would keep the whole frame.
+    Segments start at any byte, and numpy is slow with unaligned words: the XOR of 1,000 acks took 34 microseconds
+    instead of 6 (measured). A view would also keep the whole frame in memory.
     """
     return np.frombuffer(data, "<u8").copy()
 
 
-def settled(task_id: int, outcome: Outcome, roots: Counters) -> bytes:
-    """What became of a task's roots, in the order in which it became so."""
+def settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
+    """A SETTLED segment: the outcome of these roots of a task, in the order in which they settled."""
     count = len(roots)
     first = int(roots[0])
     if int(roots[-1]) - first + 1 == count and bool((np.diff(roots) == 1).all()):
@@ -161,5 +202,5 @@ def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:
     if len(changes) == 0:
         yield int(tasks[0]), slice(None)
         return
-    for task_id in sorted({int(tasks[0]), *tasks[changes + 1].tolist()}):  # they come in long runs
+    for task_id in sorted({int(tasks[0]), *tasks[changes + 1].tolist()}):  # roots come in long runs of one task
         yield task_id, tasks == np.uint64(task_id)

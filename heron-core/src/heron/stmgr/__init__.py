@@ -1,4 +1,5 @@
-"""The stream manager, one per container: reads segments from its instances and peers, writes them to both.
+"""The stream manager: one process per container, which routes segments between its instances and its peers.
 
-Pure files first (`outlet`, `router`, `peer_outlets`, `end_markers`), then the links that own sockets, then the shell.
+Pure modules decide: `router`, `outlet`, `ack_routing`, `ack_outcomes`, `ledger`, `back_pressure`, `peer_reach`. The
+links (`instance_links`, `peer_links`, `peer_session`) own the sockets, and `stream_manager` joins all of them.
 """

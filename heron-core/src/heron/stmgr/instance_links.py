@@ -1,8 +1,8 @@
-"""Registration of local instances, and their sessions.
+"""The links to the local instances: registration, and one session for each incarnation.
 
-An instance waits on a socket of its own, made for one session, and says hello on the registration socket; the stream
-manager connects to it. So a session is a pair of sockets: when either side goes, nothing of the old session can reach
-the new one, and one instance that breaks the rules can be dropped alone (design D17).
+An instance binds a new socket for each session and sends its hello to the registration socket; the stream manager
+connects to it. So a session is a pair of sockets. When either side ends, no frame of the old session can reach the new
+one, and the stream manager can drop one instance that breaks the protocol without affecting the others.
 """
 
 from __future__ import annotations
@@ -15,15 +15,135 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import WIRE_VERSION
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    WIRE_VERSION,
+    FrameKind,
+    credit_body,
+    frame_header,
+    parse_credit,
+    parse_frame_header,
+)
+from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.socket import Channel
 from heron.stmgr.back_pressure import SpoutChange
-from heron.stmgr.instance_link import InstanceLink
-from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
-from heron.stmgr.task_reports import TaskReports
+from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
+from heron.stmgr.outlet import JOIN_BYTES, Outlet
+from heron.stmgr.router import Router
 
-__all__ = ["InstanceLinks"]
+__all__ = ["InstanceLink", "InstanceLinks", "TaskReports"]
 
 _log = logging.getLogger(__name__)
+
+
+class TaskReports:
+    """The newest report of each local task. A task that has ended stays ended, whatever it reports later."""
+
+    __slots__ = ("_by_task",)
+
+    def __init__(self) -> None:
+        self._by_task: dict[int, pb.TaskReport] = {}
+
+    def note(self, report: pb.TaskReport) -> None:
+        """Stores a report."""
+        if not self.ended(report.task_id):
+            self._by_task[report.task_id] = report
+
+    def ended(self, task_id: int) -> bool:
+        """Whether this task has ended."""
+        report = self._by_task.get(task_id)
+        return report is not None and report.phase == pb.TASK_PHASE_ENDED
+
+    def all(self) -> tuple[pb.TaskReport, ...]:
+        """The newest report of every task."""
+        return tuple(self._by_task.values())
+
+
+class InstanceLink:
+    """The session with one incarnation of one instance: reads frames into the router, and sends the task's outlet."""
+
+    def __init__(self, hello: pb.InstanceHello, channel: Channel, session: int) -> None:
+        self.task_id = hello.task_id
+        self.incarnation = hello.incarnation
+        self.endpoint = hello.endpoint
+        self.channel = channel
+        self.throttled = False
+        """Whether the instance is a spout under back pressure; it gets no credit meanwhile."""
+        self._grant = CreditGrant()
+        self._outgoing = SendLane(session)
+        self._incoming = ReceiveLane(session)
+
+    @property
+    def session(self) -> int:
+        """The number of this session."""
+        return self._outgoing.session
+
+    def release(self, size_bytes: int) -> None:
+        """`heron.stmgr.outlet.Producer`."""
+        self._grant.release(size_bytes)
+
+    def send_control(self, envelope: Envelope) -> None:
+        """Sends a control message."""
+        self.channel.send(control_frame(envelope, self._outgoing.session))
+
+    def handle(self, frame: bytes, router: Router, counters: TrafficCounters) -> bytes | None:
+        """Handles one frame; returns a control frame unread, for the caller to handle.
+
+        Raises:
+            RemoteProtocolError: when the frame breaks the protocol; the session must end.
+        """
+        kind, session, sequence = parse_frame_header(frame)
+        if session != self.session:
+            msg = f"frame of session {session} in session {self.session}"
+            raise RemoteProtocolError(msg)
+        if kind == FrameKind.CONTROL:
+            return frame
+        if kind == FrameKind.CREDIT:
+            outlet = router.outlets.get(self.task_id)
+            if outlet is not None and outlet.window is not None:
+                outlet.window.release(parse_credit(frame)[1])
+                router.touched.add(self.task_id)
+            return None
+        if kind not in (FrameKind.DATA, FrameKind.ACK):
+            msg = f"frame of kind {kind} from an instance"
+            raise RemoteProtocolError(msg)
+        counters.lost_frames += self._incoming.accept(session, sequence)
+        if kind == FrameKind.ACK:
+            counters.ack_bytes += len(frame)
+            router.route_acks(frame)
+            return None
+        self._grant.receive(len(frame) - FRAME_HEADER_BYTES)
+        counters.frames_from_instances += 1
+        counters.bytes_from_instances += len(frame)
+        router.route(frame, self)
+        return None
+
+    def send_acks(self, segments: list[bytes]) -> None:
+        """Sends the outcomes of the task's roots; they need no credit."""
+        self.channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *segments)))
+
+    def pump(self, outlet: Outlet) -> int:
+        """Sends the segments that credit allows; returns the number of bytes."""
+        sent_bytes = 0
+        head = outlet.ready()
+        while head is not None:
+            parts = [self._outgoing.header(FrameKind.DATA)]
+            size = 0
+            while head is not None and (size == 0 or size + len(head) <= JOIN_BYTES):
+                parts.append(outlet.pop(len(head)))  # type: ignore[arg-type]  # join takes any buffer
+                size += len(head)
+                head = outlet.ready()
+            self.channel.send(b"".join(parts))
+            sent_bytes += size
+        return sent_bytes
+
+    def send_credit(self) -> None:
+        """Sends the credit that was released since the last call, if any."""
+        released = None if self.throttled else self._grant.due()
+        if released is not None:
+            header = frame_header(FrameKind.CREDIT, self._outgoing.session, 0)
+            self.channel.send(header + credit_body(0, released))
 
 
 class InstanceLinks:
@@ -31,26 +151,26 @@ class InstanceLinks:
 
     def __init__(
         self,
-        host: LinkHost,
-        reports: TaskReports,
+        context: LinkContext,
         on_report: Callable[[pb.TaskReport], None],
         on_lost: Callable[[int], None],
     ) -> None:
-        self._host = host
-        self._reports = reports
+        """Calls `on_report` with each task report and `on_lost` with the id of each task whose session ends."""
+        self.reports = TaskReports()
+        self._context = context
         self._on_report = on_report
         self._on_lost = on_lost
         self._links: dict[int, InstanceLink] = {}
         self._sessions = itertools.count(1)
         self._plan: Envelope | None = None
-        self._hub = host.sockets.hub(registration_endpoint(host.run_dir, host.spec.container_id))
-        host.reactor.on_readable(self._hub, self._read_hub)
+        self._hub = context.sockets.hub(registration_endpoint(context.run_dir, context.spec.container_id))
+        context.reactor.on_readable(self._hub, self._read_hub)
 
     def send_plan(self, plan: Envelope) -> None:
-        """Gives every instance, now or when it registers, the physical plan."""
+        """Sends the physical plan to every instance, now or when it registers."""
         self._plan = plan
         for link in self._links.values():
-            self._welcome_to_plan(link)
+            self._send_plan_to(link)
 
     def send(self, task_id: int, envelope: Envelope) -> None:
         """Sends a control message to one instance, if it is registered."""
@@ -59,36 +179,37 @@ class InstanceLinks:
             link.send_control(envelope)
 
     def waits_for(self, task_id: int) -> tuple[int, ...]:
-        """The tasks with full outlets on account of which a local task cannot send."""
+        """The tasks whose full outlets stop a local task from sending."""
         link = self._links.get(task_id)
-        return self._host.router.waits_for(link) if link is not None else ()
+        return self._context.router.waits_for(link) if link is not None else ()
 
-    def hold_back(self, change: SpoutChange) -> None:
-        """Holds a spout back on account of a culprit, or no longer, and tells it."""
+    def throttle(self, change: SpoutChange) -> None:
+        """Applies a change of back pressure to a spout and reports it to the spout."""
         link = self._links.get(change.task_id)
         if link is not None:
-            link.held_back = bool(self._host.pressure.culprits_of(change.task_id))
-            pressure = pb.Pressure(task_id=change.culprit, container_id=self._host.spec.container_id, on=change.on)
+            link.throttled = bool(self._context.pressure.culprits_of(change.task_id))
+            container_id = self._context.spec.container_id
+            pressure = pb.Pressure(task_id=change.culprit, container_id=container_id, on=change.on)
             link.send_control(Envelope(pressure=pressure))
 
     def pump(self, task_id: int) -> bool:
-        """Sends what waits for a local task; False when the task is not one."""
+        """Sends the outlet of a local task; False when the task is not local."""
         link = self._links.get(task_id)
         if link is None:
-            return task_id in self._host.spec.task_ids
-        outlet = self._host.router.outlets.get(task_id)
+            return task_id in self._context.spec.task_ids
+        outlet = self._context.router.outlets.get(task_id)
         if outlet is not None:
-            self._host.counters.bytes_to_instances += link.pump(outlet)
+            self._context.counters.bytes_to_instances += link.pump(outlet)
         return True
 
     def send_acks(self, task_id: int, segments: list[bytes]) -> None:
-        """Tells a local task what became of its roots; one that is gone needs not know."""
+        """Sends the outcomes of its roots to a local task, if it is registered."""
         link = self._links.get(task_id)
         if link is not None:
             link.send_acks(segments)
 
     def send_credits(self) -> None:
-        """Tells every instance what was released in this round."""
+        """Sends the credit of this round to every instance."""
         for link in self._links.values():
             link.send_credit()
 
@@ -98,7 +219,7 @@ class InstanceLinks:
             try:
                 self._register(parse_control(frame))
             except HeronError as error:
-                self._host.counters.refused_frames += 1
+                self._context.counters.refused_frames += 1
                 _log.warning("registration refused: %s", error)
                 self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
 
@@ -108,57 +229,57 @@ class InstanceLinks:
             raise RemoteProtocolError(msg)
         hello = envelope.instance_hello
         if hello.wire_version != WIRE_VERSION:
-            msg = f"task {hello.task_id} speaks wire version {hello.wire_version}, this side {WIRE_VERSION}"
+            msg = f"task {hello.task_id} has wire version {hello.wire_version}, this stream manager has {WIRE_VERSION}"
             raise RemoteProtocolError(msg)
-        if hello.task_id not in self._host.spec.task_ids:
-            msg = (
-                f"task {hello.task_id} is not one of container {self._host.spec.container_id}: "
-                f"{', '.join(map(str, self._host.spec.task_ids))}"
-            )
+        spec = self._context.spec
+        if hello.task_id not in spec.task_ids:
+            tasks = ", ".join(map(str, spec.task_ids))
+            msg = f"task {hello.task_id} is not in container {spec.container_id}, which has tasks {tasks}"
             raise RemoteProtocolError(msg)
         present = self._links.get(hello.task_id)
         if present is not None and hello.incarnation < present.incarnation:
             msg = f"task {hello.task_id}: incarnation {hello.incarnation} after {present.incarnation}"
             raise RemoteProtocolError(msg)
         if present is not None and hello.endpoint == present.endpoint:
-            return  # said again before the welcome came
+            return  # repeated before the welcome arrived
         if present is not None:
             self._drop(present)
         self._open(hello)
 
     def _open(self, hello: pb.InstanceHello) -> None:
-        host = self._host
-        channel = host.sockets.channel_to(hello.endpoint)
+        context = self._context
+        channel = context.sockets.channel_to(hello.endpoint)
         link = InstanceLink(hello, channel, next(self._sessions))
         self._links[hello.task_id] = link
-        host.reactor.on_readable(channel, lambda: self._read(link))
-        host.reactor.on_disconnect(channel, lambda: self._drop(link))
-        window_bytes = host.settings.link_window_bytes
-        culprits = host.pressure.culprits_of(hello.task_id)
-        link.held_back = bool(culprits)
+        context.reactor.on_readable(channel, lambda: self._read(link))
+        context.reactor.on_disconnect(channel, lambda: self._drop(link))
+        window_bytes = context.settings.link_window_bytes
+        culprits = context.pressure.culprits_of(hello.task_id)
+        link.throttled = bool(culprits)
         link.send_control(
             Envelope(
                 instance_welcome=pb.InstanceWelcome(
                     session=link.session,
                     window_bytes=window_bytes,
                     grant_bytes=window_bytes,
-                    ended=self._reports.ended(hello.task_id),
+                    ended=self.reports.ended(hello.task_id),
                     culprits=culprits,
                 )
             )
         )
         _log.info("task %d registered, incarnation %d", hello.task_id, hello.incarnation)
         if self._plan is not None:
-            self._welcome_to_plan(link)
+            self._send_plan_to(link)
 
-    def _welcome_to_plan(self, link: InstanceLink) -> None:
-        assert self._plan is not None  # noqa: S101  # both callers have seen it
+    def _send_plan_to(self, link: InstanceLink) -> None:
+        assert self._plan is not None  # noqa: S101  # both callers have checked it
         link.send_control(self._plan)
-        outlet = self._host.router.outlets.get(link.task_id)
+        router = self._context.router
+        outlet = router.outlets.get(link.task_id)
         if outlet is not None and outlet.window is None:
-            outlet.open(self._host.settings.link_window_bytes)
-            self._host.router.resend_end_markers(link.task_id)
-            self._host.router.touched.add(link.task_id)
+            outlet.open(self._context.settings.link_window_bytes)
+            router.resend_end_markers(link.task_id)
+            router.touched.add(link.task_id)
 
     def _read(self, link: InstanceLink) -> None:
         try:
@@ -166,29 +287,30 @@ class InstanceLinks:
                 frame = link.channel.receive()
                 if frame is None:
                     return
-                control = link.handle(frame, self._host.router, self._host.counters)
+                control = link.handle(frame, self._context.router, self._context.counters)
                 if control is not None:
                     self._handle_control(parse_control(control))
         except RemoteProtocolError as error:
-            self._host.counters.refused_frames += 1
-            _log.error("session of task %d ended: %s", link.task_id, error)
+            self._context.counters.refused_frames += 1
+            _log.error("session of task %d ended, the task broke the protocol: %s", link.task_id, error)
             self._drop(link)
 
     def _handle_control(self, envelope: Envelope) -> None:
         if body_of(envelope) != "task_report":
             msg = f"{body_of(envelope)} from an instance"
             raise RemoteProtocolError(msg)
-        self._reports.note(envelope.task_report)
+        self.reports.note(envelope.task_report)
         self._on_report(envelope.task_report)
 
     def _drop(self, link: InstanceLink) -> None:
+        router = self._context.router
         if self._links.get(link.task_id) is link:
             del self._links[link.task_id]
-            outlet = self._host.router.outlets.get(link.task_id)
+            outlet = router.outlets.get(link.task_id)
             if outlet is not None:
                 outlet.close()
-            _log.info("session of task %d is over", link.task_id)
+            _log.info("session of task %d ended", link.task_id)
             self._on_lost(link.task_id)
-        self._host.router.forget(link)
-        self._host.reactor.forget(link.channel)
+        router.forget(link)
+        self._context.reactor.forget(link.channel)
         link.channel.close()

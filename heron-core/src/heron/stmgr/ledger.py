@@ -1,12 +1,13 @@
-"""The ack ledger of one spout task: for each root in flight the XOR of the keys that are still out. Pure.
+"""The ack ledger of one spout task: for each root in flight, the XOR of the keys that are not acked yet. Pure.
 
 A root is inserted with the XOR of the keys of its copies. An ack brings the XOR of the acked tuple's key and of all
-keys emitted under it; so when every tuple of the tree is acked, each key has come twice and the XOR is zero, whatever
-the order. Roots are dense counters, so the ledger is arrays in segments: a completed segment is dropped whole, and a
-stale ack finds no segment or a root that is not live. The last few roots of an old segment are kept one by one. One
-entry of expiry stands for all that was emitted within a tenth of a second.
+keys emitted under it. When every tuple of the tree is acked, each key has come twice and the XOR is zero, whatever the
+order. Roots are dense counters, so the ledger keeps arrays of 4,096 consecutive roots, its segments. A completed
+segment is dropped as a whole. An ack that comes too late finds no segment, or a root that is not live.
 
-Every method works on arrays; a batch costs a few microseconds and 20-90 ns a tuple (measured, tuple-path).
+Arrays cost 9 bytes a root, live or not, and 20-90 ns a tuple (measured). One root that nobody acks would keep all of
+them in memory, so an old segment with few live roots becomes a dict. One entry of expiry covers all roots that were
+inserted within a tenth of a second.
 """
 
 from __future__ import annotations
@@ -14,27 +15,32 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.ipc.edge_key import U64
-from heron.stmgr.root_segment import FEW, SEGMENT_ROOTS, FewRoots, ManyRoots, RootSegment, Scratch
+from heron.ipc.tracking_arrays import U64, RootCounters
 
-__all__ = ["Counters", "Ledger"]
+__all__ = ["FEW", "SEGMENT_ROOTS", "FewRoots", "Ledger", "ManyRoots"]
 
-Counters = NDArray[np.int64]
+SEGMENT_ROOTS = 4096
+
+FEW = 128
+"""The live roots below which a dict is smaller than the arrays; a root costs at most 300 bytes in either."""
 
 _SHIFT = SEGMENT_ROOTS.bit_length() - 1
 _INSIDE = SEGMENT_ROOTS - 1
-_NONE: Counters = np.empty(0, dtype=np.int64)
-_YOUNG = 16  # so many segments are always arrays: more than the roots that a spout has in flight unless told otherwise
-_BUCKET_S = 0.1  # what expires within it may expire together, with the last; as often it is looked at
+_NONE: RootCounters = np.empty(0, dtype=np.int64)
+_YOUNG = 16  # the newest segments always stay arrays: they hold more roots than a spout usually has in flight
+_BUCKET_S = 0.1  # roots that expire within this time may expire together, with the last of them
+
+_Places = NDArray[np.int64]  # of roots within a segment: 0 ... 4095
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """Roots ``base`` … ``end - 1``, whose time was over between these moments."""
+    """Roots ``base`` ... ``end - 1``, which expire between these moments."""
 
     first_s: float
     last_s: float
@@ -49,15 +55,15 @@ class Ledger:
         self._young_segments = young_segments
         self.next_root = first_root
         self.in_flight = 0
-        self._segments: dict[int, RootSegment] = {}
-        self._scratch = Scratch()
+        self._segments: dict[int, _RootSegment] = {}
+        self._scratch = _Scratch()
         self._buckets: deque[_Bucket] = deque()
         self._missed = 0
 
-    def insert(self, base: int, xors: U64, deadline_s: float) -> Counters:
-        """Roots base, base+1, …; returns those that are complete at once, because they have no copies.
+    def insert(self, base: int, xors: U64, deadline_s: float) -> RootCounters:
+        """Inserts roots base, base+1, ...; returns those without copies, which are complete at once.
 
-        `deadline_s` is when they expire (infinite: never).
+        They expire at `deadline_s`, or never if it is infinite.
         """
         count = len(xors)
         newest = self._newest()
@@ -67,43 +73,43 @@ class Ledger:
         complete = np.flatnonzero(xors == 0).astype(np.int64) + base
         for number, start, end, offset in _parts(base, count):
             segment = self._segments.get(number)
-            if not isinstance(segment, ManyRoots):  # counters grow: none of a segment that is FewRoots comes again
+            if not isinstance(segment, ManyRoots):  # counters grow, so a segment that is FewRoots gets no new roots
                 segment = self._segments[number] = ManyRoots(self._scratch)
             segment.insert(start, xors[offset : offset + end - start])
         self.in_flight += count - len(complete)
-        # Where it was complete while it was the last, or has no live root at all, no ack will come to drop it.
+        # A segment that completed while it was the newest, or that never had a live root, gets no ack that drops it.
         self._tidy(range(newest, self._newest() + 1))
         self._tidy(range(newest - self._young_segments, self._newest() - self._young_segments))
         return complete
 
-    def update(self, roots: Counters, xors: U64) -> Counters:
-        """Acks in any order; returns the roots that are complete now. Unknown and finished ones are passed over."""
+    def update(self, roots: RootCounters, xors: U64) -> RootCounters:
+        """Applies acks in any order; returns the roots that are complete now. Skips unknown and settled roots."""
         parts = []
         for number, segment, chosen in self._by_segment(roots):
             done, hits = segment.update(roots[chosen] & _INSIDE, xors[chosen])
             parts.append((number, done, hits))
-        return self._settled(parts, len(roots))
+        return self._settle(parts, len(roots))
 
-    def update_range(self, base: int, xors: U64) -> Counters:
-        """Acks of base, base+1, …, one each; returns the roots that are complete now."""
+    def update_range(self, base: int, xors: U64) -> RootCounters:
+        """Applies one ack for each of base, base+1, ...; returns the roots that are complete now."""
         parts = []
         for number, start, end, offset in _parts(base, len(xors)):
             segment = self._segments.get(number)
             if segment is not None:
                 done, hits = segment.update_range(start, end, xors[offset : offset + end - start])
                 parts.append((number, done, hits))
-        return self._settled(parts, len(xors))
+        return self._settle(parts, len(xors))
 
-    def fail(self, roots: Counters) -> Counters:
-        """Takes roots out; returns those that were in flight."""
+    def fail(self, roots: RootCounters) -> RootCounters:
+        """Removes roots; returns those that were in flight."""
         parts = []
         for number, segment, chosen in self._by_segment(roots):
             gone, hits = segment.drop(roots[chosen] & _INSIDE)
             parts.append((number, gone, hits))
-        return self._settled(parts, len(roots))
+        return self._settle(parts, len(roots))
 
-    def fail_all(self) -> Counters:
-        """Takes every root out, in order; returns them."""
+    def fail_all(self) -> RootCounters:
+        """Removes every root and returns them in order."""
         failed = [
             segment.live_between(0, SEGMENT_ROOTS) + (number << _SHIFT)
             for number, segment in sorted(self._segments.items(), key=lambda entry: entry[0])
@@ -113,8 +119,8 @@ class Ledger:
         self.in_flight = 0
         return np.concatenate(failed) if failed else _NONE
 
-    def expire(self, now_s: float) -> Counters:
-        """Takes out the roots whose time is over; returns them."""
+    def expire(self, now_s: float) -> RootCounters:
+        """Removes the roots whose deadline has passed and returns them."""
         parts = []
         while self._buckets:
             bucket = self._buckets[0]
@@ -122,11 +128,11 @@ class Ledger:
                 parts += self._drop_range(bucket.base, bucket.end)
             elif any(number in self._segments for number in _span(bucket.base, bucket.end)):
                 break
-            self._buckets.popleft()  # all complete: the usual end
-        return self._settled(parts, 0)
+            self._buckets.popleft()  # expired, or complete before its deadline as usual
+        return self._settle(parts, 0)
 
     def take_missed(self) -> int:
-        """How many acks and fails since the last call were about roots that were not in flight."""
+        """The number of acks and fails since the last call whose roots were not in flight."""
         missed, self._missed = self._missed, 0
         return missed
 
@@ -137,7 +143,7 @@ class Ledger:
         else:
             self._buckets.append(_Bucket(deadline_s, deadline_s, base, end))
 
-    def _drop_range(self, base: int, end: int) -> list[tuple[int, Counters, int]]:
+    def _drop_range(self, base: int, end: int) -> list[tuple[int, RootCounters, int]]:
         parts = []
         for number, start, until, _ in _parts(base, end - base):
             segment = self._segments.get(number)
@@ -146,7 +152,7 @@ class Ledger:
                 parts.append((number, gone, 0))
         return parts
 
-    def _by_segment(self, roots: Counters) -> list[tuple[int, RootSegment, NDArray[np.bool_] | slice]]:
+    def _by_segment(self, roots: RootCounters) -> list[tuple[int, _RootSegment, NDArray[np.bool_] | slice]]:
         if not len(roots):
             return []
         numbers = roots >> _SHIFT
@@ -154,18 +160,18 @@ class Ledger:
         if first == last:
             segment = self._segments.get(first)
             return [(first, segment, slice(None))] if segment is not None else []
-        # the usual few are looked for without sorting
+        # a few neighbouring segments are the usual case, and need no sorting
         among = range(first, last + 1) if last - first <= _YOUNG else np.unique(numbers).tolist()
-        found: list[tuple[int, RootSegment, NDArray[np.bool_] | slice]] = []
+        found: list[tuple[int, _RootSegment, NDArray[np.bool_] | slice]] = []
         for number in among:
             segment = self._segments.get(number)
             if segment is not None:
                 found.append((number, segment, numbers == number))
         return found
 
-    def _settled(self, parts: list[tuple[int, Counters, int]], told: int) -> Counters:
-        """The roots of these ``(segment, places, hits)``; `told` is of how many roots the news were."""
-        self._missed += max(0, told - sum(hits for _, _, hits in parts))
+    def _settle(self, parts: list[tuple[int, RootCounters, int]], received: int) -> RootCounters:
+        """The roots of these ``(segment, places, hits)``; `received` acks or fails were to be applied."""
+        self._missed += max(0, received - sum(hits for _, _, hits in parts))
         settled = [places + (number << _SHIFT) for number, places, _ in parts if len(places)]
         self._tidy(number for number, places, _ in parts if len(places))
         roots = settled[0] if len(settled) == 1 else np.concatenate(settled) if settled else _NONE
@@ -173,7 +179,7 @@ class Ledger:
         return roots
 
     def _tidy(self, numbers: Iterable[int]) -> None:
-        """Lets go of what settled segments do not need; the last is kept while it fills."""
+        """Frees what settled segments do not need; the newest segment is kept while it fills."""
         newest = self._newest()
         oldest_young = newest - self._young_segments
         for number in numbers:
@@ -190,7 +196,7 @@ class Ledger:
 
 
 def _span(base: int, end: int) -> range:
-    """The segments that the range touches."""
+    """The numbers of the segments that the range touches."""
     return range(base >> _SHIFT, ((end - 1) >> _SHIFT) + 1)
 
 
@@ -204,3 +210,143 @@ def _parts(base: int, count: int) -> list[tuple[int, int, int, int]]:
         parts.append(((base + offset) >> _SHIFT, start, start + size, offset))
         offset += size
     return parts
+
+
+class _RootSegment(Protocol):
+    """The roots of 4,096 consecutive counters, in either shape. Places that are not live are skipped."""
+
+    @property
+    def live_count(self) -> int:
+        """The number of live roots."""
+        ...
+
+    def update(self, places: _Places, xors: U64) -> tuple[_Places, int]:
+        """Applies XORs at places in any order; a place may come several times.
+
+        Returns the places that are complete now, each once, and how many of the given places were live.
+        """
+        ...
+
+    def update_range(self, start: int, end: int, xors: U64) -> tuple[_Places, int]:
+        """The same for the places from `start` up to `end`."""
+        ...
+
+    def drop(self, places: _Places) -> tuple[_Places, int]:
+        """Removes places; returns the live ones, each once and ascending, and how many of the given ones were live."""
+        ...
+
+    def live_between(self, start: int, end: int) -> _Places:
+        """The live places from `start` up to `end`, ascending."""
+        ...
+
+
+class _Scratch:
+    """Memory to find repeated places without sorting; shared by all segments of a ledger."""
+
+    __slots__ = ("_slot",)
+
+    def __init__(self) -> None:
+        self._slot: NDArray[np.int32] = np.zeros(SEGMENT_ROOTS, dtype=np.int32)
+
+    def each_once(self, places: _Places) -> _Places:
+        """The places, each once: the last occurrence of a place keeps the slot."""
+        if len(places) < 2:
+            return places
+        order = np.arange(len(places), dtype=np.int32)
+        self._slot[places] = order
+        chosen: _Places = places[self._slot[places] == order]
+        return chosen
+
+
+class ManyRoots:
+    """A segment as arrays."""
+
+    __slots__ = ("_scratch", "live", "live_count", "xors")
+
+    def __init__(self, scratch: _Scratch) -> None:
+        self._scratch = scratch
+        self.xors: U64 = np.zeros(SEGMENT_ROOTS, dtype=np.uint64)
+        self.live: NDArray[np.bool_] = np.zeros(SEGMENT_ROOTS, dtype=np.bool_)
+        self.live_count = 0
+
+    def insert(self, start: int, xors: U64) -> None:
+        """Inserts roots from place `start` on; a root whose XOR is zero is not live."""
+        end = start + len(xors)
+        self.xors[start:end] = xors
+        live = xors != 0
+        self.live[start:end] = live
+        self.live_count += int(np.count_nonzero(live))
+
+    def update(self, places: _Places, xors: U64) -> tuple[_Places, int]:
+        """Applies XORs at places."""
+        alive = self.live[places]
+        if not alive.all():
+            places, xors = places[alive], xors[alive]
+        np.bitwise_xor.at(self.xors, places, xors)
+        return self._taken(self._scratch.each_once(places[self.xors[places] == 0])), len(places)
+
+    def update_range(self, start: int, end: int, xors: U64) -> tuple[_Places, int]:
+        """Applies XORs to a range."""
+        part, live = self.xors[start:end], self.live[start:end]
+        hits = int(np.count_nonzero(live))
+        part ^= xors
+        return self._taken(np.flatnonzero((part == 0) & live) + start), hits
+
+    def drop(self, places: _Places) -> tuple[_Places, int]:
+        """Removes places."""
+        hit = places[self.live[places]]
+        return self._taken(np.unique(hit)), len(hit)
+
+    def live_between(self, start: int, end: int) -> _Places:
+        """The live places of a range."""
+        found: _Places = np.flatnonzero(self.live[start:end]) + start
+        return found
+
+    def _taken(self, places: _Places) -> _Places:
+        self.live[places] = False
+        self.live_count -= len(places)
+        return places
+
+
+class FewRoots:
+    """A segment as a dict from place to XOR."""
+
+    __slots__ = ("_xors",)
+
+    def __init__(self, many: ManyRoots) -> None:
+        places = many.live_between(0, SEGMENT_ROOTS)
+        self._xors: dict[int, int] = dict(zip(places.tolist(), many.xors[places].tolist(), strict=True))
+
+    @property
+    def live_count(self) -> int:
+        """The number of live roots."""
+        return len(self._xors)
+
+    def update(self, places: _Places, xors: U64) -> tuple[_Places, int]:
+        """Applies XORs at places."""
+        hits, touched, known = 0, [], self._xors
+        for place, xor in zip(places.tolist(), xors.tolist(), strict=True):
+            if place in known:
+                known[place] ^= xor
+                touched.append(place)
+                hits += 1
+        return self._taken([place for place in dict.fromkeys(touched) if known[place] == 0]), hits
+
+    def update_range(self, start: int, end: int, xors: U64) -> tuple[_Places, int]:
+        """Applies XORs to a range."""
+        places = self.live_between(start, end)
+        return self.update(places, xors[places - start])
+
+    def drop(self, places: _Places) -> tuple[_Places, int]:
+        """Removes places."""
+        hit = [place for place in places.tolist() if place in self._xors]
+        return self._taken(sorted(set(hit))), len(hit)
+
+    def live_between(self, start: int, end: int) -> _Places:
+        """The live places of a range."""
+        return np.array([place for place in self._xors if start <= place < end], dtype=np.int64)
+
+    def _taken(self, places: list[int]) -> _Places:
+        for place in places:
+            del self._xors[place]
+        return np.array(places, dtype=np.int64)

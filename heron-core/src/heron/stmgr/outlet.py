@@ -1,34 +1,49 @@
-"""What waits for one task, and whose credit waits with it.
+"""Outlets: the segments that wait for one task, and the credit that waits with them.
 
-Every destination has an outlet: the segments that its session's credit does not let through yet. Above the high
-watermark the task is a culprit, until the outlet is below the low one: the spouts that feed it are held back. Bolts go
-on, as what they have in work must leave; only above the hard limit does nobody get credit back for what he sends here
-(the outlet holds the release). So an outlet holds at most the hard limit plus one window of each producer, and nothing
-is dropped. Nobody waits in a circle, because a topology has no cycle and the credit between two stream managers is
-counted per destination task (design D6).
+Every destination has an outlet. It holds the segments that the credit of the task's session does not allow yet. From
+the high watermark to the low one the task is a culprit, and the spouts that feed it are throttled. Bolts continue,
+because their pending work must leave them. Above the hard limit the outlet also holds releases, so no producer gets
+credit back for data in it. An outlet therefore holds at most the hard limit plus one window of each producer, and
+nothing is dropped. No cycle of waiting can form: topologies have no cycles, and credit between two stream managers is
+counted for each destination task.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from heron.ipc.credit import CreditWindow
+from heron.ipc.frame import retargeted
+from heron.ipc.link import CreditWindow
 
-__all__ = ["SEGMENT_BYTES", "HeldRelease", "Outlet", "Releasable", "Segment", "Watermarks"]
+__all__ = [
+    "JOIN_BYTES",
+    "SEGMENT_BYTES",
+    "HeldRelease",
+    "Outlet",
+    "Producer",
+    "Segment",
+    "Watermarks",
+    "next_segments",
+]
 
 Segment = bytes | memoryview
 
+JOIN_BYTES = 256 * 1024
+"""The size up to which segments for one receiver are joined; larger ZeroMQ messages are not faster (measured)."""
+
 SEGMENT_BYTES = 64
-"""What a segment takes beside its own bytes (measured): many small ones would else fill memory without counting."""
+"""The memory that a queued segment takes beside its own bytes (measured). Small segments would not count otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """When a task is a culprit, when it no longer is, and when no more is wanted for it; ascending, bytes.
+    """The sizes of an outlet at which its state changes, ascending, in bytes.
 
-    `segment_bytes` is what each segment counts beside its length.
+    A task becomes a culprit above `high_bytes` and stops being one at `low_bytes`. Above `hard_bytes` releases are
+    held. Each segment counts its length and `segment_bytes`.
     """
 
     low_bytes: int
@@ -37,19 +52,19 @@ class Watermarks:
     segment_bytes: int = 0
 
 
-class Releasable(Protocol):
-    """The producer side of a link, as an outlet sees it."""
+class Producer(Protocol):
+    """The sending side of a link, as an outlet sees it."""
 
     def release(self, size_bytes: int) -> None:
-        """So much of what it sent no longer takes room here."""
+        """Gives credit back for `size_bytes` that this producer sent."""
         ...
 
 
 @dataclass(slots=True)
 class HeldRelease:
-    """Credit that is kept back from a producer, and the other full outlets that its frame went to."""
+    """Credit that is held back from a producer; `others` are the outlets that must also have room first."""
 
-    producer: Releasable
+    producer: Producer
     size_bytes: int
     others: list[Outlet] = field(default_factory=list)
 
@@ -63,7 +78,7 @@ class Outlet:
         self.task_id = task_id
         self.queue: deque[Segment] = deque()
         self.queued_bytes = 0
-        self.window: CreditWindow | None = None  # None: no session, so everything waits
+        self.window: CreditWindow | None = None  # None: the task has no session, so every segment waits
         self.congested = False  # from the high watermark to the low one
         self.full = False  # from the hard limit to the high watermark
         self._marks = marks
@@ -71,7 +86,7 @@ class Outlet:
 
     @property
     def taken_bytes(self) -> int:
-        """What the watermarks are compared with."""
+        """The size that is compared with the watermarks."""
         return self.queued_bytes + self._marks.segment_bytes * len(self.queue)
 
     def put(self, segment: Segment) -> None:
@@ -84,18 +99,18 @@ class Outlet:
             self.full = self.full or taken_bytes > marks.hard_bytes
 
     def ready(self) -> Segment | None:
-        """The first segment, when credit lets it through now; it stays."""
+        """The first segment, if credit allows it now; it stays in the outlet."""
         if self.window is None or not self.queue:
             return None
         head = self.queue[0]
         return head if self.window.allows(len(head)) else None
 
     def pop(self, sent_bytes: int) -> Segment:
-        """Takes the first segment, spending credit for what is sent of it; only after `ready`.
+        """Removes the first segment and spends credit for `sent_bytes`; only after `ready` returned it.
 
-        That is less than the segment's length where it is sent with fewer destinations: the receiver counts what comes.
+        A segment that is sent with fewer destinations is shorter, and its receiver counts the bytes that arrive.
         """
-        assert self.window is not None  # noqa: S101  # `ready` has seen it
+        assert self.window is not None  # noqa: S101  # `ready` has checked it
         segment = self.queue.popleft()
         self.queued_bytes -= len(segment)
         self.window.spend(sent_bytes)
@@ -105,28 +120,57 @@ class Outlet:
         return segment
 
     def hold(self, release: HeldRelease) -> None:
-        """Keeps back a producer's credit until this outlet is no longer full."""
+        """Holds a release until this outlet is no longer full."""
         self._held.append(release)
 
-    def unheld(self) -> list[HeldRelease]:
-        """What was kept back, once there is room; empty before."""
+    def take_held(self) -> list[HeldRelease]:
+        """Removes the held releases if the outlet has room again; empty while it is full."""
         if self.full or not self._held:
             return []
         held, self._held = self._held, []
         return held
 
-    def holds(self, producer: Releasable) -> bool:
-        """Whether credit is kept back from that producer."""
+    def holds(self, producer: Producer) -> bool:
+        """Whether a release of that producer is held."""
         return any(release.producer is producer for release in self._held)
 
-    def forget(self, producer: Releasable) -> None:
-        """Drops what is kept back for a producer that is gone."""
+    def forget(self, producer: Producer) -> None:
+        """Drops the held releases of a producer that is gone."""
         self._held = [release for release in self._held if release.producer is not producer]
 
     def open(self, window_bytes: int) -> None:
-        """A session of the task has begun."""
+        """Starts a session of the task, with a full window."""
         self.window = CreditWindow(window_bytes)
 
     def close(self) -> None:
-        """The task's session has ended; what waits, waits on."""
+        """Ends the task's session; the queued segments wait for the next one."""
         self.window = None
+
+
+def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:
+    """Takes the segments that credit allows now: at least one, if any, and then up to `limit_bytes`.
+
+    A segment for several tasks of a peer is in the outlet of each, because each task has its own credit and order.
+    Where it is the first of several outlets, it is sent once for all of them. So an `all` grouping crosses a link once
+    as long as its tasks keep pace.
+    """
+    taken: list[Segment] = []
+    size_bytes = 0
+    candidates = list(outlets)
+    while candidates and size_bytes < limit_bytes:
+        heads: dict[int, tuple[Segment, list[Outlet]]] = {}
+        for outlet in candidates:
+            head = outlet.ready()
+            if head is not None:
+                heads.setdefault(id(head), (head, []))[1].append(outlet)
+        candidates = []
+        for head, owners in heads.values():
+            if taken and size_bytes + len(head) > limit_bytes:
+                continue
+            sent = retargeted(head, [outlet.task_id for outlet in owners])
+            for outlet in owners:
+                outlet.pop(len(sent))
+            taken.append(sent)
+            size_bytes += len(sent)
+            candidates.extend(owners)
+    return taken

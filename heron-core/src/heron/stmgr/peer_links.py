@@ -1,11 +1,12 @@
-"""The links to the other stream managers: a hub for what they send, a channel to each for what they get.
+"""The links to the other stream managers: one hub that receives from them, and one channel to each of them.
 
-The link itself is always read; what bounds it is credit per destination task (design D6).
+The hub is always read. Credit for each destination task limits what the peers send.
 
-The links are on the network, where a connection may break while both sides live. Then the sending side ends the
-session and begins another: credit that was under way would be lost otherwise, and with it the room that it stands for.
-Its hello says how many frames it has sent before, so the other side knows whether any is missing: only then something
-is lost. What could not be said to a peer meanwhile (a loss, an ack) is made good by telling it of a loss.
+The links are on the network, where a connection may break while both sides live. Then the sending side ends the session
+and opens another: otherwise the credit that was under way would be lost, and with it the room that it stands for. The
+new hello gives the number of frames that were sent before, so the receiver knows whether any frame is missing. Only a
+missing frame is a loss. While a peer has no session, losses and acks for it cannot be sent. The next session starts
+with a loss message instead.
 """
 
 from __future__ import annotations
@@ -21,69 +22,68 @@ from heron.ipc.frame import WIRE_VERSION, FrameKind, parse_frame_header
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.back_pressure import Reporter
-from heron.stmgr.link_host import FRAMES_A_ROUND, LinkHost
-from heron.stmgr.peer_inbound import PeerInbound
-from heron.stmgr.peer_outbound import PeerOutbound
+from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
 from heron.stmgr.peer_reach import PeerReach
+from heron.stmgr.peer_session import PeerInbound, PeerOutbound
 
 __all__ = ["PeerLinks"]
 
 _log = logging.getLogger(__name__)
 
-_REOPEN_AFTER_S = 0.1  # a peer that refuses is asked again, not asked without pause
-_QUIET_BEATS = 3  # a peer from which so many heartbeats are missing is not reached
+_RECONNECT_S = 0.1  # the pause before a new session, so that a peer that refuses does not cost all processor time
+_SILENT_BEATS = 3  # the missing heartbeats after which a peer is not reached
 
 
 class PeerLinks:
     """All peers of a stream manager."""
 
-    def __init__(self, host: LinkHost) -> None:
-        self._host = host
+    def __init__(self, context: LinkContext) -> None:
+        self._context = context
         self._inbound: dict[bytes, PeerInbound] = {}
         self._outbound: dict[int, PeerOutbound] = {}
-        self._wanted: dict[int, StreamManagerLocation] = {}
+        self._locations: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
         self._container_of: dict[int, int] = {}
-        self._owed: set[int] = set()
-        # Of sessions that are over, by container: frames sent to its present location; its incarnation, frames heard.
-        self._sent: dict[int, int] = {}
-        self._heard: dict[int, tuple[int, int]] = {}
+        self._loss_due: set[int] = set()
+        # Of ended sessions, by container: frames sent to its present location; its incarnation and frames received.
+        self._frames_sent: dict[int, int] = {}
+        self._frames_received: dict[int, tuple[int, int]] = {}
         self._sessions = itertools.count(1)
-        self.reach = PeerReach(_QUIET_BEATS * host.settings.heartbeat_s)
-        self._hub = open_guarded_hub(host.sockets, host.settings.network_host, host.spec.peer_keys)
-        host.reactor.guard(self._hub)
-        host.reactor.on_readable(self._hub, self._read_hub)
+        self.reach = PeerReach(_SILENT_BEATS * context.settings.heartbeat_s)
+        self._hub = open_guarded_hub(context.sockets, context.settings.network_host, context.spec.peer_keys)
+        context.reactor.guard(self._hub)
+        context.reactor.on_readable(self._hub, self._read_hub)
 
     @property
     def endpoint(self) -> str:
-        """Where the peers connect to."""
+        """The address that peers connect to."""
         return self._hub.endpoint
 
     def refused(self) -> dict[str, int]:
-        """How many connections were not let in, by reason."""
+        """The number of refused connections, by reason."""
         return self._hub.gate.refused()
 
     def container_of(self, task_id: int) -> int:
-        """The container of a peer's task; 0 when it has none in the plan."""
+        """The container of a peer's task; 0 when the task is not in the plan."""
         return self._container_of.get(task_id, 0)
 
     def set_plan(self, index: PlanIndex) -> None:
-        """Connects to the stream managers of a plan and leaves those that are no longer in it."""
-        own = self._host.spec.container_id
-        former = self._wanted
-        wanted = self._wanted = {cid: location for cid, location in index.containers.items() if cid != own}
+        """Connects to the stream managers of a plan and disconnects from those that left it."""
+        own = self._context.spec.container_id
+        former = self._locations
+        present = self._locations = {cid: location for cid, location in index.containers.items() if cid != own}
         self._tasks_of = {
-            cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in wanted
+            cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in present
         }
-        self.reach.expect(wanted, monotonic_s())
+        self.reach.expect(present, monotonic_s())
         self._container_of = {task_id: cid for cid, task_ids in self._tasks_of.items() for task_id in task_ids}
         for container_id, location in former.items():
-            if wanted.get(container_id) != location:
+            if present.get(container_id) != location:
                 self._leave(container_id)
-        for container_id in former.keys() - wanted.keys():
+        for container_id in former.keys() - present.keys():
             self._forget_container(container_id)
-        for container_id, location in wanted.items():
+        for container_id, location in present.items():
             if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
         self._peer_of_task = {}
@@ -91,38 +91,38 @@ class PeerLinks:
             self._assign(container_id)
 
     def pump(self, task_ids: set[int]) -> None:
-        """Sends what waits for the peers of these tasks."""
+        """Sends the outlets of the peers that have these tasks."""
         peers = {self._peer_of_task[task_id] for task_id in task_ids if task_id in self._peer_of_task}
         for peer in peers:
-            self._host.counters.bytes_to_peers += peer.pump(self._host.router)
+            self._context.counters.bytes_to_peers += peer.pump(self._context.router)
 
     def send_acks(self, task_id: int, segments: list[bytes]) -> bool:
-        """Sends what is about roots of a peer's task; False when no peer has it at the moment."""
+        """Sends segments about roots of a peer's task; False when no peer with this task is connected."""
         peer = self._peer_of_task.get(task_id)
         if peer is None:
             if task_id in self._container_of:
-                self._owed.add(self._container_of[task_id])
+                self._loss_due.add(self._container_of[task_id])
             return False
         peer.send_acks(segments)
         return True
 
-    def tell_loss(self, task_id: int) -> None:
-        """Tells every peer that an incarnation of a local task is gone, or (0) something that was on its way."""
-        for container_id in self._wanted:
+    def send_loss(self, task_id: int) -> None:
+        """Reports to every peer that an incarnation of a local task is lost, or with 0 that data was lost."""
+        for container_id in self._locations:
             peer = self._outbound.get(container_id)
             if peer is not None:
-                peer.tell_loss(pb.Loss(task_id=task_id))
+                peer.send_loss(pb.Loss(task_id=task_id))
             else:
-                self._owed.add(container_id)
+                self._loss_due.add(container_id)
 
-    def tell_pressure(self, pressure: pb.Pressure) -> None:
-        """Tells every peer of a culprit; who is not connected hears it with the next hello."""
+    def send_pressure(self, pressure: pb.Pressure) -> None:
+        """Reports a culprit to every connected peer; the others receive it after their next hello."""
         for peer in self._outbound.values():
-            peer.tell_pressure(pressure)
+            peer.send_pressure(pressure)
 
-    def beat(self) -> None:
-        """Tells every peer that hears this one by now that it is there."""
-        spec = self._host.spec
+    def send_heartbeats(self) -> None:
+        """Sends a heartbeat to every peer that has a session here."""
+        spec = self._context.spec
         frame = control_frame(
             Envelope(heartbeat=pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation))
         )
@@ -130,77 +130,78 @@ class PeerLinks:
             self._hub.send(identity, frame)
 
     def send_credits(self) -> None:
-        """Tells every peer what was released in this round."""
+        """Sends the credit of this round to every peer."""
         for inbound in self._inbound.values():
             inbound.send_credits(self._hub)
 
     def _assign(self, container_id: int) -> None:
         peer, task_ids = self._outbound[container_id], self._tasks_of[container_id]
-        peer.set_tasks(task_ids, self._host.router)
+        peer.set_tasks(task_ids, self._context.router)
         self._peer_of_task.update(dict.fromkeys(task_ids, peer))
 
     def _open(self, location: StreamManagerLocation) -> None:
-        spec = self._host.spec
+        context, spec = self._context, self._context.spec
         session = next(self._sessions)
         identity = f"c{spec.container_id}-{spec.incarnation}-{session}".encode()
-        channel = self._host.sockets.client_of(location.endpoint, identity, keys=spec.keys)
+        channel = context.sockets.client_of(location.endpoint, identity, keys=spec.keys)
         peer = PeerOutbound(location, channel, session)
         container_id = location.container_id
         self._outbound[container_id] = peer
-        self._host.reactor.on_readable(peer.channel, lambda: self._read(peer))
-        self._host.reactor.on_disconnect(peer.channel, lambda: self._broken(peer))
-        peer.say_hello(spec.container_id, spec.incarnation, self._sent.get(container_id, 0))
-        if container_id in self._owed:
-            self._owed.discard(container_id)
-            peer.tell_loss(pb.Loss())
-        for task_id in self._host.pressure.own_culprits():
-            peer.tell_pressure(pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True))
+        context.reactor.on_readable(peer.channel, lambda: self._read(peer))
+        context.reactor.on_disconnect(peer.channel, lambda: self._disconnected(peer))
+        peer.send_hello(spec.container_id, spec.incarnation, self._frames_sent.get(container_id, 0))
+        if container_id in self._loss_due:
+            self._loss_due.discard(container_id)
+            peer.send_loss(pb.Loss())
+        for task_id in context.pressure.own_culprits():
+            peer.send_pressure(pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True))
 
     def _leave(self, container_id: int) -> None:
-        """That incarnation is not in the plan any more: what it has not confirmed is lost."""
-        self._owed.discard(container_id)
+        """Disconnects from an incarnation that left the plan; data that it did not confirm is lost."""
+        self._loss_due.discard(container_id)
         peer = self._outbound.get(container_id)
-        unknown = self._sent.pop(container_id, 0) > 0 and not (peer and peer.welcomed)
+        unknown = self._frames_sent.pop(container_id, 0) > 0 and not (peer and peer.welcomed)
         under_way = self._close(container_id) if peer else False
-        self._host.counters.broken_links += unknown or under_way
+        self._context.counters.broken_links += unknown or under_way
 
     def _close(self, container_id: int) -> bool:
         peer = self._outbound.pop(container_id)
         for task_id in peer.task_ids:
             self._peer_of_task.pop(task_id, None)
-        self._host.reactor.forget(peer.channel)
-        return peer.close(self._host.router)
+        self._context.reactor.forget(peer.channel)
+        return peer.close(self._context.router)
 
     def _read(self, peer: PeerOutbound) -> None:
         try:
             while (frame := peer.channel.receive()) is not None:
                 self.reach.heard(peer.location.container_id, monotonic_s())
-                peer.handle(frame, self._host.router)
+                peer.handle(frame, self._context.router)
         except RemoteProtocolError as error:
-            _log.error("peer container %d broke the rules: %s", peer.location.container_id, error)
-            self._host.counters.refused_frames += 1
-            self._begin_anew(peer)
+            _log.error("session with container %d ended: %s", peer.location.container_id, error)
+            self._context.counters.refused_frames += 1
+            self._restart_session(peer)
 
-    def _broken(self, peer: PeerOutbound) -> None:
-        """The connection is gone; whether the peer is too, the plan will tell."""
-        if self._outbound.get(peer.location.container_id) is peer:
-            self._read(peer)  # the credit that came last
-        if self._outbound.get(peer.location.container_id) is peer:
-            if peer.welcomed:  # the attempts after it are no news
-                _log.info("the connection to the stream manager of container %d is gone", peer.location.container_id)
-            self._begin_anew(peer)
-
-    def _begin_anew(self, peer: PeerOutbound) -> None:
+    def _disconnected(self, peer: PeerOutbound) -> None:
+        """Starts another session; the plan reports whether the peer itself is gone."""
         container_id = peer.location.container_id
-        self._sent[container_id] = self._sent.get(container_id, 0) + peer.frames
-        if peer.told_loss:
-            self._owed.add(container_id)  # it may not have heard
-        self._close(container_id)  # what was on its way is no loss yet: the peer knows what it has
-        self._host.reactor.after(_REOPEN_AFTER_S, lambda: self._reopen(peer.location))
+        if self._outbound.get(container_id) is peer:
+            self._read(peer)  # the last credit
+        if self._outbound.get(container_id) is peer:  # unless the last frame has ended the session
+            if peer.welcomed:  # log the lost connection, not each attempt after it
+                _log.info("connection to the stream manager of container %d is lost", container_id)
+            self._restart_session(peer)
+
+    def _restart_session(self, peer: PeerOutbound) -> None:
+        container_id = peer.location.container_id
+        self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + peer.frames
+        if peer.loss_sent:
+            self._loss_due.add(container_id)  # the loss message may not have arrived
+        self._close(container_id)  # frames under way are not lost yet: the peer knows which ones have arrived
+        self._context.reactor.after(_RECONNECT_S, lambda: self._reopen(peer.location))
 
     def _reopen(self, location: StreamManagerLocation) -> None:
         container_id = location.container_id
-        if self._wanted.get(container_id) == location and container_id not in self._outbound:
+        if self._locations.get(container_id) == location and container_id not in self._outbound:
             self._open(location)
             self._assign(container_id)
 
@@ -213,7 +214,7 @@ class PeerLinks:
             try:
                 self._handle(identity, frame)
             except RemoteProtocolError as error:
-                self._host.counters.refused_frames += 1
+                self._context.counters.refused_frames += 1
                 _log.error("session of peer %r ended: %s", identity, error)
                 self._forget(identity)
                 self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
@@ -223,9 +224,9 @@ class PeerLinks:
         if kind in (FrameKind.DATA, FrameKind.ACK):
             inbound = self._inbound.get(identity)
             if inbound is None:
-                self._host.counters.refused_frames += 1  # of a session that is over: dropped until a new hello
+                self._context.counters.refused_frames += 1  # of an ended session: dropped until the next hello
                 return
-            inbound.handle(frame, self._host.router, self._host.counters)
+            inbound.handle(frame, self._context.router, self._context.counters)
         elif kind == FrameKind.CONTROL:
             self._handle_control(identity, parse_control(frame))
         else:
@@ -236,21 +237,21 @@ class PeerLinks:
         body = body_of(envelope)
         if body == "loss":
             task_id = envelope.loss.task_id
-            self._host.acks.lost(f"task {task_id}" if task_id else "something on its way")
+            self._context.acks.fail_all(f"task {task_id}" if task_id else "data under way")
         elif body == "pressure":
             inbound = self._inbound.get(identity)
             if inbound is None:
-                self._host.counters.refused_frames += 1  # of a session that is over: the next one says it again
+                self._context.counters.refused_frames += 1  # of an ended session: the next one reports it again
                 return
             reporter = Reporter(inbound.container_id, inbound.incarnation)
-            self._host.pressure.report(envelope.pressure.task_id, reporter, on=envelope.pressure.on)
+            self._context.pressure.report(envelope.pressure.task_id, reporter, on=envelope.pressure.on)
         else:
-            self._greet(identity, envelope)
+            self._handle_hello(identity, envelope)
 
-    def _greet(self, identity: bytes, envelope: Envelope) -> None:
+    def _handle_hello(self, identity: bytes, envelope: Envelope) -> None:
         hello = envelope.peer_hello
         if body_of(envelope) != "peer_hello" or hello.wire_version != WIRE_VERSION:
-            msg = f"{body_of(envelope)} of wire version {hello.wire_version} where hello was due"
+            msg = f"{body_of(envelope)} of wire version {hello.wire_version} instead of a hello"
             raise RemoteProtocolError(msg)
         for known, inbound in tuple(self._inbound.items()):
             if inbound.container_id == hello.container_id:
@@ -262,27 +263,27 @@ class PeerLinks:
             hello.container_id, hello.incarnation, identity, hello.session, frames_before=hello.frames_before
         )
         welcome = pb.PeerWelcome(
-            container_id=self._host.spec.container_id,
-            incarnation=self._host.spec.incarnation,
+            container_id=self._context.spec.container_id,
+            incarnation=self._context.spec.incarnation,
             session=hello.session,
-            window_bytes=self._host.settings.link_window_bytes,
+            window_bytes=self._context.settings.link_window_bytes,
         )
         self._hub.send(identity, control_frame(Envelope(peer_welcome=welcome)))
 
-        incarnation, frames = self._heard.pop(hello.container_id, (hello.incarnation, 0))
+        incarnation, frames = self._frames_received.pop(hello.container_id, (hello.incarnation, 0))
         missing = hello.frames_before - frames if incarnation == hello.incarnation else hello.frames_before
-        self._host.counters.lost_frames += max(0, missing)
+        self._context.counters.lost_frames += max(0, missing)
 
     def _forget(self, identity: bytes) -> None:
         inbound = self._inbound.pop(identity, None)
         if inbound is not None:
-            self._heard[inbound.container_id] = (inbound.incarnation, inbound.frames)
-            self._host.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
+            self._frames_received[inbound.container_id] = (inbound.incarnation, inbound.frames)
+            self._context.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
         for producer in inbound.producers() if inbound else ():
-            self._host.router.forget(producer)
+            self._context.router.forget(producer)
 
     def _forget_container(self, container_id: int) -> None:
-        """It is in no plan any more, and will not come back under its number."""
+        """Forgets the sessions of a container that left the plan: its number does not come back."""
         for identity in [each for each, inbound in self._inbound.items() if inbound.container_id == container_id]:
             self._forget(identity)
-        self._heard.pop(container_id, None)
+        self._frames_received.pop(container_id, None)

@@ -1,4 +1,4 @@
-"""Which peers have fallen silent, and since when. Pure; times are monotonic seconds."""
+"""Which peers are silent, and since when. Pure; times are monotonic seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PeerReach", "ReachChanged"]
 
 @dataclass(frozen=True, slots=True)
 class ReachChanged:
-    """The peer of a container is not heard any more, for `silent_s` by now, or is again, after so long."""
+    """A peer is no longer reached after `silent_s` of silence, or is reached again after that time."""
 
     container_id: int
     reached: bool
@@ -18,38 +18,38 @@ class ReachChanged:
 
 
 class PeerReach:
-    """When each peer was last heard; one that has been silent for longer than `quiet_s` counts as not reached.
+    """When each peer was last heard. A peer that is silent for longer than `limit_s` is not reached.
 
-    Who was stopped meanwhile has not listened: its peers have the time from when it looks again.
+    A process that was stopped itself has not listened. When it resumes, its peers have the full time again.
     """
 
-    __slots__ = ("_heard_at_s", "_looked_at_s", "_quiet_s", "_unreached")
+    __slots__ = ("_heard_at_s", "_limit_s", "_unreached", "_updated_at_s")
 
-    def __init__(self, quiet_s: float) -> None:
-        self._quiet_s = quiet_s
-        self._looked_at_s = 0.0
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._updated_at_s = 0.0
         self._heard_at_s: dict[int, float] = {}
-        self._unreached: dict[int, float] = {}  # with when it was last heard before
+        self._unreached: dict[int, float] = {}  # when each of them was last heard
 
     def expect(self, container_ids: Iterable[int], now_s: float) -> None:
-        """These are the peers now. One that is new has the time from now; one that has moved is silent as before."""
+        """Sets the peers of the plan. The time of a new peer starts now; a peer that has moved keeps its time."""
         self._heard_at_s = {each: self._heard_at_s.get(each, now_s) for each in container_ids}
         for gone in self._unreached.keys() - self._heard_at_s.keys():
             del self._unreached[gone]
 
     def heard(self, container_id: int, now_s: float) -> None:
-        """The peer has said something."""
+        """Notes that a message of the peer has arrived."""
         if container_id in self._heard_at_s:
             self._heard_at_s[container_id] = now_s
 
     def update(self, now_s: float) -> tuple[ReachChanged, ...]:
-        """What has changed since the last time; to be called several times in `quiet_s`."""
+        """The changes since the last call; must be called several times in `limit_s`."""
         changes = []
-        if now_s - self._looked_at_s > self._quiet_s / 2:
+        if now_s - self._updated_at_s > self._limit_s / 2:
             self._heard_at_s.update(dict.fromkeys(self._heard_at_s.keys() - self._unreached.keys(), now_s))
-        self._looked_at_s = now_s
+        self._updated_at_s = now_s
         for container_id, heard_at_s in self._heard_at_s.items():
-            silent = now_s - heard_at_s > self._quiet_s
+            silent = now_s - heard_at_s > self._limit_s
             if silent and container_id not in self._unreached:
                 self._unreached[container_id] = heard_at_s
                 changes.append(ReachChanged(container_id, False, now_s - heard_at_s))

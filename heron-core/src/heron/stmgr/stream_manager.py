@@ -1,4 +1,4 @@
-"""The shell of the stream manager: joins router, links, plan and metrics on one event loop."""
+"""The process of a stream manager: connects router, links, plan and metrics on one event loop."""
 
 from __future__ import annotations
 
@@ -16,24 +16,21 @@ from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
-from heron.ipc.network_metrics import connection_metrics
-from heron.ipc.process_metrics import process_metrics
+from heron.ipc.process_metrics import connection_metrics, process_metrics
 from heron.planner.codec import decode_physical_plan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
-from heron.stmgr.back_pressure import Reporter
-from heron.stmgr.culprits import Culprits
+from heron.stmgr.back_pressure import Culprits, Reporter
+from heron.stmgr.counters import TimerLateness
 from heron.stmgr.instance_links import InstanceLinks
-from heron.stmgr.lateness import Lateness
-from heron.stmgr.link_host import LinkHost
+from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.peer_reach import ReachChanged
-from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import ack_metrics, metrics_of, pressure_event, reach_event, reach_metrics
+from heron.stmgr.stmgr_metrics import ack_metrics, pressure_event, reach_event, reach_metrics, routing_metrics
 
 __all__ = ["StreamManager"]
 
-_PULSE_S = 0.1  # a timeout of a tree is late by so much at most
+_PULSE_S = 0.1  # the longest delay of a message timeout
 
 _log = logging.getLogger(__name__)
 
@@ -41,39 +38,38 @@ _log = logging.getLogger(__name__)
 class StreamManager:
     """Routes between the instances of a container and the other stream managers."""
 
-    def __init__(self, host: LinkHost) -> None:
-        self._host = host
+    def __init__(self, context: LinkContext) -> None:
+        self._context = context
         self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
         self._causes: dict[int, str] = {}
-        self._lateness = Lateness(_PULSE_S, monotonic_s())
+        self._lateness = TimerLateness(_PULSE_S, monotonic_s())
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
-        self._reports = TaskReports()
         self._losses = 0
-        self._instances = InstanceLinks(host, self._reports, self._forward_report, self._task_lost)
-        self._peers = PeerLinks(host)
-        spec, reactor = host.spec, host.reactor
-        self._metrics = host.sockets.push_to(metricsmgr_endpoint(host.run_dir, spec.container_id))
+        self._instances = InstanceLinks(context, self._forward_report, self._task_lost)
+        self._peers = PeerLinks(context)
+        spec, reactor = context.spec, context.reactor
+        self._metrics = context.sockets.push_to(metricsmgr_endpoint(context.run_dir, spec.container_id))
         self._tmanager = TManagerChannel(
             reactor,
-            host.sockets,
-            executor_endpoint(host.run_dir, spec.container_id),
+            context.sockets,
+            executor_endpoint(context.run_dir, spec.container_id),
             keys=spec.keys,
             process="stmgr",
-            on_connect=self._say_hello,
+            on_connect=self._send_hello,
             on_envelope=self._handle,
         )
-        reactor.every(host.settings.heartbeat_s, self._beat)
-        reactor.every(host.settings.metrics_export_s, self._publish)
+        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.metrics_export_s, self._publish)
         reactor.every(_PULSE_S, self._pulse)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
-        """Sends what the round has gathered: segments, then the credit that their going has freed."""
-        router = self._host.router
-        self._tell_losses()
+        """Sends the segments that this round has gathered, and then the credit that sending them has released."""
+        router = self._context.router
+        self._report_losses()
         touched, router.touched = router.touched, set()
         if touched:
             self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
@@ -81,26 +77,26 @@ class StreamManager:
         congested = router.culprits_after(touched)
         if congested != self._culprits.present():
             self._report_pressure(congested)
-        for each in self._host.pressure.take_changes():
-            self._instances.hold_back(each)
+        for each in self._context.pressure.take_changes():
+            self._instances.throttle(each)
         self._instances.send_credits()
         self._peers.send_credits()
         self._send_acks()
 
-    def _tell_losses(self) -> None:
-        """Whatever was lost on its way had a part of any tree: its roots fail now, not one timeout later."""
-        counters = self._host.counters
-        losses = counters.lost_frames + counters.broken_links + self._host.router.unroutable_segments
+    def _report_losses(self) -> None:
+        """Fails all roots after a loss: any tree may have lost a tuple, and its replay must not wait for a timeout."""
+        counters = self._context.counters
+        losses = counters.lost_frames + counters.broken_links + self._context.router.unroutable_segments
         if losses > self._losses:
             self._losses = losses
-            self._host.acks.lost("something on its way")
-            self._peers.tell_loss(0)
+            self._context.acks.fail_all("data under way")
+            self._peers.send_loss(0)
 
     def _send_acks(self) -> None:
-        for task_id, segments in self._host.acks.take_elsewhere().items():
+        for task_id, segments in self._context.acks.take_remote().items():
             if not self._peers.send_acks(task_id, segments):
-                self._host.counters.lost_acks += len(segments)  # its stream manager is gone, and its roots with it
-        for task_id, segments in self._host.acks.take_settled().items():
+                self._context.counters.lost_acks += len(segments)  # the stream manager with the roots is gone
+        for task_id, segments in self._context.acks.take_settled().items():
             self._instances.send_acks(task_id, segments)
 
     def _report_pressure(self, congested: frozenset[int]) -> None:
@@ -110,26 +106,26 @@ class StreamManager:
                 cause = self._causes[change.task_id] = self._cause(change.task_id)
             pressure = self._pressure(change.task_id, on=change.on)
             self._tmanager.send(Envelope(pressure=pressure))
-            self._peers.tell_pressure(pressure)
-            self._host.pressure.report_own(change.task_id, on=change.on)
+            self._peers.send_pressure(pressure)
+            self._context.pressure.report_own(change.task_id, on=change.on)
             number = next(self._event_numbers)
-            self._events.append(pressure_event(self._host.spec.container_id, number, change, cause, wall_s()))
+            self._events.append(pressure_event(self._context.spec.container_id, number, change, cause, wall_s()))
 
     def _pressure(self, task_id: int, *, on: bool) -> pb.Pressure:
-        outlet = self._host.router.outlets.get(task_id)
+        outlet = self._context.router.outlets.get(task_id)
         return pb.Pressure(
             task_id=task_id,
-            container_id=self._host.spec.container_id,
+            container_id=self._context.spec.container_id,
             on=on,
             buffered_bytes=outlet.queued_bytes if outlet else 0,
             cause=self._causes.get(task_id, ""),
         )
 
     def _cause(self, task_id: int) -> str:
-        """Why an outlet is congested, for people."""
-        host, outlet = self._host, self._host.router.outlets.get(task_id)
+        """Why the outlet of a task is congested."""
+        context, outlet = self._context, self._context.router.outlets.get(task_id)
         reached = outlet is None or outlet.window is not None
-        if task_id in host.spec.task_ids:
+        if task_id in context.spec.task_ids:
             if not reached:
                 return "the task is not running"
             others = self._instances.waits_for(task_id)
@@ -137,50 +133,50 @@ class StreamManager:
         container_id = self._peers.container_of(task_id)
         if not reached or container_id in self._peers.reach.silent_s(monotonic_s()):
             return f"container {container_id} is not reached"
-        # A slow task fills the outlet of its own stream manager first; that says so before it keeps credit back.
-        if host.pressure.says(container_id, task_id):
+        # A slow task fills the outlet of its own stream manager first, which reports it before it holds credit back.
+        if context.pressure.is_reported_by(container_id, task_id):
             return "the task is slow"
         return f"the stream manager of container {container_id} is slow, or the network to it"
 
     def _report_causes(self) -> None:
-        """Tells the topology manager why a task is a culprit, when that is no longer what it was."""
+        """Reports to the topology manager the culprits whose cause has changed."""
         for task_id, before in tuple(self._causes.items()):
             self._causes[task_id] = self._cause(task_id)
             if self._causes[task_id] != before:
                 self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
-    def _say_hello(self) -> None:
-        spec = self._host.spec
+    def _send_hello(self) -> None:
+        spec = self._context.spec
         hello = pb.StmgrHello(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
             endpoint=self._peers.endpoint,
             host=socket.gethostname(),
             pid=os.getpid(),
-            tasks=self._reports.all(),
+            tasks=self._instances.reports.all(),
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
             self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
     def _pulse(self) -> None:
-        self._host.acks.expire()
-        self._lateness.called(monotonic_s())
+        self._context.acks.expire()
+        self._lateness.fired(monotonic_s())
 
     def _beat(self) -> None:
-        spec = self._host.spec
+        spec = self._context.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
         self._tmanager.send(Envelope(heartbeat=beat))
-        self._peers.beat()
+        self._peers.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):
             self._note_reach(change)
         self._report_causes()
 
     def _note_reach(self, change: ReachChanged) -> None:
-        what = "is heard again, after" if change.reached else "is not reached: nothing was heard of it for"
+        what = "is reached again after" if change.reached else "is not reached: no message for"
         _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
         number = next(self._event_numbers)
-        self._events.append(reach_event(self._host.spec.container_id, number, change, wall_s()))
+        self._events.append(reach_event(self._context.spec.container_id, number, change, wall_s()))
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
@@ -189,44 +185,44 @@ class StreamManager:
         elif body == "task_report_seen":
             self._instances.send(envelope.task_report_seen.task_id, envelope)
         elif body == "refused":
-            _log.error("the topology manager refuses: %s", envelope.refused.reason)
+            _log.error("refused by the topology manager: %s", envelope.refused.reason)
 
     def _take_plan(self, envelope: Envelope) -> None:
         plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
         if self._plan is not None and plan.precedes(self._plan):
             return
         index, self._plan = PlanIndex(plan), plan
-        self._lose_what_left(index)
-        self._host.acks.set_plan(index.plan)
-        self._host.router.set_tasks(index.tasks)
-        self._host.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
-        self._host.pressure.set_plan(index, holds=not self._host.router.drops)
+        self._forget_stmgrs(index)
+        self._context.acks.set_plan(index.plan)
+        self._context.router.set_tasks(index.tasks)
+        self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
+        self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
-    def _lose_what_left(self, index: PlanIndex) -> None:
-        """Stream managers that were in the plan before and are not now took parts of trees with them."""
+    def _forget_stmgrs(self, index: PlanIndex) -> None:
+        """Fails all roots for each stream manager that left the plan: any tree may have had tuples there."""
         stmgrs = {container_id: each.incarnation for container_id, each in index.containers.items()}
         left = [Reporter(*each) for each in self._stmgrs.items() if stmgrs.get(each[0]) != each[1]]
         self._stmgrs = stmgrs
         for each in left:
-            self._host.acks.lost(f"stream manager {each.container_id}")
-            self._host.pressure.forget(each)
+            self._context.acks.fail_all(f"stream manager {each.container_id}")
+            self._context.pressure.forget(each)
 
     def _task_lost(self, task_id: int) -> None:
-        self._host.acks.local_task_lost(task_id)
-        self._peers.tell_loss(task_id)
+        self._context.acks.local_task_lost(task_id)
+        self._peers.send_loss(task_id)
 
     def _forward_report(self, report: pb.TaskReport) -> None:
         self._tmanager.send(Envelope(task_report=report))
 
     def _publish(self) -> None:
-        host = self._host
-        spec = host.spec
+        context = self._context
+        spec = context.spec
         metrics = [
-            *metrics_of(host.router, host.counters, self._culprits, monotonic_s()),
-            *ack_metrics(host.acks),
+            *routing_metrics(context.router, context.counters, self._culprits, monotonic_s()),
+            *ack_metrics(context.acks.counters(), context.acks.in_flight()),
             *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
             *connection_metrics(self._peers.refused()),
             *self._tmanager.metrics(),

@@ -16,7 +16,7 @@ from heron.ipc.keys import Speaker
 from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.metrics_table import encode_metrics
-from heron.ipc.network_metrics import connection_metrics
+from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.status import encode_status
 from heron.kernel.hooks import Hooks

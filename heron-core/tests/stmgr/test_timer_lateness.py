@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from heron.stmgr.lateness import Lateness
+from heron.stmgr.counters import TimerLateness
 
 
 def test_what_is_beyond_the_period_counts_and_a_little_of_it_is_forgiven() -> None:
     """A process that runs a tenth of the time is late for most of the rest; a busy one is not late."""
-    lateness = Lateness(0.1, 10.0)
+    lateness = TimerLateness(0.1, 10.0)
     for now_s in (10.1, 10.25, 10.35):
-        lateness.called(now_s)
+        lateness.fired(now_s)
     assert lateness.total_s == 0.0
-    lateness.called(11.35)
+    lateness.fired(11.35)
     assert round(lateness.total_s, 6) == 0.9
-    lateness.called(11.45)
+    lateness.fired(11.45)
     assert round(lateness.total_s, 6) == 0.9

@@ -1,7 +1,8 @@
-"""The stream manager's metrics and events as a record. Pure."""
+"""The metrics and events of a stream manager. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 
 from heron.ipc.metric_names import (
@@ -14,18 +15,17 @@ from heron.ipc.metric_names import (
     SETTLED_ROOTS,
 )
 from heron.spi.metricsink import Event, Metric, MetricKind
-from heron.stmgr.ack_routes import AckRoutes
-from heron.stmgr.counters import Counters
-from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.back_pressure import Culprits, PressureChanged
+from heron.stmgr.counters import AckCounters, TrafficCounters
 from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.router import Router
 
-__all__ = ["ack_metrics", "metrics_of", "pressure_event", "reach_event", "reach_metrics"]
+__all__ = ["ack_metrics", "pressure_event", "reach_event", "reach_metrics", "routing_metrics"]
 
-_COUNTED = tuple(each.name for each in fields(Counters))
+_COUNTED = tuple(each.name for each in fields(TrafficCounters))
 
 
-def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: float) -> list[Metric]:
+def routing_metrics(router: Router, counters: TrafficCounters, culprits: Culprits, now_s: float) -> list[Metric]:
     """Every metric of the routing, at a moment (monotonic seconds)."""
     metrics = [
         Metric(
@@ -52,29 +52,28 @@ def metrics_of(router: Router, counters: Counters, culprits: Culprits, now_s: fl
     return metrics
 
 
-def ack_metrics(acks: AckRoutes) -> list[Metric]:
-    """Every metric of the ledgers."""
-    counts = acks.counts()
-    late = {"ack": counts.late_acks, "fail": counts.late_fails}
+def ack_metrics(counters: AckCounters, in_flight: int) -> list[Metric]:
+    """Every metric of the ledgers; `in_flight` is the number of roots in flight."""
+    late = {"ack": counters.late_acks, "fail": counters.late_fails}
     return [
-        Metric(ROOTS_IN_FLIGHT, MetricKind.GAUGE, "roots", acks.in_flight()),
+        Metric(ROOTS_IN_FLIGHT, MetricKind.GAUGE, "roots", in_flight),
         *(
             Metric(SETTLED_ROOTS, MetricKind.COUNTER, "roots", count, {"outcome": outcome.name.lower()})
-            for outcome, count in counts.settled.items()
+            for outcome, count in counters.settled.items()
         ),
         *(Metric(LATE_ACKS, MetricKind.COUNTER, "roots", count, {"kind": kind}) for kind, count in late.items()),
     ]
 
 
 def pressure_event(container_id: int, number: int, change: PressureChanged, cause: str, at_s: float) -> Event:
-    """The event of a culprit's coming or going, at a moment (wall-clock seconds)."""
+    """The event that a task became a culprit or stopped being one, at a moment (wall-clock seconds)."""
     name = "backpressure-started" if change.on else "backpressure-ended"
     attributes = {"cause": cause} | ({} if change.on else {"duration_s": f"{change.duration_s:.3f}"})
     return Event(f"stmgr-{container_id}-{number}", name, at_s, f"task-{change.task_id}", "", attributes)
 
 
-def reach_metrics(silent_s: dict[int, float]) -> list[Metric]:
-    """The peers that are not reached."""
+def reach_metrics(silent_s: Mapping[int, float]) -> list[Metric]:
+    """For how long each peer that is not reached has been silent."""
     return [
         Metric(PEER_SILENT, MetricKind.GAUGE, "s", seconds, {"peer": str(container_id)})
         for container_id, seconds in silent_s.items()
@@ -82,7 +81,7 @@ def reach_metrics(silent_s: dict[int, float]) -> list[Metric]:
 
 
 def reach_event(container_id: int, number: int, change: ReachChanged, at_s: float) -> Event:
-    """The event of a peer that is not reached any more, or is again, at a moment (wall-clock seconds)."""
+    """The event that a peer is no longer reached, or is reached again, at a moment (wall-clock seconds)."""
     name = "peer-reached" if change.reached else "peer-not-reached"
     attributes = {"silent_s": f"{change.silent_s:.3f}"}
     return Event(f"stmgr-{container_id}-{number}", name, at_s, f"stmgr-{change.container_id}", "", attributes)

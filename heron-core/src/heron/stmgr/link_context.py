@@ -1,4 +1,4 @@
-"""What the links of a stream manager share."""
+"""The parts of a stream manager that all of its links share."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
-from heron.stmgr.ack_routes import AckRoutes
+from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure
-from heron.stmgr.counters import Counters
+from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.router import Router
 
-__all__ = ["FRAMES_A_ROUND", "JOIN_BYTES", "LinkHost"]
+__all__ = ["FRAMES_A_ROUND", "LinkContext"]
 
 FRAMES_A_ROUND = 16
-"""So many frames are read from one link before the others have their turn."""
-
-JOIN_BYTES = 256 * 1024
-"""Segments that go the same way are joined up to this size; larger messages gain nothing (measured for ZeroMQ)."""
+"""The most frames that are read from one link before the other links are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class LinkHost:
+class LinkContext:
     """The event loop, the sockets, the router and the settings of one stream manager."""
 
     spec: StmgrSpec
@@ -32,11 +29,11 @@ class LinkHost:
     reactor: Reactor
     sockets: SocketContext
     router: Router
-    counters: Counters
-    acks: AckRoutes
+    counters: TrafficCounters
+    acks: AckRouting
     pressure: BackPressure
 
     @property
     def run_dir(self) -> Path:
-        """The directory in which the sockets are."""
+        """The directory of the run's sockets."""
         return Path(self.spec.run_dir)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.credit import CreditGrant, CreditWindow
+from heron.ipc.link import CreditGrant, CreditWindow
 
 
 @given(sizes=st.lists(st.integers(1, 300), max_size=60), window=st.integers(1, 200), data=st.data())

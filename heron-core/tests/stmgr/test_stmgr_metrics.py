@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
-from heron.stmgr.ack_routes import AckRoutes
-from heron.stmgr.counters import Counters
-from heron.stmgr.culprits import Culprits, PressureChanged
+from heron.stmgr.ack_routing import AckRouting
+from heron.stmgr.back_pressure import Culprits, PressureChanged
+from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.instance_links import TaskReports
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
-from heron.stmgr.task_reports import TaskReports
-from heron.stmgr.telemetry import metrics_of, pressure_event
+from heron.stmgr.stmgr_metrics import pressure_event, routing_metrics
 
 
 def test_an_end_stays_whatever_comes_later() -> None:
@@ -31,13 +31,13 @@ def test_an_end_stays_whatever_comes_later() -> None:
 def test_every_counter_is_a_metric_with_a_unit() -> None:
     """What is dropped, refused or lost must be visible under its own name."""
     router, counters, culprits = (
-        Router(AckRoutes(frozenset(), monotonic_s), Watermarks(5, 10, 20)),
-        Counters(refused_frames=3),
+        Router(AckRouting(frozenset(), monotonic_s), Watermarks(5, 10, 20)),
+        TrafficCounters(refused_frames=3),
         Culprits(),
     )
     router.set_tasks([4])
     culprits.update(frozenset({4}), 1.0)
-    metrics = {metric.name: metric for metric in metrics_of(router, counters, culprits, 3.0)}
+    metrics = {metric.name: metric for metric in routing_metrics(router, counters, culprits, 3.0)}
     assert (metrics["refused-frames"].value, metrics["refused-frames"].unit) == (3, "frames")
     assert metrics["bytes-to-peers"].unit == "bytes"
     assert metrics["outlet-bytes"].labels == {"task": "4"}

@@ -9,29 +9,27 @@ import pytest
 
 from heron.api.definition import ComponentDefinition, ComponentKind, StreamDefinition, TopologyDefinition
 from heron.errors import RemoteProtocolError
-from heron.ipc.edge_key import edge_keys
 from heron.ipc.frame import FRAME_HEADER_BYTES, SegmentKind, parse_segment, segment_routes
 from heron.ipc.tracking import (
     COUNTER_BITS,
     LISTED,
-    Outcome,
+    RootOutcome,
     ack_range,
     new_roots_derived,
     parse_settled,
     tracking_segment,
 )
-from heron.ipc.tracking_arrays import acks, fails
+from heron.ipc.tracking_arrays import acks, edge_keys, fails
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
-from heron.stmgr.ack_desk import AckDesk
-from heron.stmgr.ack_routes import AckRoutes
-from heron.stmgr.ledger import Ledger
-from heron.stmgr.root_segment import SEGMENT_ROOTS
-from heron.stmgr.telemetry import ack_metrics
+from heron.stmgr.ack_outcomes import AckOutcomes
+from heron.stmgr.ack_routing import AckRouting
+from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
+from heron.stmgr.stmgr_metrics import ack_metrics
 
 SPOUT, OTHER, BOLT, KEY = 2, 3, 5, 77
 
 
-def told(desk: AckDesk, task_id: int = SPOUT) -> list[tuple[str, list[int]]]:
+def told(desk: AckOutcomes, task_id: int = SPOUT) -> list[tuple[str, list[int]]]:
     """What a task is told now."""
     found = []
     for data in desk.take_settled().get(task_id, []):
@@ -50,8 +48,8 @@ def ack_of(*rows: int, base: int = 100) -> bytes:
     return data
 
 
-def desk_with(rows: int, base: int = 100, now_s: float = 0.0) -> AckDesk:
-    desk = AckDesk()
+def desk_with(rows: int, base: int = 100, now_s: float = 0.0) -> AckOutcomes:
+    desk = AckOutcomes()
     desk.timeout_s = 30.0
     desk.take(new_roots_derived(SPOUT, base, KEY, rows, (BOLT,)), 0, SPOUT, now_s)
     return desk
@@ -84,21 +82,26 @@ def test_what_is_too_old_expires_and_later_acks_mean_nothing() -> None:
     assert told(desk) == []
     desk.expire(40.0)
     assert told(desk) == [("EXPIRED", [103, 104])]
-    assert desk.counts.settled == {Outcome.COMPLETE: 1, Outcome.FAILED: 0, Outcome.EXPIRED: 4, Outcome.LOST: 0}
-    assert (desk.counts.late_acks, desk.counts.late_fails) == (2, 1)
+    assert desk.counters.settled == {
+        RootOutcome.COMPLETE: 1,
+        RootOutcome.FAILED: 0,
+        RootOutcome.EXPIRED: 4,
+        RootOutcome.LOST: 0,
+    }
+    assert (desk.counters.late_acks, desk.counters.late_fails) == (2, 1)
 
 
 def test_a_loss_fails_all_that_is_in_flight_and_nothing_that_comes_after() -> None:
     """A loss anywhere may have hit any tree (design D5)."""
     desk = desk_with(2)
     desk.take(new_roots_derived(OTHER, 9, KEY, 1, (BOLT,)), 0, OTHER, 0.0)
-    desk.lose_all()
+    desk.fail_all()
     desk.take(new_roots_derived(SPOUT, 102, KEY, 1, (BOLT,)), 0, SPOUT, 0.0)
     desk.take(ack_of(0, 1), 0, SPOUT, 0.0)
     settled = desk.take_settled()
     assert {task: [parse_settled(data, parse_segment(data, 0)) for data in each] for task, each in settled.items()} == {
-        SPOUT: [(Outcome.LOST, range(100, 102))],
-        OTHER: [(Outcome.LOST, range(9, 10))],
+        SPOUT: [(RootOutcome.LOST, range(100, 102))],
+        OTHER: [(RootOutcome.LOST, range(9, 10))],
     }
     assert desk.in_flight() == 1
 
@@ -147,7 +150,7 @@ class Clock:
         return self.now_s
 
 
-def give(routes: AckRoutes, *segments: bytes) -> None:
+def give(routes: AckRouting, *segments: bytes) -> None:
     """Gives a frame of segments, as the router does."""
     frame = bytes(FRAME_HEADER_BYTES) + b"".join(segments)
     for start, end, destinations in segment_routes(frame):
@@ -156,12 +159,12 @@ def give(routes: AckRoutes, *segments: bytes) -> None:
 
 def test_what_is_about_other_tasks_roots_goes_elsewhere() -> None:
     """In order, and only once."""
-    routes = AckRoutes(frozenset({SPOUT}), Clock())
+    routes = AckRouting(frozenset({SPOUT}), Clock())
     mine = new_roots_derived(SPOUT, 100, KEY, 1, (BOLT,))
     theirs = [ack_range((OTHER << COUNTER_BITS) | base, KEY, BOLT, 4) for base in (7, 8)]
     give(routes, theirs[0], mine, theirs[1], ack_of(0))
-    assert routes.take_elsewhere() == {OTHER: theirs}
-    assert routes.take_elsewhere() == {}
+    assert routes.take_remote() == {OTHER: theirs}
+    assert routes.take_remote() == {}
     assert list(routes.take_settled()) == [SPOUT]
 
 
@@ -177,7 +180,7 @@ def test_what_is_about_other_tasks_roots_goes_elsewhere() -> None:
 def test_the_plan_brings_the_message_timeout(config: dict[str, object], timeout_s: float, plan_first: bool) -> None:
     """Switched off, nothing expires. Before the plan nothing does either."""
     clock = Clock()
-    routes = AckRoutes(frozenset({SPOUT}), clock)
+    routes = AckRouting(frozenset({SPOUT}), clock)
     if plan_first:
         routes.set_plan(plan_with(config))
     give(routes, new_roots_derived(SPOUT, 100, KEY, 1, (BOLT,)))
@@ -194,15 +197,17 @@ def test_the_plan_brings_the_message_timeout(config: dict[str, object], timeout_
 def test_what_comes_too_late_is_counted_and_shown() -> None:
     """Acks and fails after an expiry, and of a task that is gone: harmless, and visible."""
     clock = Clock()
-    routes = AckRoutes(frozenset({SPOUT}), clock)
-    assert {each.value for each in ack_metrics(routes)} == {0}
+    routes = AckRouting(frozenset({SPOUT}), clock)
+    assert {each.value for each in ack_metrics(routes.counters(), routes.in_flight())} == {0}
     routes.set_plan(plan_with({}))
     give(routes, new_roots_derived(SPOUT, 100, KEY, 3, (BOLT,)))
     clock.now_s += 31.0
     give(routes, new_roots_derived(SPOUT, 103, KEY, 2, (BOLT,)))
     routes.expire()
     give(routes, ack_of(0, 1), ack_of(0, base=103), *fails(roots(102, 104)), *fails(roots(104)))
-    values = {(each.name, *each.labels.values()): each.value for each in ack_metrics(routes)}
+    values = {
+        (each.name, *each.labels.values()): each.value for each in ack_metrics(routes.counters(), routes.in_flight())
+    }
     assert values == {
         ("roots-in-flight",): 0,
         ("settled-roots", "complete"): 1,
@@ -214,14 +219,14 @@ def test_what_comes_too_late_is_counted_and_shown() -> None:
     }
     routes.local_task_lost(SPOUT)
     give(routes, ack_range((SPOUT << COUNTER_BITS) | 103, KEY, BOLT, 2), *fails(roots(103)))
-    counts = routes.counts()
+    counts = routes.counters()
     assert (counts.late_acks, counts.late_fails) == (4, 3)
 
 
 def test_losses_before_the_first_root_need_no_ledger() -> None:
     """At most once, numpy is never loaded for them."""
-    routes = AckRoutes(frozenset({SPOUT}), Clock())
-    routes.lost("task 9")
+    routes = AckRouting(frozenset({SPOUT}), Clock())
+    routes.fail_all("task 9")
     routes.local_task_lost(SPOUT)
     routes.expire()
     assert routes.take_settled() == {}
@@ -229,7 +234,7 @@ def test_losses_before_the_first_root_need_no_ledger() -> None:
 
 def test_a_lost_task_takes_its_own_roots_and_fails_the_others() -> None:
     """Its next incarnation has other ones."""
-    routes = AckRoutes(frozenset({SPOUT, OTHER}), Clock())
+    routes = AckRouting(frozenset({SPOUT, OTHER}), Clock())
     give(routes, *(new_roots_derived(task, 100, KEY, 1, (BOLT,)) for task in (SPOUT, OTHER)))
     routes.local_task_lost(SPOUT)
     assert list(routes.take_settled()) == [OTHER]

@@ -1,0 +1,202 @@
+"""The sessions with one peer: `PeerOutbound` sends to the peer's tasks, `PeerInbound` receives from the peer."""
+
+from __future__ import annotations
+
+from heron.errors import RemoteProtocolError
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    WIRE_VERSION,
+    FrameKind,
+    credit_body,
+    frame_header,
+    parse_credit,
+    parse_frame_header,
+)
+from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.socket import Channel, Hub
+from heron.planner.physical_plan import StreamManagerLocation
+from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.outlet import JOIN_BYTES, Producer, next_segments
+from heron.stmgr.router import Router
+
+__all__ = ["PeerInbound", "PeerOutbound"]
+
+
+class PeerOutbound:
+    """One session to one incarnation of a peer: sends hello, waits for the welcome, then sends the outlets."""
+
+    def __init__(self, location: StreamManagerLocation, channel: Channel, session: int) -> None:
+        self.location = location
+        self.channel = channel
+        self.task_ids: tuple[int, ...] = ()
+        self.loss_sent = False
+        self._lane = SendLane(session)
+        self._window_bytes: int | None = None
+
+    @property
+    def frames(self) -> int:
+        """The number of data and ack frames that were sent in this session."""
+        return self._lane.sequence
+
+    @property
+    def welcomed(self) -> bool:
+        """Whether the peer has answered the hello."""
+        return self._window_bytes is not None
+
+    def send_hello(self, container_id: int, incarnation: int, frames_before: int) -> None:
+        """Opens the session; `frames_before` is the number of frames that earlier sessions sent."""
+        hello = pb.PeerHello(
+            container_id=container_id,
+            incarnation=incarnation,
+            session=self._lane.session,
+            wire_version=WIRE_VERSION,
+            frames_before=frames_before,
+        )
+        self.channel.send(control_frame(Envelope(peer_hello=hello)))
+
+    def send_pressure(self, pressure: pb.Pressure) -> None:
+        """Reports that a task became a culprit, or stopped being one."""
+        self.channel.send(control_frame(Envelope(pressure=pressure)))
+
+    def set_tasks(self, task_ids: tuple[int, ...], router: Router) -> None:
+        """Applies the peer's tasks of a new plan and opens the outlets of new tasks."""
+        self.task_ids = task_ids
+        if self._window_bytes is not None:
+            self._open_outlets(router, self._window_bytes)
+
+    def close(self, router: Router) -> bool:
+        """Ends the session; queued segments wait for the next one. Returns whether data was under way."""
+        outlets = [router.outlets[task_id] for task_id in self.task_ids if task_id in router.outlets]
+        under_way = any(each.window and each.window.sent_bytes > each.window.released_bytes for each in outlets)
+        for outlet in outlets:
+            outlet.close()
+        self.channel.close()
+        return under_way
+
+    def handle(self, frame: bytes, router: Router) -> None:
+        """Handles a welcome or credit from the peer.
+
+        Raises:
+            RemoteProtocolError: when the frame breaks the protocol, or the peer refuses the session.
+        """
+        kind, session, _ = parse_frame_header(frame)
+        if kind == FrameKind.CREDIT and session == self._lane.session:
+            task_id, released_bytes = parse_credit(frame)
+            outlet = router.outlets.get(task_id)
+            if outlet is not None and outlet.window is not None:
+                outlet.window.release(released_bytes)
+                router.touched.add(task_id)
+        elif kind == FrameKind.CONTROL:
+            self._handle_welcome(parse_control(frame), router)
+
+    def send_acks(self, segments: list[bytes]) -> None:
+        """Sends segments about roots of the peer's tasks; they need no credit and no welcome."""
+        self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *segments)))
+
+    def send_loss(self, loss: pb.Loss) -> None:
+        """Reports that something was lost."""
+        self.loss_sent = True
+        self.channel.send(control_frame(Envelope(loss=loss), self._lane.session))
+
+    def pump(self, router: Router) -> int:
+        """Sends the segments that credit allows; returns the number of bytes."""
+        sent_bytes = 0
+        outlets = [router.outlets[task_id] for task_id in self.task_ids if task_id in router.outlets]
+        while segments := next_segments(outlets, JOIN_BYTES):
+            frame = b"".join((self._lane.header(FrameKind.DATA), *segments))
+            self.channel.send(frame)
+            sent_bytes += len(frame)
+        return sent_bytes
+
+    def _handle_welcome(self, envelope: Envelope, router: Router) -> None:
+        if body_of(envelope) == "refused":
+            msg = f"container {self.location.container_id} refuses the session: {envelope.refused.reason}"
+            raise RemoteProtocolError(msg)
+        welcome = envelope.peer_welcome
+        if body_of(envelope) != "peer_welcome" or welcome.session != self._lane.session:
+            return  # the answer to an earlier hello
+        self._window_bytes = welcome.window_bytes
+        self._open_outlets(router, welcome.window_bytes)
+
+    def _open_outlets(self, router: Router, window_bytes: int) -> None:
+        for task_id in self.task_ids:
+            outlet = router.outlets.get(task_id)
+            if outlet is not None and outlet.window is None:
+                outlet.open(window_bytes)
+                router.resend_end_markers(task_id)
+                router.touched.add(task_id)
+
+
+class _PeerProducer:
+    """The producer for one peer's data to one task; adds the task to `released` when credit is due."""
+
+    __slots__ = ("_released", "_task_id", "grant")
+
+    def __init__(self, task_id: int, released: set[int]) -> None:
+        self._task_id = task_id
+        self._released = released
+        self.grant = CreditGrant()
+
+    def release(self, size_bytes: int) -> None:
+        self.grant.release(size_bytes)
+        self._released.add(self._task_id)
+
+
+class PeerInbound:
+    """One session from one incarnation of a peer; credit is counted for each destination task."""
+
+    def __init__(
+        self, container_id: int, incarnation: int, identity: bytes, session: int, *, frames_before: int = 0
+    ) -> None:
+        self._frames_before = frames_before
+        self.container_id = container_id
+        self.incarnation = incarnation
+        self.identity = identity
+        self._session = session
+        self._lane = ReceiveLane(session)
+        self._producers: dict[int, _PeerProducer] = {}
+        self._released: set[int] = set()
+
+    @property
+    def frames(self) -> int:
+        """The number of frames of this incarnation that arrived or are known as lost, in all of its sessions."""
+        return self._frames_before + self._lane.expected - 1
+
+    def receive(self, task_id: int, size_bytes: int) -> Producer:
+        """`heron.stmgr.router.PeerProducers`."""
+        producer = self._producers.get(task_id)
+        if producer is None:
+            producer = self._producers[task_id] = _PeerProducer(task_id, self._released)
+        producer.grant.receive(size_bytes)
+        return producer
+
+    def producers(self) -> tuple[Producer, ...]:
+        """Every producer of this session."""
+        return tuple(self._producers.values())
+
+    def handle(self, frame: bytes, router: Router, counters: TrafficCounters) -> None:
+        """Routes a data or ack frame.
+
+        Raises:
+            RemoteProtocolError: when the frame breaks the protocol; the session must end.
+        """
+        kind, session, sequence = parse_frame_header(frame)
+        counters.lost_frames += self._lane.accept(session, sequence)
+        if kind == FrameKind.ACK:
+            counters.ack_bytes += len(frame)
+            router.route_acks(frame)
+            return
+        counters.frames_from_peers += 1
+        counters.bytes_from_peers += len(frame) - FRAME_HEADER_BYTES
+        router.route_from_peer(frame, self)
+
+    def send_credits(self, hub: Hub) -> None:
+        """Sends the credit that was released since the last call, for each task."""
+        while self._released:
+            task_id = self._released.pop()
+            released = self._producers[task_id].grant.due()
+            if released is not None:
+                header = frame_header(FrameKind.CREDIT, self._session, 0)
+                hub.send(self.identity, header + credit_body(task_id, released))
