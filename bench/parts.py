@@ -15,9 +15,7 @@ _FILES = {
         "tuple tuple_pool tuple_source key_encoding key_group user_component"
     ),
     "serialisation": "batch_codec",
-    "routing": (
-        "frame instance_links outlet peer_links peer_session router stream_manager"
-    ),
+    "routing": ("frame instance_links outlet peer_links peer_session router stream_manager"),
     "ledger": (
         "ack_outcomes ack_routing anchors array_tracking arrays bolt_tracker finish_roots in_batch ledger "
         "root_book root_settler tracked_stream tracking tracking_arrays"
