@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import nox
@@ -279,9 +280,16 @@ def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     # The option hides the variable, by which `dev` hands on wheels.
     folders = [str(dist), *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))]
     links = [part for folder in folders for part in ("--find-links", folder)]
-    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *TEST_TOOLS, "heron-testing", wheel)
+    named = [*TEST_TOOLS, "heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), wheel]
+    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *named)
     python = _environment(session, f"alone-{plugin}", sys.executable, packages)
     _python_pytest(session, python, tests, *_QUICK)
+
+
+def _test_dependencies(project: Path) -> list[str]:
+    """What the tests of a distribution need beyond the test kit: its dependency group `test`."""
+    groups = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8")).get("dependency-groups", {})
+    return list(groups.get("test", []))
 
 
 def _built_anew(dist: Path) -> list[str]:
