@@ -27,12 +27,14 @@ def command(*arguments: str) -> Result:
 
 
 def refused(result: Result) -> str:
-    """The one line of a refusal."""
+    """The message of a refusal: one line, and for an error of the author's file the line that raised it."""
     assert result.exit_code == 2, result.output
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("heron: error: ")
+    before, found, message = result.stderr.partition("heron: error: ")
+    assert found, result.stderr
+    assert not before or before.endswith("\n")
+    assert len(message.strip().splitlines()) in {1, 2}, message
     assert "Traceback" not in result.output
-    return last
+    return message
 
 
 def unchanged(tmp_path: Path) -> bool:
