@@ -1,4 +1,4 @@
-"""heron-core and heron-cli without any plugin: what they bring, and what they say when a plugin is missing."""
+"""heron-core and heron-cli without any plugin: their dependencies, and their messages about a missing plugin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CORE = ROOT / "heron-core"
 UV = (sys.executable, "-m", "uv")
 CONSTRAINTS = str(ROOT / "constraints.txt")
 
-# What the dependencies of heron-cli need in turn: rich's markdown and colours. A new one costs every user.
+# Dependencies of heron-cli's dependencies: rich's markdown and colours. A new one costs every user.
 IN_TURN = {"markdown-it-py", "mdurl", "pygments"}
 COMMAND = ("cli", "simulator")
 
@@ -39,7 +39,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def install(folder: Path, wheels: list[str]) -> Path:
-    """Makes a fresh environment with these wheels and their dependencies."""
+    """Make a new environment with these wheels and their dependencies."""
     venv = folder / "venv"
     made = run(*UV, "venv", "-q", "--python", sys.executable, str(venv))
     assert made.returncode == 0, made.stderr
@@ -51,30 +51,30 @@ def install(folder: Path, wheels: list[str]) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the core and the command."""
+    """A new environment with the core and the command."""
     return install(tmp_path_factory.mktemp("command"), sorted(map(str, dist.glob("*.whl"))))
 
 
 def declared(project: Path) -> set[str]:
-    """The names of the dependencies in a project's pyproject.toml."""
+    """Return the names of the dependencies in a project's pyproject.toml."""
     table = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return {re.split(r"[^A-Za-z0-9_.-]", each)[0].lower() for each in table["dependencies"]}
 
 
 def installed_names(venv: Path) -> set[str]:
-    """The distributions of an environment."""
+    """Return the distributions of an environment."""
     listed = run(*UV, "pip", "list", "--format", "json", "--python", str(venv / "bin" / "python"))
     return {each["name"].lower() for each in json.loads(listed.stdout)}
 
 
 @pytest.fixture
 def heron(venv: Path, tmp_path: Path) -> Heron:
-    """The command of that environment, called in an empty folder."""
+    """Call the command of that environment in an empty folder."""
     return lambda *arguments: run(str(venv / "bin" / "heron"), *arguments, cwd=tmp_path)
 
 
 def test_core_installs_only_its_own_dependencies(dist: Path, tmp_path: Path) -> None:
-    """Each costs every process and every user; drivers and their libraries are plugins."""
+    """A dependency costs every process and every user; drivers and their libraries are plugins."""
     venv = install(tmp_path, sorted(map(str, dist.glob("heron_core-*.whl"))))
     assert installed_names(venv) == {"heron-core"} | declared(CORE)
     assert not (venv / "bin" / "heron").exists()
@@ -88,14 +88,14 @@ def test_command_line_package_installs_the_dependencies_of_the_command(venv: Pat
 
 
 def test_without_plugins_the_list_says_what_to_install(heron: Heron) -> None:
-    """The first thing that somebody meets who installed the core by its name."""
+    """Users who install the core by its name see this first."""
     listed = heron("plugins", "list")
     assert listed.returncode == 0, listed.stderr
     assert "pip install heron-bundle-local" in listed.stdout
 
 
 def test_a_run_without_plugins_names_the_missing_driver(heron: Heron) -> None:
-    """One line with the command that mends it, and no traceback."""
+    """One line with the command that repairs it, and no traceback."""
     ran = heron("run", str(ROOT / "examples" / "word_count.py"))
     assert ran.returncode == 2
     assert "`pip install heron-" in ran.stderr
@@ -103,7 +103,7 @@ def test_a_run_without_plugins_names_the_missing_driver(heron: Heron) -> None:
 
 
 def test_a_new_plugin_needs_the_test_kit(heron: Heron, tmp_path: Path) -> None:
-    """The scaffold and its tests are in a distribution of their own; the error names it."""
+    """The scaffold and its tests are in a separate distribution; the error names it."""
     made = heron("plugins", "new", "statemgr", "etcd")
     assert made.returncode == 2
     assert "heron plugins new is not installed: `pip install heron-testing`" in made.stderr

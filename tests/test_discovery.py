@@ -1,4 +1,4 @@
-"""``heron plugins`` as a process of its own, with plugins that are well, broken, doubled, loud or hanging."""
+"""``heron plugins`` as a separate process, with working, broken, duplicate, noisy and hanging plugins."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ Heron = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder of the path."""
+    """A folder on the path."""
     (tmp_path / "site").mkdir()
     return tmp_path / "site"
 
 
 @pytest.fixture
 def plugin(site: Path) -> Plugin:
-    """Puts a distribution with one module and one entry point there."""
+    """Put a distribution with one module and one entry point there."""
 
     def put(distribution: str, family: str, name: str, source: str) -> None:
         module = distribution.replace("-", "_")
@@ -83,7 +83,7 @@ def plugin(site: Path) -> Plugin:
 
 @pytest.fixture
 def heron(tmp_path: Path, site: Path) -> Heron:
-    """Runs a command in a home of its own."""
+    """Run a command in a separate home."""
     (tmp_path / "home").mkdir()
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -95,7 +95,7 @@ def heron(tmp_path: Path, site: Path) -> Heron:
 
 @pytest.fixture
 def banner() -> Iterator[str]:
-    """The address of a server that says who it is."""
+    """The address of a server that sends its name."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -115,12 +115,12 @@ def banner() -> Iterator[str]:
 
 
 def listed(result: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, object]]:
-    """What ``--json`` has, by distribution and name."""
+    """Return the ``--json`` output, by distribution and name."""
     return {(each["distribution"], each["name"]): each for each in json.loads(result.stdout)}
 
 
 def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -> None:
-    """A plugin that fails, exits, prints or is there twice spoils neither the list nor its JSON."""
+    """A plugin that fails, exits, prints or exists twice must not break the list or its JSON."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
     plugin("heron-uploader-old", "uploader", "old", UPLOADER.replace("spi_version = 1", "spi_version = 0"))
     plugin("heron-uploader-broken", "uploader", "broken", "import no_such_module")
@@ -153,11 +153,11 @@ def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -
 
 
 def test_show_prints_every_property_of_a_plugin(heron: Heron, plugin: Plugin) -> None:
-    """What a person asks before they choose it, and after it went wrong."""
+    """Users read this before they select a plugin, and after an error."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
     text = heron("plugins", "show", "uploader", "well").stdout
-    for said in ("heron-uploader-well 1.2", "path, ", "heron_uploader_well:It", "version 1", "Packages on a server."):
-        assert said in text
+    for part in ("heron-uploader-well 1.2", "path, ", "heron_uploader_well:It", "version 1", "Packages on a server."):
+        assert part in text
     assert "More of it" not in text
     (shown,) = [json.loads(heron("plugins", "show", "scheduler", "local", "--json").stdout)]
     assert shown["core_spi_version"] == shown["spi_version"]
@@ -165,7 +165,7 @@ def test_show_prints_every_property_of_a_plugin(heron: Heron, plugin: Plugin) ->
 
 
 def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
-    """Whoever has an old program looks here whether its package is served."""
+    """Users of an old program look here for its package."""
     plugin("heron-compat-nothing", "compat", "nothing", "class It: ...")
     plugin("heron-compat-broken", "compat", "broken", "import no_such_module")
     found = listed(heron("plugins", "list", "compat", "--json"))
@@ -179,7 +179,7 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: "),
         (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
@@ -191,17 +191,17 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
         (("check", "--timeout", "0"), "--timeout: 0 s is not within 0.1 to 60 s"),
     ],
 )
-def test_an_unknown_plugin_is_reported_with_the_known_ones(heron: Heron, words: tuple[str, ...], said: str) -> None:
-    """One line, the nearest name and the remedy."""
+def test_an_unknown_plugin_is_reported_with_the_known_ones(heron: Heron, words: tuple[str, ...], message: str) -> None:
+    """One line with the nearest name and the remedy."""
     result = heron("plugins", *words)
     assert result.returncode == 2
     assert result.stderr.startswith("heron: error: ")
-    assert said in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
 def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banner: str, tmp_path: Path) -> None:
-    """Who answers is shown; who does not is an error with the driver's own words and a code for scripts."""
+    """Servers that answer are listed; others are errors with the driver's message and an exit code for scripts."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
     profile = tmp_path / "profiles"
     profile.mkdir()
@@ -218,7 +218,7 @@ def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banne
     assert found["heron-packing-roundrobin", "roundrobin"]["server"] == "none"
     assert found["heron-uploader-localfs", "localfs"]["server"] == "not asked"
 
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts connections and sends nothing
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         result = heron(*words, "--set", f"uploader.address={address}", "--timeout", "0.3")
     assert result.returncode == 2
@@ -226,7 +226,7 @@ def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banne
 
 
 def test_a_driver_that_hangs_is_left_behind(heron: Heron, plugin: Plugin, tmp_path: Path) -> None:
-    """The command ends in its time, names who hangs, and checks the others."""
+    """The command ends within its time limit, names the hanging driver, and checks the others."""
     hanging = UPLOADER.replace("host, _, port", "import threading; threading.Event().wait(); host, _, port")
     plugin("heron-uploader-hanging", "uploader", "hanging", hanging)
     profile = tmp_path / "profiles"

@@ -1,4 +1,4 @@
-"""What the documents show runs, and what they name is there."""
+"""The examples in the documents run, and the files that they name exist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_there(name: str) -> bool:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_that_a_document_names_exist(document: Path) -> None:
-    """ARCHITECTURE.md promises the file for each arrow; files are renamed more often than it is read."""
+    """ARCHITECTURE.md names files, and files are often renamed."""
     assert missing_paths(document) == []
 
 
@@ -47,13 +47,13 @@ def run_topology(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) -> None:
-    """It ends only when every line is acked."""
+    """The topology ends only when every line is acked."""
     (code,) = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
     assert "10 words" in run_topology(code, tmp_path).stdout
 
 
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
-    """It is the first thing that anybody copies."""
+    """New users copy this example first."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = CODE.findall(readme)
     assert len([line for line in code.splitlines() if line]) <= 20

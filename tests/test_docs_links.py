@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.parametrize("document", documents(ROOT))
 def test_links_lead_to_files_and_headings_that_exist(document: str) -> None:
-    """A reader who follows a link to nothing stops trusting the rest."""
+    """Readers do not trust a page with broken links."""
     assert broken_links(ROOT / document) == []
 
 

@@ -26,7 +26,7 @@ def options_of(entry: str) -> set[str]:
 
 @pytest.mark.parametrize("driver", INSTALLED, ids=lambda each: f"{each.family}-{each.name}")
 def test_readme_lists_exactly_the_options_of_the_driver(driver: object) -> None:
-    """Whoever writes a profile has this table; a key that is not in it is not found, one too many is refused."""
+    """People who write profiles use this table; they miss an absent key, and an extra key is refused."""
     family, name, entry = (getattr(driver, each) for each in ("family", "name", "entry"))
     readme = (PLUGINS / f"{family}-{name}" / "README.md").read_text(encoding="utf-8")
     section = readme.partition("\n## Configuration\n")[2].partition("\n## ")[0]

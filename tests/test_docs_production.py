@@ -1,4 +1,4 @@
-"""What the page on testing and production shows is so: profiles, distributions, variables, actions."""
+"""The examples of docs/production.md are correct: profiles, distributions, variables, actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCTION, HDFS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder with the secret that the page has made."""
+    """A home folder with the secret of the page."""
     secrets = tmp_path / ".heron" / "secrets"
     secrets.mkdir(parents=True, mode=0o700)
     (secrets / "zookeeper").write_text("open sesame\n", encoding="utf-8")
@@ -32,14 +32,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def document(text: str) -> dict[str, Any]:
-    """A block of the page."""
+    """Parse a block of the page."""
     found = parse_yaml(text, "docs/production.md")
     assert isinstance(found, dict)
     return found
 
 
 def test_the_profile_on_the_page_needs_only_its_secret(home: Path) -> None:
-    """Every option is held against its driver's schema, and no variable of the shipped file is asked for."""
+    """Every option fits the schema of its driver, and no variable of the shipped file is needed."""
     (home / ".heron" / "profiles" / "production.yaml").write_text(PRODUCTION, encoding="utf-8")
     profile = load_profile("production", Drivers().resolve, environ={})
     assert profile.statemgr.options["password"] == "open sesame"
@@ -49,14 +49,14 @@ def test_the_profile_on_the_page_needs_only_its_secret(home: Path) -> None:
 
 
 def test_the_other_uploader_fits_into_it(home: Path) -> None:
-    """A section is replaced as a whole."""
+    """An override replaces a whole section."""
     both = document(PRODUCTION) | document(HDFS)
     (home / ".heron" / "profiles" / "mine.yaml").write_text(json.dumps(both), encoding="utf-8")
     assert load_profile("mine", Drivers().resolve, environ={}).uploader.name == "hdfs"
 
 
 def test_the_distributions_to_install_are_those_of_the_profile() -> None:
-    """Each line of pip is copied, so what it names must be here and be what the profile needs."""
+    """Readers copy the pip lines, so each named distribution must exist and the profile must need it."""
     (line,) = re.findall(r"pip install (heron-bundle-local .+)", PAGE)
     named = set(line.split())
     assert {each for each in named if (ROOT / "plugins" / each.removeprefix("heron-")).is_dir()} == named
@@ -67,7 +67,7 @@ def test_the_distributions_to_install_are_those_of_the_profile() -> None:
 
 
 def test_the_policy_has_the_actions_that_the_uploader_asks_for() -> None:
-    """The page, the README and the error of a user who may nothing name the same."""
+    """The page, the README and the error for a user without rights name the same actions."""
     actions = {action for each in json.loads(POLICY)["Statement"] for action in each["Action"]}
     readme = (ROOT / "plugins" / "uploader-s3" / "README.md").read_text(encoding="utf-8")
     refusal = (ROOT / "plugins" / "uploader-s3" / "src" / "heron_uploader_s3" / "s3_errors.py").read_text("utf-8")

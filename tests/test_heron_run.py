@@ -1,4 +1,4 @@
-"""`heron run` with real processes: how it ends, what it says, and that nothing of it stays."""
+"""`heron run` with real processes: its ends, its output, and its cleanup."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ class Words(Topology):
 
 ENDLESS = -1
 LIMIT_S = 30.0
-GONE_S = 5.0  # what the issue gives any end
+GONE_S = 5.0  # the limit for any end
 
 Heron = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short path, because sockets are made below it."""
+    """A path that is short enough for sockets."""
     return tmp_path_factory.mktemp("r")
 
 
 @pytest.fixture
 def environ(place: Path) -> Mapping[str, str]:
-    """A home and a folder for temporary files of the test's own."""
+    """A separate home and folder for temporary files."""
     (place / "home").mkdir()
     (place / "t").mkdir()
     return {**os.environ, "HOME": str(place / "home"), "TMPDIR": str(place / "t")}
@@ -71,7 +71,7 @@ def environ(place: Path) -> Mapping[str, str]:
 
 @pytest.fixture
 def heron(place: Path, environ: Mapping[str, str]) -> Iterator[Heron]:
-    """Starts ``heron run`` on a topology of so many lines; what the test leaves running is killed."""
+    """Start ``heron run`` on a topology with `lines` lines; processes that the test leaves are killed."""
     started: list[subprocess.Popen[str]] = []
 
     def start(lines: int, *options: str, broken: bool = False) -> subprocess.Popen[str]:
@@ -94,7 +94,7 @@ def heron(place: Path, environ: Mapping[str, str]) -> Iterator[Heron]:
 
 
 def left_of(place: Path) -> list[str]:
-    """Processes and temporary files of runs below this folder, and their state and packages."""
+    """Return processes and temporary files of runs below this folder, and their state and packages."""
     left = [str(each) for each in (place / "t").iterdir()]
     for folder in ("jobs", "packages", "state"):
         found = (place / "home" / ".heron" / folder).rglob("[!.]*")
@@ -103,25 +103,25 @@ def left_of(place: Path) -> list[str]:
 
 
 def processes_of(place: Path) -> list[str]:
-    """Command lines that name this folder."""
+    """Return the command lines that name this folder."""
     found = []
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = each.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
-            continue  # gone meanwhile
+            continue  # the process has ended meanwhile
         if str(place) in command:
             found.append(command)
     return found
 
 
 def running(place: Path) -> bool:
-    """Whether the bolt has been initialised."""
+    """Return whether the bolt has been initialised."""
     return (place / "mark").exists()
 
 
 def test_a_finished_topology_reports_exact_counts_and_leaves_nothing(heron: Heron, place: Path) -> None:
-    """The whole way once: two processes of the author's, everything of ours around them, and all gone afterwards."""
+    """The complete path: two processes of the author, all processes of the engine, and nothing left afterwards."""
     command = heron(1000, "--report", str(place / "report.json"))
     out, error = command.communicate(timeout=LIMIT_S)
     assert command.returncode == 0, error
@@ -135,13 +135,13 @@ def test_a_finished_topology_reports_exact_counts_and_leaves_nothing(heron: Hero
 
 
 def test_a_component_that_cannot_start_fails_the_run_once(heron: Heron, place: Path) -> None:
-    """The author's file and line, and what was raised, in one line."""
+    """One line has the author's file and line, and the exception."""
     command = heron(ENDLESS, "--report", str(place / "report.json"), broken=True)
     _, error = command.communicate(timeout=LIMIT_S)
     assert command.returncode == 1
-    (told,) = [line for line in error.splitlines() if "no database here" in line]
-    assert "component 'count'" in told
-    assert f"{place}/words.py, line " in told
+    (line,) = [each for each in error.splitlines() if "no database here" in each]
+    assert "component 'count'" in line
+    assert f"{place}/words.py, line " in line
     assert json.loads((place / "report.json").read_text(encoding="utf-8"))["state"] == "failed"
     assert left_of(place) == []
 
@@ -157,7 +157,7 @@ def test_a_timeout_stops_it_with_exit_code_1(heron: Heron, place: Path) -> None:
 
 
 def test_repeated_ctrl_c_stops_the_run_once(heron: Heron, place: Path, eventually: Eventually) -> None:
-    """Impatience does no harm."""
+    """Further signals change nothing."""
     command = heron(ENDLESS, "--report", str(place / "report.json"))
     eventually(lambda: running(place), LIMIT_S, "the bolt runs")
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_repeated_ctrl_c_stops_the_run_once(heron: Heron, place: Path, eventuall
 
 
 def test_kill_9_leaves_no_process_and_the_name_is_free_again(heron: Heron, place: Path, eventually: Eventually) -> None:
-    """Nobody is left to tidy up but the children themselves; what stays in the state is removed by the next run."""
+    """Only the children themselves can clean up; the next run removes the remaining state."""
     first = heron(ENDLESS)
     eventually(lambda: running(place), LIMIT_S, "the bolt runs")
     second = heron(10)
@@ -189,7 +189,7 @@ def test_kill_9_leaves_no_process_and_the_name_is_free_again(heron: Heron, place
 
 
 def test_a_terminal_gets_a_live_table(place: Path, environ: Mapping[str, str], heron: Heron) -> None:
-    """The author's lines stand above it."""
+    """The author's lines are above it."""
     heron(1000, "--help").communicate(timeout=LIMIT_S)  # writes the file
     screen, side = pty.openpty()
     command = subprocess.Popen(
@@ -210,7 +210,7 @@ def test_a_terminal_gets_a_live_table(place: Path, environ: Mapping[str, str], h
 
 
 def test_a_simulation_counts_the_same_in_one_process(heron: Heron, place: Path) -> None:
-    """Breakpoints work there, so it must be the same classes and the same report."""
+    """The same classes give the same report, so that breakpoints are useful there."""
     command = heron(1000, "--simulate", "--report", str(place / "report.json"))
     out, error = command.communicate(timeout=LIMIT_S)
     assert command.returncode == 0, error
@@ -221,7 +221,7 @@ def test_a_simulation_counts_the_same_in_one_process(heron: Heron, place: Path) 
 
 
 def test_ctrl_c_ends_a_simulation_anywhere(heron: Heron, place: Path, eventually: Eventually) -> None:
-    """The author's code runs in the command's own process, and must not hold it."""
+    """The author's code runs in the process of the command, and must not block the end."""
     command = heron(ENDLESS, "--simulate", "--report", str(place / "report.json"))
     eventually(lambda: running(place), LIMIT_S, "the bolt runs")
     command.send_signal(signal.SIGINT)
@@ -230,11 +230,11 @@ def test_ctrl_c_ends_a_simulation_anywhere(heron: Heron, place: Path, eventually
 
 
 def read_all(screen: int) -> Iterator[bytes]:
-    """What is written to a terminal until nobody has it open."""
+    """Read the output of a terminal until no process has it open."""
     while select.select([screen], [], [], LIMIT_S)[0]:
         try:
             data = os.read(screen, 1 << 16)
-        except OSError:  # Linux says EIO when the last writer has closed it
+        except OSError:  # Linux reports EIO when the last writer has closed it
             return
         if not data:
             return
@@ -242,5 +242,5 @@ def read_all(screen: int) -> Iterator[bytes]:
 
 
 def test_a_socket_path_fits_in_the_folder_of_this_test(place: Path) -> None:
-    """Should this fail, the others fail for want of a shorter folder for temporary files, not because of Heron."""
+    """If this fails, the other tests fail because the folder for temporary files is too long, not because of Heron."""
     assert len(str(place / "t" / "heron-12345678" / "c9999" / "i99999-9999999999-9999")) <= 107

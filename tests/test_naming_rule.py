@@ -1,9 +1,9 @@
 """One rule gives a plugin its five names: folder, distribution, import package, entry-point group and name.
 
-``plugins/scheduler-local/`` is ``heron-scheduler-local`` is ``heron_scheduler_local``, group
-``heron.scheduler``, name ``local``. A bundle has no code and so no import package and no entry point. A compat plugin
-serves a foreign package, so its import package has the name of that package. A library (the command, the kits) has no
-family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
+The folder ``plugins/scheduler-local/`` has the distribution ``heron-scheduler-local``, the import package
+``heron_scheduler_local``, the group ``heron.scheduler`` and the name ``local``. A bundle has no code, so it has no
+import package and no entry point. A compat plugin serves a foreign package, so its import package has the name of that
+package. A library (the command, the kits) has no family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def folder_name(folder: Path) -> str:
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=folder_name)
 def test_folder_is_a_known_family_and_a_name(folder: Path) -> None:
-    """The family decides which contract the core expects."""
+    """The family decides the contract that the core expects."""
     family, _, name = folder.name.partition("-")
     assert family in FAMILIES
     assert name
@@ -69,14 +69,14 @@ def test_distribution_has_the_folders_name(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=folder_name)
 def test_folder_holds_exactly_its_own_typed_import_package(folder: Path) -> None:
-    """Flat import names: two plugins can never own parts of the same package."""
+    """Import packages are flat: two plugins can never own parts of the same package."""
     assert [path.name for path in (folder / "src").iterdir() if path.is_dir()] == [import_name(folder)]
     assert (folder / "src" / import_name(folder) / "py.typed").is_file()
 
 
 @pytest.mark.parametrize("folder", DRIVERS, ids=folder_name)
 def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> None:
-    """The kernel finds drivers by group and name and by nothing else."""
+    """The kernel finds drivers only by group and name."""
     family, _, name = folder.name.partition("-")
     (point,) = heron_entry_points(folder)
     assert (point.group, point.name) == (f"heron.{family}", name)
@@ -86,14 +86,14 @@ def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=folder_name)
 def test_readme_says_what_it_cannot_do(folder: Path) -> None:
-    """A driver's limits are part of its contract with the person who chooses it."""
+    """The limits of a driver are part of the contract with its users."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert text.startswith(f"# heron-{folder.name}\n")
     assert {"## Install", "## Configuration", "## Capabilities", "## Limitations"} <= set(text.splitlines())
 
 
 def test_bundle_requires_what_its_readme_lists() -> None:
-    """The bundle is nothing but its dependencies, so its table is all there is to read."""
+    """A bundle consists of its dependencies, so its table describes it completely."""
     folder = ROOT / "plugins" / "bundle-local"
     dependencies = project(folder)["dependencies"]
     assert isinstance(dependencies, list)

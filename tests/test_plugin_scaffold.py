@@ -1,4 +1,4 @@
-"""What ``heron plugins new`` writes installs, loads, passes lint, and fails the cases that are the author's work."""
+"""A plugin from ``heron plugins new`` installs, loads, passes lint, and fails the cases that its author must write."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from heron_testing.scaffold.new_plugin import new_plugin
 NAME = "brand-new"
 PYTHON_M = (sys.executable, "-m")
 
-# What holds of every driver holds from the beginning; so does what a driver with nothing to do does.
+# The rules for all drivers hold from the beginning, and so do the rules for a driver without work.
 KEPT = {name for name in vars(DriverContract) if name.startswith("test_")}
-# A serializer that refuses everything refuses what it cannot carry, and its number is given.
+# A serializer that refuses every value also refuses the unsupported ones, and its number is given.
 KEPT_BY_FAMILY = {
     "metricsink": {"test_close_is_idempotent"},
     "serializer": {"test_has_a_number_on_the_wire", "test_other_values_arrive_as_they_were_or_are_refused"},
@@ -43,9 +43,9 @@ def run(folder: Path, site: Path, *command: str) -> subprocess.CompletedProcess[
 
 
 def outcomes(report: Path) -> dict[str, set[str]]:
-    """For each outcome the cases that had it, without their parameters; `failed` are also those with an error."""
+    """Return for each outcome its cases, without their parameters; `failed` includes errors."""
     found: dict[str, set[str]] = defaultdict(set)
-    for case in ET.parse(report).iter("testcase"):  # noqa: S314  # pytest wrote it a moment ago
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314  # pytest has just written it
         kinds = {child.tag for child in case} & {"failure", "error", "skipped"}
         outcome = "failed" if kinds & {"failure", "error"} else "skipped" if kinds else "passed"
         found[outcome].add(case.attrib["name"].partition("[")[0])
@@ -54,14 +54,14 @@ def outcomes(report: Path) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A new plugin of each family."""
+    """Create a new plugin of each family."""
     into = tmp_path_factory.mktemp("plugins")
     return {family: new_plugin(family, NAME, into) for family in FAMILIES}
 
 
 @pytest.fixture(scope="module")
 def site(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of them built as wheels and installed, beside the environment of this repository."""
+    """Build all plugins as wheels, and install them beside the environment of this repository."""
     site = tmp_path_factory.mktemp("site")
     here = ("--python", sys.executable, "--target", str(site))
     offline = ("--no-deps", "--no-build-isolation", "--offline")
@@ -71,7 +71,7 @@ def site(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_new_plugins_are_found_and_load(site: Path) -> None:
-    """The first look of an author is `heron plugins list`; an error there would be ours."""
+    """Authors first call `heron plugins list`; an error there would be the scaffold's fault."""
     heron = str(Path(sys.executable).with_name("heron"))
     listed = run(site, site, heron, "plugins", "list", "--json")
     assert listed.returncode == 0, listed.stderr
@@ -85,7 +85,7 @@ def test_new_plugins_are_found_and_load(site: Path) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_new_plugin_follows_the_five_names_rule(family: str, folders: dict[str, Path]) -> None:
-    """The error for a missing driver, the kernel and the README all derive one name from another."""
+    """The error for a missing driver, the kernel and the README derive one name from another."""
     folder = folders[family]
     package = f"heron_{family}_{NAME.replace('-', '_')}"
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -103,7 +103,7 @@ def test_new_plugin_follows_the_five_names_rule(family: str, folders: dict[str, 
 def test_new_plugin_passes_lint(
     family: str, folders: dict[str, Path], site: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Its own configuration is as strict as ours, and an author who begins green stays green."""
+    """Its configuration is as strict as this repository's, so the author starts without findings."""
     cache = tmp_path_factory.getbasetemp() / "mypy-of-plugins"
     for command in (
         ("ruff", "check", "--no-cache"),
@@ -118,7 +118,7 @@ def test_new_plugin_passes_lint(
 def test_new_plugin_fails_exactly_what_its_author_has_to_write(
     family: str, folders: dict[str, Path], site: Path, tmp_path: Path
 ) -> None:
-    """A case that passes on an empty driver would check nothing, and one that cannot pass would be our mistake."""
+    """A case that passes on an empty driver checks nothing; a case that cannot pass is an error of the suite."""
     report = tmp_path / "report.xml"
     ran = run(
         folders[family], site, *PYTHON_M, "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", f"--junitxml={report}"
@@ -133,7 +133,7 @@ def test_new_plugin_fails_exactly_what_its_author_has_to_write(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_method_of_the_contract_is_there_and_documented(family: str, folders: dict[str, Path]) -> None:
-    """The author fills in what the contract says beside it, and need not look it up."""
+    """The author fills in methods with the text of the contract beside them."""
     (source,) = (folders[family] / "src").glob("*/driver.py")
     text = source.read_text(encoding="utf-8")
     asked = [method for method in vars(FAMILIES[family]).values() if getattr(method, "__isabstractmethod__", False)]

@@ -1,4 +1,4 @@
-"""The machinery that brings real servers to tests: what it installs is whole, what it starts ends."""
+"""The fixtures of real servers: installations are complete, and started servers end."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def is_running(pid: int) -> bool:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of this test's own."""
+    """A cache for this test."""
     monkeypatch.setenv("HERON_TESTS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def web(tmp_path: Path) -> ServerProcess:
-    """The standard library's own file server."""
+    """The file server of the standard library."""
     port = free_port()
     command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
     return ServerProcess(command, tmp_path / "log", lambda: answers(f"http://127.0.0.1:{port}/"))
 
 
 def test_server_is_installed_once() -> None:
-    """The first run pays, all later ones do not."""
+    """Only the first run installs it."""
     calls: list[Path] = []
 
     def install(folder: Path) -> None:
@@ -52,7 +52,7 @@ def test_server_is_installed_once() -> None:
 
 
 def test_installation_that_fails_leaves_nothing_and_is_tried_again(cache: Path) -> None:
-    """Half a server would fail every later run, and nobody would think of looking here."""
+    """An incomplete server would fail every later run, for a reason that is hard to find."""
 
     def fail(folder: Path) -> None:
         (folder / "half").write_text("")
@@ -77,7 +77,7 @@ def test_concurrent_requests_install_once() -> None:
 
 
 def test_a_missing_package_names_the_failed_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine without apt the reason must be that, not a missing file later."""
+    """On a machine without apt, the error must say so, instead of a missing file later."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(ServerNotInstalledError, match="`apt-get download some-server` does not run"):
@@ -86,7 +86,7 @@ def test_a_missing_package_names_the_failed_command(tmp_path: Path, monkeypatch:
 
 @pytest.mark.leaks_nothing
 def test_server_serves_ends_and_starts_again(web: ServerProcess) -> None:
-    """Tests of faults kill a server in the middle and bring it back."""
+    """Tests of faults kill a server and restart it."""
     for end in (web.kill, web.stop):
         web.start()
         web.start()
@@ -97,14 +97,14 @@ def test_server_serves_ends_and_starts_again(web: ServerProcess) -> None:
 
 
 def test_server_that_ends_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    """The reason stands in its log, which nobody keeps."""
+    """The log has the reason, and is not kept."""
     server = ServerProcess(["sh", "-c", "echo no such option; exit 3"], tmp_path / "log", lambda: False)
     with pytest.raises(ServerError, match=r"ended; its log .*\nno such option"):
         server.start()
 
 
 def test_server_ends_with_the_tests_also_when_they_are_killed(tmp_path: Path, eventually: Eventually) -> None:
-    """A port and a hundred megabytes for each aborted run would add up."""
+    """Otherwise each aborted run would leave a port and a hundred megabytes in use."""
     script = (
         "import os, pathlib, signal, sys\n"
         "from servers.server_process import ServerProcess\n"
@@ -143,7 +143,7 @@ def test_without():
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
 def test_a_missing_server_is_reported_and_fails_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
-    """A green run that left out half of the tests is worse than a red one."""
+    """A green run without half of its tests would be misleading."""
     (tmp_path / "test_it.py").write_text(RUN)
     plugins = ("-p", "servers.fixtures", "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", "-m", "servers", *plugins, str(tmp_path)]
@@ -164,7 +164,7 @@ def test_a_missing_server_is_reported_and_fails_in_ci(tmp_path: Path, ci: str, o
 
 @pytest.fixture
 def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `go` on the PATH, which says its version and builds nothing but an empty file."""
+    """A program `go` on the PATH that prints this version and builds an empty file."""
     program = tmp_path / "go" / "go"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\n[ "$1" = env ] && echo go1.24.1 || { mkdir "$GOBIN"; echo "$2" >"$GOBIN/thing"; }\n')
@@ -174,14 +174,14 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_go_program_is_built_into_its_folder(go: Path) -> None:
-    """From the version that is named, and nowhere else than into the cache."""
+    """The build uses the named version, and writes only to the cache."""
     assert go.exists()
     folder = installed("thing-1", go_program("example.org/thing", "v1.2.3"))
     assert (folder / "bin" / "thing").read_text() == "example.org/thing@v1.2.3\n"
 
 
 def test_a_go_that_is_too_old_is_named_with_what_is_needed(go: Path) -> None:
-    """Debian's is: the build would fail much later, in words about modules."""
+    """Debian's Go is too old: the build would fail much later, with an error about modules."""
     go.write_text("#!/bin/sh\necho go1.19.8\n")
     with pytest.raises(ServerNotInstalledError, match=r"is go1\.19\.8; install Go 1\.24 or newer"):
         installed("thing-1", go_program("example.org/thing", "v1.2.3"))

@@ -1,4 +1,4 @@
-"""The house style's budgets: files, functions and constructors stay small enough to read."""
+"""The budgets of the house style: files, functions and constructors stay small enough to read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def function_lines(node: Function) -> int:
 
 
 def parameter_count(node: Function) -> int:
-    """Without self, with ``*args`` and ``**kwargs`` as one each."""
+    """Count the parameters without self; ``*args`` and ``**kwargs`` count as one each."""
     named = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
     return len(named) - 1 + (node.args.vararg is not None) + (node.args.kwarg is not None)
 
@@ -52,32 +52,32 @@ SOURCES = [path for path in FILES if "src" in path.relative_to(ROOT).parts]
 
 
 def test_no_file_is_longer_than_the_budget() -> None:
-    """A file nobody reads to its end hides its second subject."""
+    """A long file hides its second subject."""
     lengths = {str(path.relative_to(ROOT)): line_count(path) for path in FILES}
     assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES} == {}
 
 
 def test_most_source_files_are_short() -> None:
-    """The limit is for the rare case; the usual file is one noun on two screens."""
+    """The limit is for rare cases; a usual file is one noun on two screens."""
     lengths = [line_count(path) for path in SOURCES if path.name != "__init__.py"]
     assert statistics.median(lengths) <= FILE_LINES_MEDIAN
     assert statistics.quantiles(lengths, n=10)[-1] <= FILE_LINES_P90
 
 
 def test_no_function_is_longer_than_the_budget() -> None:
-    """What does not fit a screen cannot be checked by reading it."""
+    """A function must fit on a screen to be checked by reading."""
     found = {place: function_lines(node) for path in FILES for place, node in functions(path)}
     assert {place: lines for place, lines in found.items() if lines > FUNCTION_LINES} == {}
 
 
 def test_most_functions_are_short() -> None:
-    """The usual function does one thing, so that its name is enough."""
+    """A usual function does one thing, so its name is enough."""
     lengths = [function_lines(node) for path in SOURCES for _, node in functions(path)]
     assert statistics.quantiles(lengths, n=10)[-1] <= FUNCTION_LINES_P90
 
 
 def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
-    """More than that is a config object that has not been named yet."""
+    """More parameters should be a config object."""
     found = {
         place: parameter_count(node) for path in FILES for place, node in functions(path) if node.name == "__init__"
     }
@@ -92,7 +92,7 @@ def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
     ],
 )
 def test_measures_count_lines_and_parameters(source: str, lines: int, parameters: int) -> None:
-    """A budget whose measure is always small would pass for ever."""
+    """A measure that is always small would pass any budget."""
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
     assert (function_lines(node), parameter_count(node)) == (lines, parameters)

@@ -1,4 +1,4 @@
-"""What the driver says of the job in the topology's state, beside what is there already."""
+"""The driver's record of the job in the topology's state, beside the existing nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spec(tmp_path: Path) -> ContainerSpec:
 
 
 def test_the_node_is_beside_the_copy_of_the_execution_state(statemgr: StateManager, spec: ContainerSpec) -> None:
-    """Which a command, or a topology manager, takes when the execution state itself is damaged."""
+    """A command or a topology manager uses the copy when the execution state itself is damaged."""
     statemgr.set(NodeKind.SCHEDULER_LOCATION, "t", encode_execution_state(RUN))
     for application in ("app-1", "app-2"):
         publish(spec, application, PAGES)
@@ -50,7 +50,7 @@ def test_the_node_is_beside_the_copy_of_the_execution_state(statemgr: StateManag
 def test_nothing_is_written_without_a_record_of_the_run(
     statemgr: StateManager, spec: ContainerSpec, there: bytes | None
 ) -> None:
-    """It was killed meanwhile, perhaps submitted anew: a node that nobody removes would be left."""
+    """The topology was killed meanwhile, and perhaps submitted again: no command would remove this node."""
     if there is not None:
         statemgr.set(NodeKind.SCHEDULER_LOCATION, "t", there)
     with pytest.raises((StateError, ValueError)):

@@ -1,4 +1,4 @@
-"""What a worker says of itself when a profile is checked."""
+"""The report of a worker when a profile is checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = os.uname().nodename
 
 
 def ask(*others: DriverRef, driver: tuple[str, int] | None = None, core: str = "") -> str:
-    """As the command does."""
+    """Call the check as the command does."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         described = tuple(travelling_driver(json.loads(msgspec.json.encode(each))) for each in others)
         question = Question(core or core_version(), driver or listening.getsockname()[:2], described)
@@ -31,27 +31,27 @@ def ask(*others: DriverRef, driver: tuple[str, int] | None = None, core: str = "
 
 
 def test_a_complete_worker_reports_success(tmp_path: Path) -> None:
-    """With what it could use."""
+    """The report lists the usable drivers."""
     state = DriverRef("statemgr", "localfs", LOCALFS, {"root": str(tmp_path)})
-    sink = DriverRef("metricsink", "graphite", "no.such.module:Sink")  # which is not opened
+    sink = DriverRef("metricsink", "graphite", "no.such.module:Sink")  # the check does not open it
     assert f"on {HERE}, which has the use of statemgr localfs, metricsink graphite" in ask(state, sink)
 
 
 def test_a_driver_that_is_not_reached_is_named() -> None:
-    """With the address, and the option that changes it."""
+    """The report has the address, and the option that changes it."""
     with pytest.raises(SchedulerError, match=rf"{HERE} does not reach .* 127\.0\.0\.1:9: .*scheduler\.driver_host"):
         ask(driver=("127.0.0.1", 9))
 
 
 def test_a_different_core_version_is_named() -> None:
-    """With both versions."""
+    """The report has both versions."""
     with pytest.raises(SchedulerError, match=rf"{HERE} has heron-core {core_version()}, and the command 0\.0\.1"):
         ask(core="0.0.1")
 
 
 @pytest.mark.parametrize(("family", "entry"), [("statemgr", ZOOKEEPER), ("metricsink", "no.such.module:Sink")])
 def test_a_secret_that_is_not_on_the_worker_is_named_by_its_path(tmp_path: Path, family: str, entry: str) -> None:
-    """Of every driver, and without the secret."""
+    """The check covers every driver and does not print the secret."""
     options: dict[str, object] = {"password": "kept-to-itself-4711"}
     referring = (ReferringOption(("password",), f"${{file:{tmp_path}/absent}}"),)
     made = DriverRef(family, "some", entry, options, ("kept-to-itself-4711",), referring)
@@ -61,7 +61,7 @@ def test_a_secret_that_is_not_on_the_worker_is_named_by_its_path(tmp_path: Path,
 
 
 def test_a_state_manager_that_is_not_reached_from_there_is_named() -> None:
-    """The command may well reach it."""
+    """The command itself may reach it."""
     made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
     with pytest.raises(SchedulerError, match=rf"on {HERE}: statemgr driver 'zookeeper': .*127\.0\.0\.1:9"):
         ask(made)

@@ -1,4 +1,4 @@
-"""The contract suites fail where a driver breaks its contract: each mistake here is one that is easily made."""
+"""The contract suites fail if a driver breaks its contract. Each driver here contains one likely mistake."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Broken = (AssertionError, pytest.fail.Exception)
 
 
 class Forgetful(LocalFsStateManager):
-    """Takes a store that is away for an empty one."""
+    """Treats an unreachable store as empty."""
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        """None for everything that cannot be read."""
+        """Return None for everything that cannot be read."""
         try:
             return super().get(kind, topology)
         except StateError:
@@ -39,13 +39,13 @@ class Forgetful(LocalFsStateManager):
 
 
 class Remote(LocalFsStateManager):
-    """As if a server were between: while `lost`, changes are made and nobody hears of it."""
+    """Imitates a server: while `lost`, it makes changes but its answers are lost."""
 
     capabilities = frozenset({"server"})
     lost = False
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        """Makes the change; its answer may be lost."""
+        """Make the change; its answer may be lost."""
         version = super().set(kind, topology, value, expected=expected)
         if self.lost:
             msg = "the server does not answer"
@@ -54,10 +54,10 @@ class Remote(LocalFsStateManager):
 
 
 class Retrying(Remote):
-    """Tries again what was not answered, and takes its own change for another's."""
+    """Retries unanswered changes, and mistakes its own change for another client's."""
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        """Tries twice."""
+        """Try twice."""
         try:
             return super().set(kind, topology, value, expected=expected)
         except StateUnavailableError:
@@ -66,10 +66,10 @@ class Retrying(Remote):
 
 
 class Hasty(LocalfsUploader):
-    """Writes into the target itself, and leaves what it has when there is no space."""
+    """Writes into the target itself, and leaves an incomplete file when there is no space."""
 
     def download(self, uri: str, target: Path) -> None:
-        """Copies without a second name."""
+        """Copy without a temporary name."""
         stored = uri.removeprefix("file://").partition("#")[0]
         try:
             target.write_bytes(Path(stored).read_bytes())
@@ -78,10 +78,10 @@ class Hasty(LocalfsUploader):
 
 
 class Quiet(FileSink):
-    """Drops what it cannot write, without a word."""
+    """Silently drops records that it cannot write."""
 
     def process(self, record: MetricsRecord) -> None:
-        """Never raises."""
+        """Never raise."""
         with contextlib.suppress(OSError):
             super().process(record)
 
@@ -108,13 +108,13 @@ class Careless(Serializer):
 
 
 class SinkCases(MetricsSinkFaultCases):
-    """The cases, with the way to see what arrived."""
+    """The cases, with access to the received metrics."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def metrics(self) -> Sequence[Metric]:
-        """What stands in whole lines."""
+        """Return the content of the complete lines."""
         found: list[Metric] = []
         for line in self.file.read_text().splitlines() if self.file.exists() else ():
             with contextlib.suppress(json.JSONDecodeError):
@@ -124,14 +124,14 @@ class SinkCases(MetricsSinkFaultCases):
 
 @contextlib.contextmanager
 def opened(kind: type[LocalFsStateManager], folder: Path) -> Iterator[StateManager]:
-    """One manager, closed at the end."""
+    """Open one manager, and close it at the end."""
     manager = kind.open({"root": str(folder / "state")})
     yield manager
     manager.close()
 
 
 def lost_answers(manager: Remote) -> Faults:
-    """The fault, by a flag of the driver itself."""
+    """Return the fault, which sets a flag of the driver."""
 
     @contextlib.contextmanager
     def answers_lost() -> Iterator[None]:
@@ -143,7 +143,7 @@ def lost_answers(manager: Remote) -> Faults:
 
 
 def test_an_unreachable_store_must_not_look_empty(tmp_path: Path) -> None:
-    """A topology would be submitted a second time."""
+    """A topology could be submitted a second time."""
     case = StateManagerFaultCases.test_a_store_that_is_away_is_an_error_and_not_an_empty_store
     for kind, breaks in ((LocalFsStateManager, False), (Forgetful, True)):
         folder = tmp_path / kind.__name__
@@ -155,7 +155,7 @@ def test_an_unreachable_store_must_not_look_empty(tmp_path: Path) -> None:
 
 
 def test_a_repeated_own_change_is_no_conflict(tmp_path: Path) -> None:
-    """The command would tell its user that somebody else was quicker, and undo what was done."""
+    """The command would report a conflict to its user, and undo its own change."""
     case = StateManagerFaultCases.test_a_change_whose_answer_is_lost_is_unknown_and_never_a_conflict
     for kind, breaks in ((Remote, False), (Retrying, True)):
         with opened(kind, tmp_path / kind.__name__) as manager:
@@ -182,7 +182,7 @@ def test_an_incomplete_download_is_found(tmp_path: Path) -> None:
 
 
 def test_an_uncounted_loss_is_found(tmp_path: Path) -> None:
-    """The metrics manager counts what a sink loses, if it is told."""
+    """The metrics manager counts lost records only if the sink reports them."""
     for kind, breaks in ((FileSink, False), (Quiet, True)):
         folder = tmp_path / kind.__name__
         sink = kind.open({"directory": str(folder)})
@@ -196,7 +196,7 @@ def test_an_uncounted_loss_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [(1, "two"), {1: "a"}, {"a": (1,)}], ids=repr)
 def test_a_value_that_arrives_as_another_is_found(value: object) -> None:
-    """It would be a wrong result that nobody sees."""
+    """It would be a wrong result without an error."""
     with pytest.raises(AssertionError):
         SerializerContract.test_other_values_arrive_as_they_were_or_are_refused(
             SerializerContract(),

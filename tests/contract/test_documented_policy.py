@@ -1,4 +1,4 @@
-"""The bucket policy on the page on production is enough for all that the S3 uploader does, and no more than that."""
+"""The bucket policy in docs/production.md is sufficient for the S3 uploader and allows nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PART_BYTES = 5 * MIB
 
 @pytest.fixture
 def uploader(s3: S3Server) -> S3Uploader:
-    """Of a user who may what the page says, in a bucket of somebody else."""
+    """The uploader of a user with the rights of the page, in a bucket of another user."""
     name = f"user{secrets.token_hex(4)}"
     s3.add_user(name, "users-secret")
     keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
@@ -44,16 +44,16 @@ def uploader(s3: S3Server) -> S3Uploader:
 
 
 class GivenUpError(Exception):
-    """A command that ends in the middle of an upload."""
+    """A command that ends during an upload."""
 
 
 def give_up(_moved: int, _total: int) -> None:
-    """At the first sign of progress."""
+    """Raise at the first progress."""
     raise GivenUpError
 
 
 def test_the_policy_on_the_page_is_enough(uploader: S3Uploader, tmp_path: Path) -> None:
-    """Small and large packages, an upload that is gone on with, the list, removal, and parts that nobody wants."""
+    """Small and large packages, a continued upload, the list, removal, and orphaned parts."""
     package, target = tmp_path / "package", tmp_path / "target"
     for size in (1000, 2 * PART_BYTES + 1):
         package.write_bytes(b"x" * size)
@@ -76,7 +76,7 @@ def test_the_policy_on_the_page_is_enough(uploader: S3Uploader, tmp_path: Path) 
 
 
 def test_the_policy_on_the_page_is_no_more_than_that(uploader: S3Uploader, s3: S3Server, tmp_path: Path) -> None:
-    """Another prefix of the bucket belongs to others."""
+    """Another prefix of the bucket belongs to other users."""
     (tmp_path / "package").write_bytes(b"x")
     bucket = uploader.packages() or uploader.upload(tmp_path / "package", "words").split("/")[2]
     options = {"bucket": bucket, "prefix": "others", "endpoint_url": s3.url, "region": s3.region}

@@ -1,4 +1,4 @@
-"""The etcd that tests are given is a real one, and survives what tests do to it."""
+"""The etcd of the tests is a real server, and survives kills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from servers.etcd import EtcdServer
 
 
 def ask(etcd: EtcdServer, path: str, **fields: str) -> dict[str, object]:
-    """One request to the JSON gateway, whose texts are base64."""
+    """Send one request to the JSON gateway, whose texts are base64."""
     body = {name: base64.b64encode(text.encode()).decode() for name, text in fields.items()}
     with urllib.request.urlopen(f"{etcd.url}/v3/{path}", json.dumps(body).encode(), timeout=10) as answer:  # noqa: S310  # the URL is the fixture's own
         found: dict[str, object] = json.load(answer)
@@ -18,7 +18,7 @@ def ask(etcd: EtcdServer, path: str, **fields: str) -> dict[str, object]:
 
 
 def test_written_data_survives_kill_9(etcd: EtcdServer) -> None:
-    """A test may take the server away in the middle and go on with the same data, at the same address."""
+    """A test may kill the server and continue with the same data at the same address."""
     ask(etcd, "kv/put", key="outlives", value="it")
     etcd.kill()
     etcd.start()

@@ -1,4 +1,4 @@
-"""The tutorial is carried out as its reader does it, command by command, and its driver keeps the contract."""
+"""The tutorial is carried out command by command, as a reader does, and its driver keeps the contract."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = re.compile(r"\d+(\\\.\d+)?s\b")
-ETCD_URL = "http://127.0.0.1:2379"  # the page's, where an etcd listens that was installed as usual
+ETCD_URL = "http://127.0.0.1:2379"  # the address on the page, where an ordinary etcd listens
 STEP_S = 300
 
 
@@ -34,7 +34,7 @@ class Block:
 
 
 class Reader:
-    """Does what the page says, in a folder and an environment of its own."""
+    """Carries out the page in a folder and an environment of its own."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Reader:
         return self.folder / name.replace("~", home), rest
 
     def _change_lines(self, path: Path, lines: str) -> None:
-        """Each line takes the place of the one with the same key."""
+        """Replace each line with the new line of the same key."""
         text = path.read_text(encoding="utf-8")
         for line in lines.splitlines():
             text, count = re.subn(rf"^{re.escape(line.split(' = ')[0])} = .*$", line, text, flags=re.MULTILINE)
@@ -89,17 +89,17 @@ class Reader:
 
 
 def quotable(suite: type) -> str:
-    """The source of a suite as the page quotes it: methods at the margin, without docstrings."""
+    """Return the source of a suite as the page quotes it: methods at the margin, without docstrings."""
     return re.sub(r'^ +""".*?"""\n', "", textwrap.dedent(inspect.getsource(suite)), flags=re.MULTILINE).replace(
         "\n    ", "\n"
     )
 
 
 def merged(module: str, block: str) -> str:
-    """The driver's module with the parts of a block in it.
+    """Return the driver's module with the parts of a block merged in.
 
-    A class or function takes the place of that with the same name; a function with `self` belongs to the driver's
-    class. What has no such place comes at the end of the class or module, and imports come first.
+    A class or function replaces the one with the same name; a function with `self` belongs to the driver's class. Other
+    definitions go to the end of the class or module, and imports to the beginning.
     """
     for node in ast.parse(block).body:
         text = source(block, node)
@@ -136,14 +136,14 @@ def replaced(module: str, first: int, last: int, text: str) -> str:
 
 
 def steps() -> Iterator[tuple[Block, str | None]]:
-    """Each block with what the page says it prints, if it does."""
+    """Return each block with the output that the page shows for it, if any."""
     blocks = [Block(*found.groups()) for found in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))]
     for block, following in zip(blocks, [*blocks[1:], Block("", "")], strict=True):
         yield block, following.text.strip() if following.language == "text" else None
 
 
 def projects(*names: str) -> set[Path]:
-    """The folders of these distributions and of those of this repository that they need."""
+    """Return the folders of these distributions, and of the distributions of this repository that they need."""
     found: set[Path] = set()
     waiting = list(names)
     while waiting:
@@ -159,7 +159,7 @@ def projects(*names: str) -> set[Path]:
 
 @pytest.fixture
 def environment(tmp_path: Path, etcd: EtcdServer) -> dict[str, str]:
-    """An environment with pip and nothing else, that gets Heron's distributions from wheels of this tree."""
+    """An environment with only pip, which installs Heron's distributions from wheels of this tree."""
     uv = (sys.executable, "-m", "uv")
     dist, venv = tmp_path / "dist", tmp_path / "venv"
     constraints = str(ROOT / "constraints.txt")
@@ -182,7 +182,7 @@ def environment(tmp_path: Path, etcd: EtcdServer) -> dict[str, str]:
 
 
 def first_topology() -> str:
-    """What the README shows, as its reader has it."""
+    """Return the topology of the README."""
     found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found[1]
@@ -190,7 +190,7 @@ def first_topology() -> str:
 
 @pytest.mark.timeout(600)
 def test_driver_of_the_tutorial_keeps_the_contract(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A page that does not work costs its reader an evening, and the project a driver."""
+    """Readers follow the page literally, so every command must work."""
     folder = tmp_path / "work"
     folder.mkdir()
     reader = Reader(folder, environment)

@@ -1,4 +1,4 @@
-"""The HDFS that tests are given is a real one, with rights, and survives what tests do to it."""
+"""The HDFS of the tests is a real one with permissions, and survives kills."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from servers.server_process import ServerError
 
 
 def test_written_data_survives_kill_9(hdfs: HdfsServer) -> None:
-    """A test may take the servers away in the middle and go on with the same data, at the same address."""
+    """A test may kill the servers and continue with the same data at the same address."""
     hdfs.make_folder("/outlives/it", owner="somebody")
     hdfs.kill()
     hdfs.start()
@@ -21,6 +21,6 @@ def test_written_data_survives_kill_9(hdfs: HdfsServer) -> None:
 
 
 def test_a_refused_administrator_sees_the_reason(hdfs: HdfsServer) -> None:
-    """A test that sets the stage wrongly should not look like a driver's failure."""
+    """An error in the preparation of a test should not look like a failure of the driver."""
     with pytest.raises(ServerError, match=r"SETOWNER /no-such-place.*FileNotFoundException"):
         hdfs.ask("PUT", "/no-such-place", "SETOWNER", owner="somebody")

@@ -57,7 +57,7 @@ class HeronRun:
         return (self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
 
     @property
-    def spoken(self) -> str:
+    def all_output(self) -> str:
         """All its output, for the message of a failed assertion."""
         return f"--- stdout\n{self.stdout[-6000:]}\n--- stderr\n{self.stderr[-6000:]}"
 
@@ -66,14 +66,14 @@ class HeronRun:
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {timeout_s} s\n{self.spoken}") from None  # noqa: EM102
+            raise AssertionError(f"still running after {timeout_s} s\n{self.all_output}") from None  # noqa: EM102
 
     def finished(self, timeout_s: float = _RUN_S) -> RunReport:
         """Return the report of a run that must succeed."""
         code = self.wait(timeout_s)
-        assert code == 0, self.spoken
+        assert code == 0, self.all_output
         report = self.report()
-        assert report.state == "finished", self.spoken
+        assert report.state == "finished", self.all_output
         return report
 
     def report(self) -> RunReport:
@@ -93,13 +93,13 @@ class HeronRun:
         def look() -> bool:
             if predicate():
                 return True
-            assert self.process.poll() is None, f"{what}: the command has ended\n{self.spoken}"
+            assert self.process.poll() is None, f"{what}: the command has ended\n{self.all_output}"
             return False
 
         try:
             wait_until(look, timeout_s, what)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.spoken}") from None  # noqa: EM102
+            raise AssertionError(f"{error}\n{self.all_output}") from None  # noqa: EM102
 
     def printed(self, text: str, timeout_s: float = 60.0) -> None:
         """Wait until either output stream contains the text."""
@@ -176,7 +176,7 @@ class Sandbox:
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
 
-    def say(self, *words: str, code: int = 0) -> str:
+    def output_of(self, *words: str, code: int = 0) -> str:
         """Run `heron WORDS` beside other runs, check the exit code, and return its output or error output."""
         ended = self.heron(*words, code=code)
         return ended.stderr if code else ended.stdout
@@ -230,9 +230,9 @@ class Sandbox:
         files = sorted((self.home / ".heron" / "logs").glob(f"*/{name}"))
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file())
 
-    def leftovers(self) -> list[str]:
+    def remaining(self) -> list[str]:
         """Return the processes, sockets, temporary files, state nodes, packages and jobs that still exist."""
-        found = [f"process {_spoken(each)}" for each in _processes_of(self.home)]
+        found = [f"process {_description(each)}" for each in _processes_of(self.home)]
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs", "spark"):
@@ -290,9 +290,9 @@ def examples() -> Path:
 
 def _leaves_nothing(box: Sandbox) -> None:
     try:
-        wait_until(lambda: not box.leftovers(), _GONE_S)
+        wait_until(lambda: not box.remaining(), _GONE_S)
     except AssertionError:
-        left = box.leftovers()
+        left = box.remaining()
         assert not left, f"still there {_GONE_S} s after the end: {left}\n{box.log_text('*.log')[-4000:]}"
 
 
@@ -306,7 +306,7 @@ def _processes_of(home: Path) -> list[psutil.Process]:
     return found
 
 
-def _spoken(process: psutil.Process) -> str:
+def _description(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
         return f"{process.pid} {' '.join(process.cmdline())}"
     return str(process.pid)

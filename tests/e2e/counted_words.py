@@ -34,11 +34,11 @@ class CountedWords:
 
     def status(self, code: int = 0) -> str:
         """Return the text output of `heron status`."""
-        return self._sandbox.say("status", "steady_words", *self._profile, code=code)
+        return self._sandbox.output_of("status", "steady_words", *self._profile, code=code)
 
     def processes(self) -> dict[tuple[int, str], int]:
         """Return process ids by container and name."""
-        found = json.loads(self._sandbox.say("status", "steady_words", *self._profile, "--json"))
+        found = json.loads(self._sandbox.output_of("status", "steady_words", *self._profile, "--json"))
         return {(each["container_id"], each["process"]): each["pid"] for each in found["status"]["processes"]}
 
     def ends_exactly(self) -> None:

@@ -41,7 +41,7 @@ def flows(run: HeronRun, what: str) -> None:
 
 def status(sandbox: Sandbox, *options: str) -> dict[str, Any]:
     """Return the output of `heron status`."""
-    document: dict[str, Any] = json.loads(sandbox.say("status", "steady", *options, "--json"))["status"]
+    document: dict[str, Any] = json.loads(sandbox.output_of("status", "steady", *options, "--json"))["status"]
     return document
 
 

@@ -66,7 +66,7 @@ GONE_S = 10.0
 NAME = "Words"
 
 
-class World:
+class Scenario:
     """The environment of the script, and the topology in it."""
 
     def __init__(self, root: Path) -> None:
@@ -133,17 +133,17 @@ class Silence:
         return nullcontext()
 
 
-def walk(world: World, command: Callable[[], None], before: Callable[[], None]) -> int:
+def walk(scenario: Scenario, command: Callable[[], None], before: Callable[[], None]) -> int:
     """Die at each instant in turn; return the number of instants."""
     instant = 0
     while True:
         instant += 1
         before()
         touched = _die_at(instant, command)
-        state = world.state()
+        state = scenario.state()
         if state not in {"", "killed"}:
-            world.kill()
-        _until_nothing_is_left(world)
+            scenario.kill()
+        _until_nothing_is_left(scenario)
         sys.stdout.write(json.dumps({"instant": instant, "touched": touched, "found": state}) + "\n")
         if not touched:
             return instant - 1
@@ -182,9 +182,9 @@ def _count_down(instant: int, writer: int) -> None:
     sys.addaudithook(audit)
 
 
-def _until_nothing_is_left(world: World) -> None:
+def _until_nothing_is_left(scenario: Scenario) -> None:
     deadline_s = monotonic_s() + GONE_S
-    while (left := world.left()) and monotonic_s() < deadline_s:
+    while (left := scenario.left()) and monotonic_s() < deadline_s:
         signal.sigtimedwait([signal.SIGUSR1], 0.02)
     assert not left, left
 
@@ -203,13 +203,13 @@ def _command(path: Path) -> str:
 
 def main(command: str, root: str) -> None:
     """Run one command with all its instants."""
-    world = World(Path(root))
-    world.submit()  # permanent folders and counters are created once, and would shift the instants
-    world.kill()
+    scenario = Scenario(Path(root))
+    scenario.submit()  # permanent folders and counters are created once, and would shift the instants
+    scenario.kill()
     if command == "submit":
-        walk(world, world.submit, lambda: None)
+        walk(scenario, scenario.submit, lambda: None)
     else:
-        walk(world, world.kill, world.submit)
+        walk(scenario, scenario.kill, scenario.submit)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from servers.spark import SparkCluster, SparkWorker
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal", "status_if_told"]
+__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal", "status_or_empty"]
 
 HERE = ("--profile", "cluster")
 BACK_S = 90.0
@@ -31,7 +31,7 @@ scheduler:
   start_s: 90
   stable_s: 0
   restart_backoff_s: 0.001  # so that the next executor is asked for before Spark has noticed the end of this one
-  # All that runs in the cluster belongs to the test's world, and is looked for there.
+  # All that runs in the cluster belongs to the sandbox of the test, which looks for it.
   conf: {{spark.executorEnv.HOME: "{home}", spark.executorEnv.TMPDIR: "{tmp}", spark.master.ui.port: "{page}"}}
 engine: {{heron.executor.stable.s: 0}}
 """
@@ -51,10 +51,10 @@ def name_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
     write_profile(sandbox, "cluster", text)
 
 
-def status_if_told(sandbox: Sandbox, topology: str) -> dict[str, Any]:
+def status_or_empty(sandbox: Sandbox, topology: str) -> dict[str, Any]:
     """Return the output of `heron status`; empty while the topology manager is being restarted."""
     try:
-        found: dict[str, Any] = json.loads(sandbox.say("status", topology, *HERE, "--json"))
+        found: dict[str, Any] = json.loads(sandbox.output_of("status", topology, *HERE, "--json"))
     except AssertionError:
         return {}
     return found
@@ -64,7 +64,7 @@ def refusal(sandbox: Sandbox, *settings: str) -> str:
     """Return the one line with which `heron submit` refuses a topology."""
     words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
     run = sandbox.start("steady.py", *words, command="submit cluster")
-    assert run.wait() == 2, run.spoken
+    assert run.wait() == 2, run.all_output
     (line,) = [each for each in run.stderr.splitlines() if each.startswith("heron: error: ")]
     return line
 
@@ -76,18 +76,18 @@ class SparkJournal:
         self.sandbox, self.cluster = sandbox, cluster
         self.lines = Lines(sandbox, pause_s=0.05, command="submit cluster")
         self.run = self.lines.run
-        assert self.run.wait() == 0, self.run.spoken
+        assert self.run.wait() == 0, self.run.all_output
         self.flows("the start")
         wait_until(self.all_run, BACK_S, "all tasks run")
 
     def status(self) -> dict[str, Any]:
         """Return the output of `heron status`."""
-        found: dict[str, Any] = json.loads(self.sandbox.say("status", "journal", *HERE, "--json"))
+        found: dict[str, Any] = json.loads(self.sandbox.output_of("status", "journal", *HERE, "--json"))
         return found
 
     def attempts(self) -> dict[int, int]:
         """Return the number of starts of each running container; empty while there is no status."""
-        containers = status_if_told(self.sandbox, "journal").get("containers", [])
+        containers = status_or_empty(self.sandbox, "journal").get("containers", [])
         return {each["container_id"]: each["attempts"] for each in containers if each["running"]}
 
     def flows(self, after: str) -> None:
@@ -110,7 +110,7 @@ class SparkJournal:
 
     def all_run(self) -> bool:
         """Return whether the topology manager reports every task as running."""
-        tasks = status_if_told(self.sandbox, "journal").get("status", {}).get("tasks", [])
+        tasks = status_or_empty(self.sandbox, "journal").get("status", {}).get("tasks", [])
         return len(tasks) == _TASKS and {each["state"] for each in tasks} == {"running"}
 
     def executor(self, container_id: int) -> psutil.Process:
@@ -155,7 +155,7 @@ class SparkJournal:
 
     def is_over(self) -> bool:
         """Return whether it is listed as finished and nothing of it is left; any list cleans up ended topologies."""
-        return "finished" in self.sandbox.say("list", "cluster") and not self.sandbox.leftovers()
+        return "finished" in self.sandbox.output_of("list", "cluster") and not self.sandbox.remaining()
 
     def let_go(self) -> None:
         """End the run, and check that every word of every line has arrived."""

@@ -21,7 +21,7 @@ ODD = [number for number in range(NUMBERS) if number % 10 == 3]
 TIMEOUT_S = 5  # no other tuple may take this long, on a busy machine
 
 
-class Told:
+class ReplayRecords:
     """The records of the topology ``replays``."""
 
     def __init__(self, run: HeronRun) -> None:
@@ -40,12 +40,12 @@ def numbers(row: Iterable[object]) -> list[int]:
     return checked
 
 
-def told(sandbox: Sandbox, habit: str, **options: int) -> Told:
+def run_replays(sandbox: Sandbox, habit: str, **options: int) -> ReplayRecords:
     """Run ``replays`` to its end and return its records."""
     args = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     run = sandbox.start("replays.py", args=("--habit", habit, "--numbers", str(NUMBERS), *args))
     run.finished()
-    return Told(run)
+    return ReplayRecords(run)
 
 
 def test_counts_of_five_million_words_are_exact_when_every_tuple_is_acked(sandbox: Sandbox) -> None:
@@ -71,7 +71,7 @@ def test_counts_of_five_million_words_are_exact_when_every_tuple_is_acked(sandbo
 
 def test_a_failed_tree_is_reported_at_once_and_replayed(sandbox: Sandbox) -> None:
     """A fail counts although an ack follows it, and although `end` was called long before."""
-    result = told(sandbox, "fail")
+    result = run_replays(sandbox, "fail")
     assert sorted(result.failed) == ODD
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter([*range(NUMBERS), *ODD])
@@ -79,7 +79,7 @@ def test_a_failed_tree_is_reported_at_once_and_replayed(sandbox: Sandbox) -> Non
 
 def test_an_unacked_tree_expires_and_is_replayed(sandbox: Sandbox) -> None:
     """`topology.message.timeout.secs`, with a bolt that forgets some tuples once."""
-    result = told(sandbox, "swallow", timeout=TIMEOUT_S)
+    result = run_replays(sandbox, "swallow", timeout=TIMEOUT_S)
     assert sorted(result.failed) == ODD
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter(range(NUMBERS))
@@ -87,7 +87,7 @@ def test_an_unacked_tree_expires_and_is_replayed(sandbox: Sandbox) -> None:
 
 def test_late_acks_are_harmless(sandbox: Sandbox) -> None:
     """A tuple that a bolt keeps beyond its timeout is replayed, and its own ack has no effect."""
-    result = told(sandbox, "late", timeout=TIMEOUT_S)
+    result = run_replays(sandbox, "late", timeout=TIMEOUT_S)
     assert sorted(result.failed) == ODD
     assert sorted(result.acked) == list(range(NUMBERS))
     assert not result.seen.keys() ^ set(range(NUMBERS))
@@ -95,7 +95,7 @@ def test_late_acks_are_harmless(sandbox: Sandbox) -> None:
 
 def test_without_timeouts_nothing_ever_expires(sandbox: Sandbox) -> None:
     """`topology.enable.message.timeouts: false`: the same late acks are in time."""
-    result = told(sandbox, "late", timeout=-1)
+    result = run_replays(sandbox, "late", timeout=-1)
     assert result.failed == []
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter(range(NUMBERS))
@@ -103,14 +103,14 @@ def test_without_timeouts_nothing_ever_expires(sandbox: Sandbox) -> None:
 
 def test_spout_pending_bounds_the_roots_in_flight(sandbox: Sandbox) -> None:
     """With one pending root, acks come in the order of the emits."""
-    result = told(sandbox, "none", pending=1)
+    result = run_replays(sandbox, "none", pending=1)
     assert result.most_open == 1
     assert result.acked == list(range(NUMBERS))
 
 
 def test_a_thread_of_a_bolt_may_emit_and_ack(sandbox: Sandbox) -> None:
     """This includes the last tuples, after which the bolt receives nothing."""
-    result = told(sandbox, "thread")
+    result = run_replays(sandbox, "thread")
     assert result.failed == []
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter(range(NUMBERS))
@@ -118,7 +118,7 @@ def test_a_thread_of_a_bolt_may_emit_and_ack(sandbox: Sandbox) -> None:
 
 def test_a_window_holds_its_tuples_until_it_expires(sandbox: Sandbox) -> None:
     """Emits are anchored in a whole window, so every tuple of the window waits for all of them."""
-    result = told(sandbox, "window")
+    result = run_replays(sandbox, "window")
     assert result.failed == []
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter(range(NUMBERS))
@@ -126,7 +126,7 @@ def test_a_window_holds_its_tuples_until_it_expires(sandbox: Sandbox) -> None:
 
 def test_tuples_of_finish_are_replayed_until_they_are_acked(sandbox: Sandbox) -> None:
     """The end of the bolt waits for the acks, and its own instance stores the tuples (design D15)."""
-    result = told(sandbox, "finish")
+    result = run_replays(sandbox, "finish")
     assert sorted(result.acked) == list(range(NUMBERS))
     assert result.seen == Counter([*range(NUMBERS)] * 2)
 

@@ -39,7 +39,7 @@ def test_ticks_windows_streams_threads_and_finish_work_together(sandbox: Sandbox
 
 
 @pytest.mark.parametrize(
-    ("example", "args", "said"),
+    ("example", "args", "output"),
     [
         ("custom_grouping.py", (), ("words from 'a' verified", "inspected words verified")),
         ("multi_stream.py", (), ("booked verified", "refused orders verified", "all orders verified")),
@@ -48,13 +48,13 @@ def test_ticks_windows_streams_threads_and_finish_work_together(sandbox: Sandbox
     ],
 )
 def test_every_example_finishes_with_its_own_check(
-    sandbox: Sandbox, examples: Path, example: str, args: tuple[str, ...], said: tuple[str, ...]
+    sandbox: Sandbox, examples: Path, example: str, args: tuple[str, ...], output: tuple[str, ...]
 ) -> None:
     """Each example checks its own result."""
     run = sandbox.start(examples / example, args=args)
     run.finished()
-    for text in said:
-        assert text in run.stdout, run.spoken
+    for text in output:
+        assert text in run.stdout, run.all_output
 
 
 def test_word_count_counts_a_text_and_writes_its_table(sandbox: Sandbox, examples: Path) -> None:
@@ -63,7 +63,7 @@ def test_word_count_counts_a_text_and_writes_its_table(sandbox: Sandbox, example
     text.write_text("The cat saw the dog.\n\nThe dog saw the cat\tand ran\n" * 50, encoding="utf-8")
     run = sandbox.start(examples / "word_count.py", args=("--text", str(text), "--out", str(out), "--loops", "3"))
     run.finished()
-    assert "counts verified: 1,800 words, 7 distinct" in run.stdout, run.spoken
+    assert "counts verified: 1,800 words, 7 distinct" in run.stdout, run.all_output
     assert out.read_text(encoding="utf-8").split("\n") == [
         *("the\t600", "cat\t300", "saw\t300", "and\t150", "dog\t150", "dog.\t150", "ran\t150"),
         "",

@@ -14,10 +14,10 @@ NO_SPACE = ("sh", "-c", 'ulimit -f 2; exec "$0" "$@"')
 def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
     """The command removes the partial package; no log folder is left either."""
     run = sandbox.start("steady.py", wrapper=NO_SPACE)
-    assert run.wait() == 2, run.spoken
+    assert run.wait() == 2, run.all_output
     assert "steady.tar.gz: cannot be written: " in run.stderr
     assert "free or allow the space" in run.stderr
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
     assert not sandbox.log_text()
 
 
@@ -29,6 +29,6 @@ def test_a_file_that_does_not_import_names_its_line(sandbox: Sandbox) -> None:
     file.write_text("import heron.api\nimport nowhere_to_be_found\n", encoding="utf-8")
     run = sandbox.run(file)
     assert run.process.returncode == 2
-    assert f"{file}:2: ModuleNotFoundError: No module named 'nowhere_to_be_found'" in run.stderr, run.spoken
+    assert f"{file}:2: ModuleNotFoundError: No module named 'nowhere_to_be_found'" in run.stderr, run.all_output
     assert [each.name for each in folder.iterdir()] == ["words.py"]
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()

@@ -32,7 +32,7 @@ _MANAGERS = {"executor", "tmanager", "metricsmgr"}
 
 def status(sandbox: Sandbox, name: str = "pausing") -> dict[str, Any]:
     """Return the part of `heron status` about the topology."""
-    document: dict[str, Any] = json.loads(sandbox.say("status", name, "--json"))["status"]
+    document: dict[str, Any] = json.loads(sandbox.output_of("status", name, "--json"))["status"]
     return document
 
 
@@ -74,12 +74,12 @@ def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None
         each.pid for each in run.processes("instance")
     }
     assert {name for container, name in up if container == 0} == _MANAGERS
-    text = sandbox.say("status", "pausing")
+    text = sandbox.output_of("status", "pausing")
     assert "pausing (running)" in text
     assert f"{up[0, 'tmanager']}" in text
 
     def rows(*options: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(sandbox.say("metrics", "pausing", "--json", *options))
+        found: list[dict[str, Any]] = json.loads(sandbox.output_of("metrics", "pausing", "--json", *options))
         return found
 
     def measured() -> bool:
@@ -89,15 +89,15 @@ def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None
     wait_until(measured, 30.0, "metrics of both tasks")
     assert {each["task_id"] for each in rows("--task", "1")} == {1}
     assert {"numbers", "count", ""} == {each["component"] for each in rows()}
-    assert "execute-latency" in sandbox.say("metrics", "pausing")
-    assert "(nearest: 'count')" in sandbox.say("metrics", "pausing", "--component", "cuont", code=2)
-    assert "task 9 is unknown; known: 1, 2, 3" in sandbox.say("metrics", "pausing", "--task", "9", code=2)
+    assert "execute-latency" in sandbox.output_of("metrics", "pausing")
+    assert "(nearest: 'count')" in sandbox.output_of("metrics", "pausing", "--component", "cuont", code=2)
+    assert "task 9 is unknown; known: 1, 2, 3" in sandbox.output_of("metrics", "pausing", "--task", "9", code=2)
 
-    assert "count/3 | counting begins" in sandbox.say("logs", "pausing", "-n", "5")
-    lines = [json.loads(line) for line in sandbox.say("logs", "pausing", "--task", "3", "--json").splitlines()]
+    assert "count/3 | counting begins" in sandbox.output_of("logs", "pausing", "-n", "5")
+    lines = [json.loads(line) for line in sandbox.output_of("logs", "pausing", "--task", "3", "--json").splitlines()]
     assert {line["who"] for line in lines} == {"count/3"}
-    assert "tasks: count/2, count/3, numbers/1" in sandbox.say("logs", "pausing", "--task", "9", code=2)
-    assert "(nearest: 'pausing'); running: 'pausing'" in sandbox.say("status", "pausin", code=2)
+    assert "tasks: count/2, count/3, numbers/1" in sandbox.output_of("logs", "pausing", "--task", "9", code=2)
+    assert "(nearest: 'pausing'); running: 'pausing'" in sandbox.output_of("status", "pausin", code=2)
     (run.out / "stop").touch()
     run.finished()
 
@@ -106,14 +106,14 @@ class Follower:
     """A command that follows the topology ``pausing``."""
 
     def __init__(self, sandbox: Sandbox, command: str, *options: str) -> None:
-        self._said = sandbox.root / f"{command}-followed"
+        self._output_path = sandbox.root / f"{command}-followed"
         words = [str(HERON), command, "pausing", *options]
-        with self._said.open("wb") as said:
-            self.process = subprocess.Popen(words, env=sandbox.env, stdout=said, stderr=subprocess.STDOUT)
+        with self._output_path.open("wb") as output:
+            self.process = subprocess.Popen(words, env=sandbox.env, stdout=output, stderr=subprocess.STDOUT)
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Its output so far."""
-        return self._said.read_text(encoding="utf-8", errors="replace")
+        return self._output_path.read_text(encoding="utf-8", errors="replace")
 
 
 def test_followers_see_the_last_output_and_end_with_the_topology(sandbox: Sandbox) -> None:
@@ -121,22 +121,22 @@ def test_followers_see_the_last_output_and_end_with_the_topology(sandbox: Sandbo
     run = running(sandbox)
     logs = Follower(sandbox, "logs", "-f", "-n", "1")
     watched = Follower(sandbox, "metrics", "--watch", "--component", "count")
-    wait_until(logs.said, 30.0, "the last line so far")  # a follower that starts after the end has nothing to follow
-    wait_until(lambda: "execute-count" in watched.said(), 30.0, "a table of metrics")
+    wait_until(logs.output, 30.0, "the last line so far")  # a follower that starts after the end has nothing to follow
+    wait_until(lambda: "execute-count" in watched.output(), 30.0, "a table of metrics")
     (run.out / "stop").touch()
     run.finished()
-    assert [each.process.wait(30.0) for each in (logs, watched)] == [0, 0], f"{logs.said()}\n{watched.said()}"
-    assert "the topology is finished" in logs.said()
-    assert "tmanager has stopped" in logs.said()
-    assert "topology 'pausing' is not running" in watched.said()
-    assert "the topology is finished" in sandbox.say("logs", "pausing")
+    assert [each.process.wait(30.0) for each in (logs, watched)] == [0, 0], f"{logs.output()}\n{watched.output()}"
+    assert "the topology is finished" in logs.output()
+    assert "tmanager has stopped" in logs.output()
+    assert "topology 'pausing' is not running" in watched.output()
+    assert "the topology is finished" in sandbox.output_of("logs", "pausing")
 
 
 def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
     """The pause is in the plan, so it survives topology manager, stream manager and spout."""
     run = running(sandbox)
-    assert sandbox.say("deactivate", "pausing").strip() == "pausing is paused"
-    assert sandbox.say("deactivate", "pausing").strip() == "pausing was paused already"
+    assert sandbox.output_of("deactivate", "pausing").strip() == "pausing is paused"
+    assert sandbox.output_of("deactivate", "pausing").strip() == "pausing was paused already"
     run.until(lambda: len(calls(run)) == 2, "the spout hears of it")
     assert calls(run)[1].startswith("deactivate ")
     before = status(sandbox)
@@ -151,8 +151,8 @@ def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
 
     wait_until(back, 60.0, "all of it back")
     run.until(lambda: calls(run)[2:] == ["initialize", "deactivate 0"], "the new spout hears of it")
-    assert json.loads(sandbox.say("activate", "pausing", "--json"))["before"] == "paused"
-    assert sandbox.say("activate", "pausing").strip() == "pausing was running already"
+    assert json.loads(sandbox.output_of("activate", "pausing", "--json"))["before"] == "paused"
+    assert sandbox.output_of("activate", "pausing").strip() == "pausing was running already"
     run.until(lambda: calls(run)[4:] == ["activate"], "the spout goes on")
     emitted = status(sandbox)["components"][0]["emitted"]
     wait_until(lambda: status(sandbox)["components"][0]["emitted"] > emitted, 30.0, "more tuples")
@@ -165,9 +165,9 @@ def test_commands_wait_for_a_starting_topology(sandbox: Sandbox) -> None:
     """Users need not know when a submitted topology has started."""
     run = sandbox.start("pausing.py")
     run.until(lambda: list(sandbox.home.glob(".heron/state/executionstate/pausing*")), "its state")
-    sandbox.say("deactivate", "pausing")
+    sandbox.output_of("deactivate", "pausing")
     run.until(lambda: any(call.startswith("deactivate") for call in calls(run)), "the pause")
-    sandbox.say("activate", "pausing")
+    sandbox.output_of("activate", "pausing")
     (run.out / "stop").touch()
     run.finished()
 
@@ -178,12 +178,12 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     lines.flow("the start")
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
     before = processes(sandbox, "journal")
-    assert "has no container 9; it has '0', '1', '2'" in sandbox.say("restart", "journal", "9", code=2)
+    assert "has no container 9; it has '0', '1', '2'" in sandbox.output_of("restart", "journal", "9", code=2)
     assert processes(sandbox, "journal") == before
-    assert "container 1 of journal is back after" in sandbox.say("restart", "journal", "1")
+    assert "container 1 of journal is back after" in sandbox.output_of("restart", "journal", "1")
     after = processes(sandbox, "journal")
     assert {key for key in before if after[key] != before[key]} == {key for key in before if key[0] == 1}
-    assert list(json.loads(sandbox.say("restart", "journal", "--json"))["restarted"]) == ["1", "2", "0"]
+    assert list(json.loads(sandbox.output_of("restart", "journal", "--json"))["restarted"]) == ["1", "2", "0"]
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
     last = processes(sandbox, "journal")
     assert not {key for key in after if last[key] == after[key]}
@@ -197,18 +197,18 @@ def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
     executor = psutil.Process(up[0, "executor"])
     executor.suspend()  # so that it is not restarted
     psutil.Process(up[0, "tmanager"]).kill()
-    error = sandbox.say("status", "pausing", "--timeout", "1", code=1)
+    error = sandbox.output_of("status", "pausing", "--timeout", "1", code=1)
     assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
-    assert "being restarted" in sandbox.say("deactivate", "pausing", "--timeout", "1", code=1)
+    assert "being restarted" in sandbox.output_of("deactivate", "pausing", "--timeout", "1", code=1)
     threading.Timer(1.0, executor.resume).start()
-    assert json.loads(sandbox.say("status", "pausing", "--json"))["status"]["state"] == "running"
+    assert json.loads(sandbox.output_of("status", "pausing", "--json"))["status"]["state"] == "running"
     up = processes(sandbox)
     tmanager = psutil.Process(up[0, "tmanager"])
     tmanager.suspend()
-    assert "did not answer: nothing came within" in sandbox.say("metrics", "pausing", "--timeout", "1", code=1)
+    assert "did not answer: nothing came within" in sandbox.output_of("metrics", "pausing", "--timeout", "1", code=1)
     tmanager.send_signal(signal.SIGCONT)
-    sandbox.say("deactivate", "pausing")
-    sandbox.say("activate", "pausing")
+    sandbox.output_of("deactivate", "pausing")
+    sandbox.output_of("activate", "pausing")
     (run.out / "stop").touch()
     run.finished()
 
@@ -221,10 +221,10 @@ def test_wrong_keys_are_refused(sandbox: Sandbox) -> None:
         assert node is not None
         state.set(NodeKind.KEYS, "pausing", encode_keys(new_keys()))
         for command in ("status", "deactivate", "activate", "metrics", "restart"):
-            error = sandbox.say(command, "pausing", code=2)
+            error = sandbox.output_of(command, "pausing", code=2)
             assert "what listens there has other keys; the node 'keys' of the state manager was changed" in error
         state.set(NodeKind.KEYS, "pausing", b"{}")
-        assert "the keys of topology 'pausing' cannot be read" in sandbox.say("deactivate", "pausing", code=2)
+        assert "the keys of topology 'pausing' cannot be read" in sandbox.output_of("deactivate", "pausing", code=2)
         state.set(NodeKind.KEYS, "pausing", node.value)
     assert status(sandbox)["state"] == "running"
     assert calls(run) == ["initialize"]

@@ -32,23 +32,23 @@ def test_ctrl_c_stops_the_run_cleanly_and_only_once(sandbox: Sandbox, to: str) -
     run.until(lambda: not run.processes("instance") or run.process.poll() is not None, "the instances leave")
     if run.process.poll() is None:
         send(run.process.pid, signal.SIGINT)
-    assert run.wait(GONE_S) == 130, run.spoken
+    assert run.wait(GONE_S) == 130, run.all_output
     assert run.report().state == "killed"
-    assert run.stderr.count("interrupted") == 1, run.spoken
+    assert run.stderr.count("interrupted") == 1, run.all_output
     assert "Traceback" not in run.stdout + run.stderr
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 def test_a_timeout_kills_the_run_and_fails(sandbox: Sandbox) -> None:
     """Exit code 1, because the topology did not finish. The report has the counts so far."""
     run = started(sandbox, "--timeout", "7")
-    assert run.wait(20.0) == 1, run.spoken
+    assert run.wait(20.0) == 1, run.all_output
     report = run.report()
     assert report.state == "killed"
     assert 7 <= report.elapsed_s < 12
     assert report.components["count"].executed > 0
     assert "its --timeout is up" in run.stderr
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
@@ -58,9 +58,9 @@ def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
     run = sandbox.start(file)
     run.until((sandbox.root / "loading").exists, "the file being loaded")
     run.process.send_signal(signal.SIGINT)
-    assert run.wait(GONE_S) == 130, run.spoken
+    assert run.wait(GONE_S) == 130, run.all_output
     assert "nothing was started" in run.stderr
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 @pytest.mark.parametrize("role", ["command", "supervisor"])
@@ -72,20 +72,20 @@ def test_the_command_or_the_supervisor_may_be_killed(sandbox: Sandbox, role: str
         run.process.wait()
     else:
         run.the("supervisor").kill()
-        assert run.wait(20.0) == 1, run.spoken
+        assert run.wait(20.0) == 1, run.all_output
         assert run.report().state == "failed"
-        assert not sandbox.leftovers()
+        assert not sandbox.remaining()
     wait_until(lambda: not processes_or_temporary(sandbox), GONE_S, "nothing running")
 
     again = sandbox.start("steady.py")
     (again.out / "stop").touch()
     again.finished()
-    assert ("removed what was left" in again.stderr) == (role == "command"), again.spoken
+    assert ("removed what was left" in again.stderr) == (role == "command"), again.all_output
 
 
 def processes_or_temporary(sandbox: Sandbox) -> list[str]:
     """Return the remaining processes, sockets and temporary files."""
-    return [each for each in sandbox.leftovers() if each.startswith(("process", "temporary"))]
+    return [each for each in sandbox.remaining() if each.startswith(("process", "temporary"))]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
@@ -96,12 +96,12 @@ def test_components_that_do_not_stop_are_killed(sandbox: Sandbox, sent: signal.S
     run.process.send_signal(sent)
     wait_until(lambda: not processes_or_temporary(sandbox), GONE_S, f"{processes_or_temporary(sandbox)}")
     if sent is signal.SIGINT:
-        assert run.wait() == 130, run.spoken
-        assert not sandbox.leftovers()
+        assert run.wait() == 130, run.all_output
+        assert not sandbox.remaining()
     else:  # the next run removes the remaining files
         assert run.wait() == -signal.SIGKILL
         again = sandbox.start("stubborn.py", "--timeout", "0.5")
-        assert again.wait() == 1, again.spoken
+        assert again.wait() == 1, again.all_output
 
 
 def test_two_topologies_may_run_at_once_but_not_with_one_name(sandbox: Sandbox) -> None:
@@ -111,7 +111,7 @@ def test_two_topologies_may_run_at_once_but_not_with_one_name(sandbox: Sandbox) 
     for run in (first, second):
         run.until((run.out / "progress").exists, "tuples")
     third = sandbox.run("steady.py")
-    assert third.process.returncode == 2, third.spoken
+    assert third.process.returncode == 2, third.all_output
     assert "topology 'steady' is already running (id steady-" in third.stderr
     assert "stop it, or give this one another name" in third.stderr
     for run in (first, second):

@@ -21,7 +21,7 @@ REASON = "exit code 7: the table of prices is missing"
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the part of `heron status` about the topology."""
-    document: dict[str, Any] = json.loads(sandbox.say("status", "left_down", "--json"))["status"]
+    document: dict[str, Any] = json.loads(sandbox.output_of("status", "left_down", "--json"))["status"]
     return document
 
 
@@ -40,14 +40,14 @@ def seen(run: HeronRun, component: str) -> int:
 def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: Sandbox) -> None:
     """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it."""
     run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     wait_until(lambda: seen(run, "sound"), 60.0, "the sound stream")
     wait_until(lambda: the_task(status(sandbox))["state"] == "down", 60.0, "a task that is given up")
     task = the_task(status(sandbox))
     assert (task["restarts"], REASON in task["last_error"]) == (2, True), task
-    text = sandbox.say("status", "left_down")
-    for said in (f"component 'fragile', task {task['task_id']} (container ", "is left down", REASON):
-        assert said in text
+    text = sandbox.output_of("status", "left_down")
+    for output in (f"component 'fragile', task {task['task_id']} (container ", "is left down", REASON):
+        assert output in text
 
     def culprit() -> list[dict[str, Any]]:
         return [each for each in status(sandbox)["backpressure"] if each["task_id"] == task["task_id"]]
@@ -58,17 +58,17 @@ def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: San
     wait_until(lambda: seen(run, "sound") > before, 60.0, "the sound stream, all the while")
 
     (run.out / "cured").touch()
-    sandbox.say("restart", "left_down", str(task["container_id"]))
+    sandbox.output_of("restart", "left_down", str(task["container_id"]))
     wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "what had waited, and more")
     wait_until(lambda: not culprit(), 60.0, "no culprit")
     assert the_task(status(sandbox))["state"] == "running"
-    sandbox.say("kill", "left_down")
+    sandbox.output_of("kill", "left_down")
 
 
 def test_a_topology_that_stops_on_failure_ends_with_the_reason(sandbox: Sandbox) -> None:
     """`topology.on.failure: stop`, the default under `heron run`."""
     run = sandbox.run("left_down.py", *SETTINGS)
-    assert run.process.returncode == 1, run.spoken
+    assert run.process.returncode == 1, run.all_output
     assert run.report().state == "failed"
     assert "component 'fragile', task " in run.stderr
     assert f"died too often and is left down: {REASON}" in run.stderr

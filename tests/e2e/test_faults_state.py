@@ -18,7 +18,7 @@ STMGR_1, TMANAGER, EXECUTOR_2 = ("stmgr", "/c1/"), ("tmanager", "/c0/"), ("execu
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the output of `heron status` once the topology manager answers."""
-    document: dict[str, Any] = json.loads(sandbox.say("status", "journal", "--json", "--timeout", "60"))["status"]
+    document: dict[str, Any] = json.loads(sandbox.output_of("status", "journal", "--json", "--timeout", "60"))["status"]
     return document
 
 
@@ -50,12 +50,12 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
     try:
         lines.flow("the state went away")
         for words in (("status", "journal"), ("list",), ("kill", "journal")):
-            assert f"the state folder {state} is gone; bring it back" in sandbox.say(*words, code=1)
+            assert f"the state folder {state} is gone; bring it back" in sandbox.output_of(*words, code=1)
         killed(lines, TMANAGER)
         killed(lines, EXECUTOR_2)  # its spouts and bolts end with it: no process can place them now
-        said = f"the state folder {state} is gone"
-        wait_until(lambda: said in sandbox.log_text("tmanager-0.log"), 30.0, "a topology manager that misses it")
-        wait_until(lambda: said in sandbox.log_text("executor-2.log"), 30.0, "an executor that misses it")
+        error = f"the state folder {state} is gone"
+        wait_until(lambda: error in sandbox.log_text("tmanager-0.log"), 30.0, "a topology manager that misses it")
+        wait_until(lambda: error in sandbox.log_text("executor-2.log"), 30.0, "an executor that misses it")
         assert not state.exists()
     finally:
         away.rename(state)
@@ -68,7 +68,7 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
 def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox) -> None:
     """Each file in turn is truncated; the checksum detects it. In the end `heron kill` removes everything."""
     lines = Lines(sandbox, *SCALED, command="submit local")
-    assert lines.run.wait() == 0, lines.run.spoken
+    assert lines.run.wait() == 0, lines.run.all_output
     wait_until(lambda: len(lines.acked()) > 100, 60.0, "lines")
     state = sandbox.home / ".heron" / "state"
 
@@ -85,7 +85,7 @@ def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox
         up = {each["pid"] for each in now["processes"] if each["state"] == "running"}
         return now["plan_version"] > 0 and not up & killed_pids and any("pplans/journal" in e for e in now["errors"])
 
-    wait_until(renewed, 60.0, "a plan that was made anew, and a word of why")
+    wait_until(renewed, 60.0, "a new plan, and a log line with the reason")
     before = len(lines.acked())
     wait_until(lambda: len(lines.acked()) > before + 200, 60.0, "lines under the new plan")
 
@@ -99,15 +99,15 @@ def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox
 
     cut(state / "executionstate" / "journal")  # the submission record; the engine has a copy
     damage = f"{state}/executionstate/journal: the value has "
-    assert damage in sandbox.say("status", "journal", code=2)
-    assert damage in str(json.loads(sandbox.say("list", "--json"))[0]["errors"])
+    assert damage in sandbox.output_of("status", "journal", code=2)
+    assert damage in str(json.loads(sandbox.output_of("list", "--json"))[0]["errors"])
     again = sandbox.start("journal.py", command="submit local")
-    assert again.wait() == 2, again.spoken
+    assert again.wait() == 2, again.all_output
     assert "topology 'journal' is already running (id journal-" in again.stderr
     assert f"its state is damaged: {damage}" in again.stderr
 
-    sandbox.say("kill", "journal")
-    assert not sandbox.leftovers()
+    sandbox.output_of("kill", "journal")
+    assert not sandbox.remaining()
 
 
 def test_a_missing_definition_is_named(sandbox: Sandbox) -> None:
@@ -117,7 +117,7 @@ def test_a_missing_definition_is_named(sandbox: Sandbox) -> None:
     definition = sandbox.home / ".heron" / "state" / "topologies" / "journal"
     whole = cut(definition)
     killed(lines, TMANAGER)
-    assert f"{definition}: the value has " in sandbox.say("status", "journal", code=2)
+    assert f"{definition}: the value has " in sandbox.output_of("status", "journal", code=2)
     lines.flow("the death of the topology manager")
     definition.write_bytes(whole)
     assert status(sandbox)["state"] == "running"

@@ -55,8 +55,8 @@ def test_a_stopped_process_is_not_replaced(sandbox: Sandbox) -> None:
     """3 s, with heartbeats every 0.1 s and a network timeout of 1.5 s."""
     lines = Lines(sandbox, *SCALED)
     outlast(lines, 3.0)
-    said = sandbox.log_text("tmanager-0.log")
-    assert "is silent" not in said, "the topology manager took its own sleep for the others'"
+    output = sandbox.log_text("tmanager-0.log")
+    assert "is silent" not in output, "the topology manager mistook its own stop for silence of the others'"
 
 
 @pytest.mark.soak

@@ -34,8 +34,8 @@ def listed(value: object) -> list[object]:
 def numbers(run: HeronRun, component: str, source: str) -> dict[int, set[object]]:
     """Return the numbers of a stream that its tasks have received."""
     seen = {}
-    for task, told in facts(run, component).items():
-        rows = told["seen"]
+    for task, values in facts(run, component).items():
+        rows = values["seen"]
         assert isinstance(rows, dict)
         seen[task] = {row[0] for row in rows.get(source, ())}
     return seen
@@ -46,8 +46,8 @@ def together(seen: dict[int, set[object]]) -> set[object]:
 
 
 def in_windows(run: HeronRun, component: str) -> set[object]:
-    ((_, told),) = facts(run, component).items() or [(0, {"windows": []})]
-    return {number for window in listed(told["windows"]) for number in listed(listed(window)[1])}
+    ((_, values),) = facts(run, component).items() or [(0, {"windows": []})]
+    return {number for window in listed(values["windows"]) for number in listed(listed(window)[1])}
 
 
 def all_is_seen(run: HeronRun) -> bool:
@@ -73,14 +73,14 @@ def ran(sandbox: Sandbox) -> HeronRun:
     run = sandbox.start(program, args=("old-calls", str(sandbox.root / "out0")))
     run.until(lambda: all_is_seen(run), "every number everywhere")
     for command in ("deactivate", "activate"):
-        sandbox.say(command, "old-calls")
-        run.until(lambda: command in listed(told(run)["calls"]), command)  # noqa: B023  # the loop waits here
+        sandbox.output_of(command, "old-calls")
+        run.until(lambda: command in listed(spout_facts(run)["calls"]), command)  # noqa: B023  # the loop waits here
     run.process.send_signal(signal.SIGINT)
-    assert run.wait() == 130, run.spoken
+    assert run.wait() == 130, run.all_output
     return run
 
 
-def told(run: HeronRun) -> dict[str, object]:
+def spout_facts(run: HeronRun) -> dict[str, object]:
     """Return the records of the spout."""
     (only,) = facts(run, "numbers").values()
     return only
@@ -88,7 +88,7 @@ def told(run: HeronRun) -> dict[str, object]:
 
 def test_a_program_with_every_call_runs_unchanged(ran: HeronRun, sandbox: Sandbox) -> None:
     """Such programs must run without a change."""
-    spout = told(ran)
+    spout = spout_facts(ran)
     assert (spout["failed"], spout["mine"]) == ([7], [1, {"a": None}])
     assert listed(spout["calls"])[-3:] == ["deactivate", "activate", "close"]
     (odd_task,) = facts(ran, "odd")
@@ -96,7 +96,7 @@ def test_a_program_with_every_call_runs_unchanged(ran: HeronRun, sandbox: Sandbo
     assert spout["hooked"] == EMITS
     _groupings_hold(ran)
     _context_answers(ran)
-    _hooks_were_told(ran)
+    _check_hooks(ran)
     _metrics_and_logs_are_there(sandbox)
 
 
@@ -124,7 +124,7 @@ def _context_answers(run: HeronRun) -> None:
         assert count["grouped"] == [["count", "default"], ["numbers", "default"]]
 
 
-def _hooks_were_told(run: HeronRun) -> None:
+def _check_hooks(run: HeronRun) -> None:
     ((_, spout),) = facts(run, "hook-numbers").items()
     assert (spout["spout_ack"], spout["spout_fail"]) == (EMITS - 1, 1)
     bolts = facts(run, "hook-count").values()
@@ -140,8 +140,8 @@ def _metrics_and_logs_are_there(sandbox: Sandbox) -> None:
     for name in (*plain, *keyed, "__auto__/processed", "__auto__/doubled"):
         assert f'"user/{name}"' in metrics
     logs = sandbox.log_text("count-*.log")
-    for said in ("said at None", "said at info", "said at warn", "said at error", "said by the logger"):
-        assert said in logs
+    for line in ("logged at None", "logged at info", "logged at warn", "logged at error", "logged by the logger"):
+        assert line in logs
 
 
 def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
@@ -157,8 +157,8 @@ def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
 
     run.until(seen, "every number")
     run.process.send_signal(signal.SIGINT)
-    assert run.wait() == 130, run.spoken
-    assert told(run)["failed"] == []
+    assert run.wait() == 130, run.all_output
+    assert spout_facts(run)["failed"] == []
 
 
 def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
@@ -166,7 +166,7 @@ def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
     program = sandbox.root / "old_streamlet.py"
     program.write_text("from heronpy.streamlet.builder import Builder\n\nBuilder()\n", encoding="utf-8")
     run = sandbox.run(program)
-    assert run.process.returncode == 2, run.spoken
+    assert run.process.returncode == 2, run.all_output
     assert run.stderr == (
         f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: EFFECTIVELY_ONCE and Streamlets are not "
         "supported yet; use ATLEAST_ONCE, and spouts and bolts\n    Builder()\n"

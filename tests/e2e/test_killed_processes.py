@@ -33,7 +33,7 @@ def replaced(run: HeronRun, role: str, name: str) -> None:
     command = victim.cmdline()
     victim.kill()
     run.until(
-        lambda: any(spoken == command and each.pid != victim.pid for each, spoken in run.commands(role)),
+        lambda: any(words == command and each.pid != victim.pid for each, words in run.commands(role)),
         f"another {role} {name}",
         30.0,
     )

@@ -108,10 +108,10 @@ def test_words_are_counted_exactly_without_any_one_server(
     assert {container for container, _ in moved} == {3}
     watched.ends_exactly()
     assert [kind for kind in NodeKind if state.list(kind)] == []
-    assert json.loads(sandbox.say("packages", "list", *profile, "--json")) == []
-    said = sandbox.log_text() + run.spoken
-    assert PASSWORD not in said
-    assert s3.secret_key not in said
+    assert json.loads(sandbox.output_of("packages", "list", *profile, "--json")) == []
+    output = sandbox.log_text() + run.all_output
+    assert PASSWORD not in output
+    assert s3.secret_key not in output
 
 
 def without_state(watched: WatchedWords, state: ZookeeperStateManager, zookeeper: ZooKeeperServer) -> None:
@@ -119,8 +119,8 @@ def without_state(watched: WatchedWords, state: ZookeeperStateManager, zookeeper
     zookeeper.kill()
     try:
         watched.flows()
-        said = watched.status(code=1)
-        assert "ZooKeeper at {}:{} does not answer; is it running".format(*zookeeper.address) in said
+        output = watched.status(code=1)
+        assert "ZooKeeper at {}:{} does not answer; is it running".format(*zookeeper.address) in output
         for sink in watched.servers.readers:
             watched.grows(sink)
         watched.flows()

@@ -66,13 +66,13 @@ def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Pat
     with full(disk):
         lines.flow("the disk was full")
         refused = sandbox.start("steady.py", command="submit local")
-        assert refused.wait() == 2, refused.spoken
-        assert "no space left on" in refused.stderr.lower(), refused.spoken
+        assert refused.wait() == 2, refused.all_output
+        assert "no space left on" in refused.stderr.lower(), refused.all_output
         for role, name in (("instance", "/split-"), ("stmgr", "/c1/"), ("tmanager", "/c0/")):
             lines.run.processes(role, name)[0].kill()
-        said = sandbox.say("status", "journal", code=1)
-        assert "its topology manager is being restarted" in said, said
+        output = sandbox.output_of("status", "journal", code=1)
+        assert "its topology manager is being restarted" in output, output
     lines.flow("there was room again")
-    assert '"state": "running"' in sandbox.say("status", "journal", "--json", "--timeout", "60")
+    assert '"state": "running"' in sandbox.output_of("status", "journal", "--json", "--timeout", "60")
     lines.finish()
-    assert "steady" not in sandbox.say("list")
+    assert "steady" not in sandbox.output_of("list")

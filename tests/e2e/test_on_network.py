@@ -82,8 +82,8 @@ class Crossing:
 
     def status(self) -> Status:
         """Return the present status."""
-        said = self.sandbox.say("status", "crossing", "--profile", "net", "--json")
-        document: Status = json.loads(said)["status"]
+        output = self.sandbox.output_of("status", "crossing", "--profile", "net", "--json")
+        document: Status = json.loads(output)["status"]
         return document
 
     def running(self) -> dict[str, int]:
@@ -104,8 +104,8 @@ class Crossing:
 
     def buffers(self) -> dict[str, float]:
         """Return the largest buffer for a task in any stream manager, and the largest memory of one, in bytes."""
-        said = self.sandbox.say("metrics", "crossing", "--profile", "net", "--json")
-        held = [row["value"] for row in json.loads(said) if row["name"] == "outlet-bytes"]
+        output = self.sandbox.output_of("metrics", "crossing", "--profile", "net", "--json")
+        held = [row["value"] for row in json.loads(output) if row["name"] == "outlet-bytes"]
         resident = [process.memory_info().rss for process in self.run.processes("stmgr")]
         return {"outlet": max(held, default=0), "resident": max(resident)}
 
@@ -126,7 +126,7 @@ class Crossing:
         ended_s = monotonic_s() + seconds
         pause = threading.Event()
         while monotonic_s() < ended_s:
-            assert self.run.process.poll() is None, self.run.spoken
+            assert self.run.process.poll() is None, self.run.all_output
             pause.wait(0.1)
 
     def until_status(self, holds: Callable[[Status], object], what: str, timeout_s: float = 20.0) -> None:
@@ -184,7 +184,7 @@ def check_outage(crossing: Crossing, network: Network, seconds: float) -> None:
     began_s = monotonic_s()
     with network.cut(1, 2):
         crossing.until_status(lambda status: silent(status, 2, 1) and silent(status, 1, 2), "both are named")
-        shown = crossing.sandbox.say("status", "crossing", "--profile", "net")
+        shown = crossing.sandbox.output_of("status", "crossing", "--profile", "net")
         assert "container 2 is not reached from container 1" in " ".join(shown.split())
         crossing.until_status(lambda status: status["backpressure"], "the spouts are held back")
         culprit = crossing.status()["backpressure"][0]

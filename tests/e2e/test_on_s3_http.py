@@ -40,9 +40,9 @@ def test_a_lost_container_waits_for_its_package_while_data_flows_on(
     here = write_profile(sandbox, "shop", f"extends: local\nuploader: {{{options}}}\n")
     run = sandbox.start("steady.py", *here)
     flows(run, "at the start")
-    (stored,) = json.loads(sandbox.say("packages", "list", *here, "--json"))
+    (stored,) = json.loads(sandbox.output_of("packages", "list", *here, "--json"))
     assert (stored["name"], stored["topology"], stored["whole"]) == ("steady", "steady", True)
-    pruned = sandbox.say("packages", "prune", "--older-than", "0", *here)
+    pruned = sandbox.output_of("packages", "prune", "--older-than", "0", *here)
     assert pruned == "0 packages removed, 0 B\n"
     server.kill()
     try:
@@ -56,6 +56,6 @@ def test_a_lost_container_waits_for_its_package_while_data_flows_on(
     flows(run, "after the return")
     (run.out / "stop").touch()
     run.finished()
-    assert sandbox.say("packages", "list", *here) == "0 packages, 0 B\n"
-    said = sandbox.log_text() + run.spoken
-    assert not any(each in said for each in _PASSWORDS)
+    assert sandbox.output_of("packages", "list", *here) == "0 packages, 0 B\n"
+    output = sandbox.log_text() + run.all_output
+    assert not any(each in output for each in _PASSWORDS)

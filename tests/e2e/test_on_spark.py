@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from shown import logs, processes
 from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal
+from visible_data import logs, processes
 
 from heron_testing.pytest_plugin import wait_until
 from servers.absence import not_here
@@ -99,8 +99,8 @@ def kill_driver(journal: SparkJournal) -> set[int]:
 
 def restart_one(journal: SparkJournal) -> set[int]:
     """Restart a container on request, without a fault."""
-    said = journal.sandbox.say("restart", "journal", "1", *HERE)
-    assert "container 1 of journal is back" in said
+    output = journal.sandbox.output_of("restart", "journal", "1", *HERE)
+    assert "container 1 of journal is back" in output
     return {1}
 
 
@@ -141,7 +141,7 @@ def test_two_topologies_share_a_cluster_and_no_key_is_visible(sandbox: Sandbox, 
     journal = SparkJournal(sandbox, cluster)
     assert [journal.granted(each) for each in range(3)] == [(1, 1024), _PLANNED, _PLANNED]
     other = sandbox.start("steady.py", command="submit cluster")
-    assert other.wait() == 0, other.spoken
+    assert other.wait() == 0, other.all_output
     wait_until((other.out / "progress").exists, BACK_S, "tuples of the other")
     assert len(cluster.applications()) == 2
     keys = [key for name in ("journal", "steady") for key in _secret_keys(sandbox, name)]
@@ -149,10 +149,10 @@ def test_two_topologies_share_a_cluster_and_no_key_is_visible(sandbox: Sandbox, 
     assert len(shown) > 40
     assert not [text for text in shown for key in keys if key in text]
     assert any(b"heron journal container 1 " in text for text in shown), "logs are on Spark's pages too"
-    assert "stmgr-1" in sandbox.say("logs", "journal", *HERE)
+    assert "stmgr-1" in sandbox.output_of("logs", "journal", *HERE)
     before = journal.attempts()
     executors = other.processes("executor", "steady")
-    sandbox.say("kill", "steady", *HERE)
+    sandbox.output_of("kill", "steady", *HERE)
     assert len(cluster.applications()) == 1
     assert not any(each.is_running() for each in executors)
     assert journal.attempts() == before
@@ -175,12 +175,12 @@ def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, clust
     run.until(reached[instant], instant)
     if instant == "application":
         run.process.send_signal(signal.SIGINT)
-        assert run.wait(_GONE_S) == 130, run.spoken
+        assert run.wait(_GONE_S) == 130, run.all_output
         assert not run.processes("spark supervisor")
     else:
         run.process.kill()
         run.wait()
-        sandbox.say("kill", "steady", *HERE)
+        sandbox.output_of("kill", "steady", *HERE)
     wait_until(lambda: not cluster.applications(), _GONE_S, "the application is gone")
 
 
@@ -190,9 +190,9 @@ def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: Spark
         psutil.Process(worker.process.pid).suspend()
     try:
         run = sandbox.start("steady.py", "--set", "scheduler.start_s=15", command="submit cluster")
-        assert run.wait() == 0, run.spoken
-        assert "waits for Spark to give it an executor" in sandbox.say("status", "steady", *HERE, code=1)
-        sandbox.say("kill", "steady", *HERE)
+        assert run.wait() == 0, run.all_output
+        assert "waits for Spark to give it an executor" in sandbox.output_of("status", "steady", *HERE, code=1)
+        sandbox.output_of("kill", "steady", *HERE)
     finally:
         for worker in cluster.workers:
             psutil.Process(worker.process.pid).resume()
@@ -200,7 +200,7 @@ def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: Spark
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "output"),
     [
         ("jvm_heap_mb=60000", r"cluster is too small: the 3 containers need \d+ cores and \d+ MiB.*32768 MiB"),
         ("python=/no/such/python", r"workers cannot run /no/such/python: .*scheduler\.python"),
@@ -210,18 +210,20 @@ def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: Spark
     ],
 )
 def test_what_cannot_run_is_refused_in_one_line(
-    sandbox: Sandbox, cluster: SparkCluster, setting: str, said: str
+    sandbox: Sandbox, cluster: SparkCluster, setting: str, output: str
 ) -> None:
     """The line has the numbers or the remedy. It comes within half a minute, and no process is left."""
-    assert re.search(said, refusal(sandbox, setting))
+    assert re.search(output, refusal(sandbox, setting))
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
 @pytest.mark.soak
 def test_profiles_check_tries_the_drivers_on_a_worker(sandbox: Sandbox, cluster: SparkCluster) -> None:
     """A task on a worker opens the drivers of its containers. A missing secret is named with the worker."""
-    said = sandbox.say("profiles", "check", "cluster")
-    assert re.search(r"warning: spark\.authenticate is not set.*which has the use of statemgr localfs, uploader", said)
+    output = sandbox.output_of("profiles", "check", "cluster")
+    assert re.search(
+        r"warning: spark\.authenticate is not set.*which has the use of statemgr localfs, uploader", output
+    )
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_journal import BACK_S, HERE, fresh, status_if_told
+from spark_journal import BACK_S, HERE, fresh, status_or_empty
 
 from heron_testing.pytest_plugin import wait_until
 from servers.spark import SparkCluster
@@ -28,7 +28,7 @@ def test_a_smaller_cluster_runs_the_containers_that_fit(sandbox: Sandbox, spark:
     """
     cluster = fresh(sandbox, spark)
     run = sandbox.start("steady.py", "--set", _LARGE, command="submit cluster")
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     wait_until(lambda: len(_executors(run)) == 3, BACK_S, "all containers")
     former = _executors(run)
     cluster.workers[0].process.kill()
@@ -37,11 +37,11 @@ def test_a_smaller_cluster_runs_the_containers_that_fit(sandbox: Sandbox, spark:
     wait_until(lambda: _waiting(sandbox) == [_WAITS], BACK_S, "the status says that one waits")
     run.the("spark supervisor").kill()
     wait_until(lambda: not _executors(run) and not cluster.applications(), _GONE_S, "nothing of it is left")
-    assert "steady" in sandbox.say("kill", "steady", *HERE)
+    assert "steady" in sandbox.output_of("kill", "steady", *HERE)
 
 
 def _waiting(sandbox: Sandbox) -> list[str]:
-    containers = status_if_told(sandbox, "steady").get("containers", [])
+    containers = status_or_empty(sandbox, "steady").get("containers", [])
     texts = [each["last_error"] for each in containers if not each["running"]]
     return [text.partition(";")[0] for text in texts]
 

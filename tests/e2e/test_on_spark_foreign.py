@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.version import __version__
-from shown import command_lines
 from spark_journal import BACK_S, HERE, fresh, name_cluster, refusal
+from visible_data import command_lines
 
 from heron_testing.pytest_plugin import wait_until
 from servers.absence import not_here
@@ -53,7 +53,7 @@ def test_workers_run_the_python_of_an_archive(sandbox: Sandbox, cluster: SparkCl
     settings = (f'scheduler.archives=["{packed}#env"]', "scheduler.python=./env/bin/python")
     words = [word for each in settings for word in ("--set", each)]
     run = sandbox.start("steady.py", *words, command="submit cluster")
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     wait_until((run.out / "progress").exists, BACK_S, "tuples")
     started = run.processes("executor")
     assert len(started) == 3
@@ -61,7 +61,7 @@ def test_workers_run_the_python_of_an_archive(sandbox: Sandbox, cluster: SparkCl
     for each in started:
         assert each.cmdline()[0].startswith(tuple(work)), each.cmdline()
         assert each.cmdline()[0].endswith("/env/bin/python"), each.cmdline()
-    sandbox.say("kill", "steady", *HERE)
+    sandbox.output_of("kill", "steady", *HERE)
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
@@ -113,16 +113,16 @@ def test_a_cluster_with_a_secret_accepts_only_clients_that_have_it(sandbox: Sand
         name_cluster(sandbox, cluster)
         assert "gave no application" in refusal(sandbox, "start_s=8")
         _add_to_conf(sandbox, **{"spark.authenticate": "true", "spark.authenticate.secret": f"${{file:{secret}}}"})
-        said = sandbox.say("profiles", "check", "cluster")
-        assert "warning" not in said
+        output = sandbox.output_of("profiles", "check", "cluster")
+        assert "warning" not in output
         run = sandbox.start("steady.py", command="submit cluster")
-        assert run.wait() == 0, run.spoken
+        assert run.wait() == 0, run.all_output
         wait_until((run.out / "progress").exists, BACK_S, "tuples")
         ours = [each for what in ("executor", "instance", "stmgr", "spark driver") for each in run.processes(what)]
         assert len(ours) > 8
         assert not [each for each in ours if _SECRET in str([*each.cmdline(), *each.environ().values()])]
         assert not [each for each in command_lines(sandbox) if _SECRET.encode() in each]
-        sandbox.say("kill", "steady", *HERE)
+        sandbox.output_of("kill", "steady", *HERE)
     finally:
         cluster.kill()
 
@@ -148,8 +148,8 @@ def test_the_leading_master_gives_the_size_of_the_cluster(
         line = refusal(sandbox, f"master={both}", "jvm_heap_mb=60000")
         assert "cluster has 127.0.0.1 32 cores and 32768 MiB" in line, line
         run = sandbox.start("steady.py", "--set", f"scheduler.master={both}", command="submit cluster")
-        assert run.wait() == 0, run.spoken
-        sandbox.say("kill", "steady", *HERE)
+        assert run.wait() == 0, run.all_output
+        sandbox.output_of("kill", "steady", *HERE)
     finally:
         standby.kill()
         leading.kill()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psutil
 import pytest
-from shown import logs, processes
+from visible_data import logs, processes
 
 from heron.clock import monotonic_s
 from heron.driver_kit.core_version import core_version
@@ -70,12 +70,12 @@ def test_the_example_counts_exactly_and_its_status_and_logs_are_shown(sandbox: S
     counts = sandbox.root / "counts.tsv"
     args = ("--loops", str(_LOOPS), "--out", str(counts))
     run = sandbox.run(examples / "word_count.py", args=args, command="submit spark")
-    assert run.wait() == 0, run.spoken
-    said = sandbox.say("status", "word_count", *_HERE)
-    assert "Spark application local-" in said
+    assert run.wait() == 0, run.all_output
+    output = sandbox.output_of("status", "word_count", *_HERE)
+    assert "Spark application local-" in output
     for container in range(3):
-        assert f"container {container}: executor driver on " in said
-    wait_until(lambda: " words: the " in sandbox.say("logs", "word_count", *_HERE), _BACK_S, "what a task prints")
+        assert f"container {container}: executor driver on " in output
+    wait_until(lambda: " words: the " in sandbox.output_of("logs", "word_count", *_HERE), _BACK_S, "what a task prints")
     wait_until(lambda: _is_over(sandbox), _BACK_S, "the end")
     words = Counter(word for text in topics.topics.values() for word in text.lower().split())
     rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
@@ -98,9 +98,11 @@ def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
     words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=6")
     needed = ("--needs", "brought_alone brought_packed")
     run = sandbox.run("steady.py", *words, args=needed, command="submit guarded")
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     wait_until((run.out / "progress").exists, _BACK_S, "tuples")
-    elsewhere = sandbox.say("status", "steady", *_GUARDED, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}")
+    elsewhere = sandbox.output_of(
+        "status", "steady", *_GUARDED, "--set", f"scheduler.root={sandbox.root / 'elsewhere'}"
+    )
     assert "Spark application local-" in elsewhere  # as on another machine, whose scheduler does not have the job
     assert "Spark UI: http" in elsewhere
     driver = run.the("spark driver")
@@ -113,39 +115,39 @@ def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
     # A container that starts before the driver notices the end of its application is started once more.
     wait_until(lambda: len(again := _attempts(sandbox)) == 3 and min(again) > 1, _BACK_S, "all containers run again")
     (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
-    sandbox.say("kill", "steady", *_GUARDED)
+    sandbox.output_of("kill", "steady", *_GUARDED)
     assert not run.processes("executor")
-    assert not sandbox.leftovers(), "its package is still known by the copy of that node"
+    assert not sandbox.remaining(), "its package is still known by the copy of that node"
 
 
 @pytest.mark.parametrize(
-    ("value", "path", "said"),
+    ("value", "path", "output"),
     [
         ("threading.Lock()", os.defpath, r"'unsent': lock: a value of type lock is not JSON and cannot travel; give"),
         ("1", "/nowhere", r"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version 17"),
     ],
 )
 def test_an_impossible_topology_is_refused_before_anything_starts(
-    sandbox: Sandbox, value: str, path: str, said: str
+    sandbox: Sandbox, value: str, path: str, output: str
 ) -> None:
     """A topology with a value that cannot be sent; a machine without Java."""
     file = sandbox.root / "unsent.py"
     file.write_text(_UNSENT.format(value=value), encoding="utf-8")
     sandbox.environ.update(PATH=path, JAVA_HOME="")
     run = sandbox.run(file, command="submit spark")
-    assert run.wait() == 2, run.spoken
-    assert re.search(rf"^heron: error: .*{said}", run.stderr, re.MULTILINE), run.spoken
+    assert run.wait() == 2, run.all_output
+    assert re.search(rf"^heron: error: .*{output}", run.stderr, re.MULTILINE), run.all_output
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "options", "said"),
+    ("name", "entry", "options", "output"),
     [
         ("zookeeper", _ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"}, r".*127\.0\.0\.1:9.*"),
         ("localfs", _LOCALFS, {"root": "{tmp}"}, r"the state manager has no keys of topology 't': .* another state .*"),
     ],
 )
 def test_a_worker_that_cannot_reach_the_state_manager_reports_it(
-    tmp_path: Path, name: str, entry: str, options: dict[str, str], said: str
+    tmp_path: Path, name: str, entry: str, options: dict[str, str], output: str
 ) -> None:
     """One line names the worker and the missing state; the command shows it."""
     written = {key: value.format(tmp=tmp_path) for key, value in options.items()}
@@ -156,13 +158,13 @@ def test_a_worker_that_cannot_reach_the_state_manager_reports_it(
     order = Order(1, "ticket", "tcp://127.0.0.1:9", core_version(), 5.0, 1.0, spec=msgspec.to_builtins(spec))
     began_s = monotonic_s()
     (reason,) = run_container([msgspec.json.encode(order).decode()])
-    assert re.fullmatch(f"on {os.uname().nodename}: {said}", reason), reason
+    assert re.fullmatch(f"on {os.uname().nodename}: {output}", reason), reason
     assert monotonic_s() - began_s < _ANSWER_S
 
 
 def _is_over(sandbox: Sandbox) -> bool:
     """Return whether it is listed as finished and nothing of it is left; any list cleans up ended topologies."""
-    return "finished" in sandbox.say("list", "spark") and not sandbox.leftovers()
+    return "finished" in sandbox.output_of("list", "spark") and not sandbox.remaining()
 
 
 def _write_guarded(sandbox: Sandbox) -> None:
@@ -183,7 +185,7 @@ def _write_guarded(sandbox: Sandbox) -> None:
 
 
 def _status(sandbox: Sandbox) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(sandbox.say("status", "steady", *_GUARDED, "--json"))
+    found: dict[str, Any] = json.loads(sandbox.output_of("status", "steady", *_GUARDED, "--json"))
     return found
 
 
@@ -191,20 +193,20 @@ def _pages(sandbox: Sandbox) -> Iterator[bytes]:
     page = next(each["url"] for each in _status(sandbox)["links"] if each["title"] == "Spark UI")
     (application,) = json.loads(_read(f"{page}/api/v1/applications"))
     for part in ("environment", "allexecutors", "jobs"):
-        said = _read(f"{page}/api/v1/applications/{application['id']}/{part}")
+        output = _read(f"{page}/api/v1/applications/{application['id']}/{part}")
         if part == "environment":
-            settings = dict(json.loads(said)["sparkProperties"])
+            settings = dict(json.loads(output)["sparkProperties"])
             # The file of this user is included; values with such names are not shown.
             assert settings["spark.of.this.user"] == "kept"
             assert settings["spark.ui.killEnabled"] == "false"
             assert "redacted" in settings["spark.authenticate.secret"]
-        yield said
+        yield output
 
 
 def _read(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=_ANSWER_S) as answer:  # noqa: S310
-        said: bytes = answer.read()
-        return said
+        output: bytes = answer.read()
+        return output
 
 
 def _attempts(sandbox: Sandbox) -> list[int]:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox]:
+def yarn_sandbox(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox]:
     """A sandbox with the home of YARN's containers, so that its end looks for them."""
     yarn.start()
     with sandbox_at(yarn.home.parent, request) as box:
@@ -47,9 +47,9 @@ def world(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox
 
 
 @pytest.fixture
-def journal(world: Sandbox, yarn: YarnCluster) -> SparkJournal:
+def journal(yarn_sandbox: Sandbox, yarn: YarnCluster) -> SparkJournal:
     """The running topology."""
-    return SparkJournal(world, cast("SparkCluster", yarn))  # only workers are checked for it
+    return SparkJournal(yarn_sandbox, cast("SparkCluster", yarn))  # only workers are checked for it
 
 
 def kill_executor_jvm(journal: SparkJournal, _yarn: YarnCluster) -> set[int]:
@@ -101,25 +101,27 @@ def test_no_line_is_lost_on_yarn(
 
 def test_kill_leaves_nothing_on_yarn(journal: SparkJournal, yarn: YarnCluster) -> None:
     """When the command returns, no container runs; soon after, none of YARN's containers and JVMs runs either."""
-    journal.sandbox.say("kill", "journal", *HERE)
+    journal.sandbox.output_of("kill", "journal", *HERE)
     assert journal.run.processes("executor") == []
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
     wait_until(lambda: not _javas(journal.sandbox), _GONE_S, "its JVMs are gone")
 
 
 @pytest.mark.soak
-def test_a_container_too_large_for_yarn_is_refused_with_the_numbers(world: Sandbox, yarn: YarnCluster) -> None:
+def test_a_container_too_large_for_yarn_is_refused_with_the_numbers(yarn_sandbox: Sandbox, yarn: YarnCluster) -> None:
     """YARN would never grant the request, and would not report this."""
-    assert re.search(r"YARN gives no container of .* 60\d+ MiB.*at most \d+ cores", refusal(world, "jvm_heap_mb=60000"))
+    assert re.search(
+        r"YARN gives no container of .* 60\d+ MiB.*at most \d+ cores", refusal(yarn_sandbox, "jvm_heap_mb=60000")
+    )
     wait_until(lambda: not yarn.applications(), _GONE_S, "the application is gone")
 
 
-def _javas(world: Sandbox) -> list[psutil.Process]:
+def _javas(yarn_sandbox: Sandbox) -> list[psutil.Process]:
     """Return the JVMs of this sandbox: the driver's, YARN's application master and Spark's executors."""
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("HOME") == str(world.home) and process.name() == "java":
+            if process.environ().get("HOME") == str(yarn_sandbox.home) and process.name() == "java":
                 found.append(process)
         except psutil.Error:
             continue

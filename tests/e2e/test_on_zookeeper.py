@@ -39,9 +39,9 @@ def test_words_are_counted_exactly_while_zookeeper_is_away(sandbox: Sandbox, zoo
     zookeeper.kill()
     try:
         words.flows()
-        assert "ZooKeeper at 127.0.0.1" in (said := words.status(code=1))
-        assert "does not answer" in said
-        assert "sesame" not in said
+        assert "ZooKeeper at 127.0.0.1" in (output := words.status(code=1))
+        assert "does not answer" in output
+        assert "sesame" not in output
         words.flows()
     finally:
         zookeeper.start()
@@ -49,7 +49,7 @@ def test_words_are_counted_exactly_while_zookeeper_is_away(sandbox: Sandbox, zoo
     assert words.processes() == before, "a process was replaced"
     words.ends_exactly()
     assert [kind for kind in NodeKind if state.list(kind)] == []
-    assert "sesame" not in sandbox.log_text() + words.run.spoken
+    assert "sesame" not in sandbox.log_text() + words.run.all_output
     state.close()
 
 

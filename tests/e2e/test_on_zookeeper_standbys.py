@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_world import Led, World
+from standby_run import Leader, StandbyRun
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
@@ -31,7 +31,7 @@ statemgr: {{driver: zookeeper, hosts: "{hosts}", root: {root}, session_timeout_s
 
 
 @pytest.fixture
-def world(sandbox: Sandbox, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[World]:
+def standby_run(sandbox: Sandbox, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[StandbyRun]:
     """A run with two standbys."""
     zookeeper_ensemble.start()
     options: dict[str, object] = {
@@ -43,74 +43,78 @@ def world(sandbox: Sandbox, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[W
     folder.mkdir(parents=True)
     (folder / "zk.yaml").write_text(_PROFILE.format(**options))
     state = ZookeeperStateManager.open({**options, "lock_dir": str(sandbox.root / "locks")})
-    yield World(sandbox, state, "--profile", "zk")
+    yield StandbyRun(sandbox, state, "--profile", "zk")
     zookeeper_ensemble.start()
     state.close()
 
 
-def is_elsewhere(world: World) -> None:
+def is_elsewhere(standby_run: StandbyRun) -> None:
     """Remove the file that shows whether the leader is alive."""
-    for path in (world.sandbox.home / ".heron" / "zookeeper").iterdir():
+    for path in (standby_run.sandbox.home / ".heron" / "zookeeper").iterdir():
         path.unlink()
 
 
-def killed(world: World) -> tuple[Led, Led, float]:
+def killed(standby_run: StandbyRun) -> tuple[Leader, Leader, float]:
     """Kill the leader; return it, its successor, and the seconds."""
-    former = world.present()
+    former = standby_run.present()
     psutil.Process(former.pid).kill()
-    return former, *world.successor(former, "a kill")
+    return former, *standby_run.successor(former, "a kill")
 
 
-def test_a_standby_leads_after_the_session_of_a_killed_leader(world: World) -> None:
+def test_a_standby_leads_after_the_session_of_a_killed_leader(standby_run: StandbyRun) -> None:
     """At once on the same machine; elsewhere after the session has timed out."""
-    former, leader, _ = killed(world)
+    former, leader, _ = killed(standby_run)
     assert leader.epoch > former.epoch
-    world.flows_until(lambda: len(world.managers()) == 3, "the killed one stands by")
-    is_elsewhere(world)
-    _, leader, took_s = killed(world)
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
+    is_elsewhere(standby_run)
+    _, leader, took_s = killed(standby_run)
     assert took_s < SESSION_S + SLACK_S
-    assert (world.status()["leader"] or {})["pid"] == leader.pid
-    world.finish()
+    assert (standby_run.status()["leader"] or {})["pid"] == leader.pid
+    standby_run.finish()
 
 
-def test_a_leader_stopped_beyond_its_session_is_refused_when_it_continues(world: World) -> None:
+def test_a_leader_stopped_beyond_its_session_is_refused_when_it_continues(standby_run: StandbyRun) -> None:
     """It still believes that it leads, and answers its mail. Its messages are refused and counted, its writes
     fail, and it restarts as a standby.
     """
-    former = world.present()
+    former = standby_run.present()
     deposed = psutil.Process(former.pid)
     deposed.suspend()
     name = "/pass-3" if former.container_id != 1 else "/pass-2"
-    before = {each.pid for each in world.run.processes("instance")}
-    world.run.the("instance", name).kill()  # the mail of the stopped process will contain its start
-    world.flows_until(
-        lambda: {each.pid for each in world.run.processes("instance")} - before, "the killed task is back"
+    before = {each.pid for each in standby_run.run.processes("instance")}
+    standby_run.run.the("instance", name).kill()  # the mail of the stopped process will contain its start
+    standby_run.flows_until(
+        lambda: {each.pid for each in standby_run.run.processes("instance")} - before, "the killed task is back"
     )
-    leader, _ = world.successor(former, "a sleep")
-    world.sandbox.say("deactivate", "steady", "--profile", "zk")
-    plan = world.state.get(NodeKind.PHYSICAL_PLAN, "steady")
+    leader, _ = standby_run.successor(former, "a sleep")
+    standby_run.sandbox.output_of("deactivate", "steady", "--profile", "zk")
+    plan = standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
-    world.until(lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends")
-    assert world.state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
-    assert world.leader() == leader
-    world.until(lambda: sum(world.metrics()["deposed-messages"].values()) >= 1, "what it said was refused and counted")
-    world.until(lambda: len(world.managers()) == 3, "it stands by")
-    assert world.status()["state"] == "paused"
-    world.sandbox.say("activate", "steady", "--profile", "zk")
-    world.flows("after the pause")
-    world.finish()
+    standby_run.until(
+        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends"
+    )
+    assert standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
+    assert standby_run.leader() == leader
+    standby_run.until(
+        lambda: sum(standby_run.metrics()["deposed-messages"].values()) >= 1, "its messages are refused and counted"
+    )
+    standby_run.until(lambda: len(standby_run.managers()) == 3, "it stands by")
+    assert standby_run.status()["state"] == "paused"
+    standby_run.sandbox.output_of("activate", "steady", "--profile", "zk")
+    standby_run.flows("after the pause")
+    standby_run.finish()
 
 
 def test_zookeepers_leader_and_the_topologys_leader_die_at_once(
-    world: World, zookeeper_ensemble: ZooKeeperEnsemble
+    standby_run: StandbyRun, zookeeper_ensemble: ZooKeeperEnsemble
 ) -> None:
     """The ensemble elects a leader, then the standbys do; data flows on meanwhile."""
-    is_elsewhere(world)
+    is_elsewhere(standby_run)
     server = zookeeper_ensemble.leader()
-    former = world.present()
+    former = standby_run.present()
     server.kill()
     psutil.Process(former.pid).kill()
-    leader, _ = world.successor(former, "both kills")
+    leader, _ = standby_run.successor(former, "both kills")
     assert leader.epoch > former.epoch
-    world.flows_until(lambda: len(world.managers()) == 3, "the killed one stands by")
-    world.finish()
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
+    standby_run.finish()

@@ -161,13 +161,13 @@ class Overload:
         """Watch every process from now on, before the first emit."""
         return MemoryWatch(self.run)
 
-    def tell(self, *names: str) -> float:
+    def create_files(self, *names: str) -> float:
         """Create the files with these names; return the monotonic time."""
         for name in names:
             self._file(name).touch()
         return monotonic_s()
 
-    def untell(self, *names: str) -> float:
+    def remove_files(self, *names: str) -> float:
         """Remove the files."""
         for name in names:
             self._file(name).unlink()
@@ -175,14 +175,14 @@ class Overload:
 
     def status(self) -> TopologyStatus:
         """Return the output of ``heron status``."""
-        document = json.loads(self._sandbox.say("status", "overload", "--json"))["status"]
+        document = json.loads(self._sandbox.output_of("status", "overload", "--json"))["status"]
         return decode_status(json.dumps(document).encode())
 
     def culprits(self) -> dict[int, Culprit]:
         """Return the culprits, by task."""
         return {each.task_id: each for each in self.status().backpressure}
 
-    def says(self, task_id: int, cause: str) -> None:
+    def wait_for_culprit(self, task_id: int, cause: str) -> None:
         """Wait until the task is a culprit with that cause."""
         self.run.until(
             lambda: (one := self.culprits().get(task_id)) and one.cause == cause, f"{task_id}: {cause}", 20.0
@@ -239,7 +239,7 @@ class Overload:
     def pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
         """Return the pace of a task between two moments."""
         found = pace_in(self.journal(task_id), from_s, to_s)
-        assert found, f"task {task_id} said nothing between {from_s} and {to_s}"
+        assert found, f"task {task_id} has no journal line between {from_s} and {to_s}"
         return found
 
     def best_pace(self, task_id: int, from_s: float, to_s: float) -> Pace:
@@ -247,7 +247,7 @@ class Overload:
         lines = self.journal(task_id)
         steps = [from_s + step / 4 for step in range(int(4 * (to_s - from_s)) - 1)]
         paces = [found for at_s in steps if (found := pace_in(lines, at_s, at_s + 0.5))]
-        assert paces, f"task {task_id} said nothing between {from_s} and {to_s}"
+        assert paces, f"task {task_id} has no journal line between {from_s} and {to_s}"
         return Pace(max(each.tuples_s for each in paces), max(each.work for each in paces))
 
     def is_back(self, task_id: int, from_s: float, to_s: float, again_s: float) -> None:
@@ -345,17 +345,17 @@ def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbo
     case = Overload(sandbox, TIGHT, fan=1000, bytes=4096)
     (work,) = case.tasks("work")
     watch = case.memory()
-    case.tell("go")
+    case.create_files("go")
     case.works(10_000)
     quick_s = case.pass_time(1.5)
-    case.tell("block-0")
+    case.create_files("block-0")
     case.pass_time(blocked_s)
-    case.says(work, "the task is slow")
+    case.wait_for_culprit(work, "the task is slow")
 
-    again_s = case.untell("block-0")
+    again_s = case.remove_files("block-0")
     case.pass_time(BACK_WITHIN_S + 0.5)
     case.is_back(work, quick_s - 1.5, quick_s, again_s)
-    case.tell("stop")
+    case.create_files("stop")
     report = case.run.finished()
     assert report.components["work"].executed == report.components["many"].emitted > 0
     stays_within_bounds(watch, TIGHT, full=1, congested=1, producers=2)
@@ -369,10 +369,10 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
     case = Overload(sandbox, TIGHT, tasks=4, fields=fields)
     first, _, _, other = case.tasks("work")
     watch = case.memory()
-    case.tell("go")
+    case.create_files("go")
     case.works(10_000)
     quick_s = case.pass_time(1.5)
-    case.tell("slow-0", "slow-3")
+    case.create_files("slow-0", "slow-3")
     named: set[int] = set()
 
     def both() -> bool:
@@ -381,15 +381,15 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
 
     case.run.until(both, "both are culprits")
     case.pass_time(slow_s)
-    case.untell("slow-0")
+    case.remove_files("slow-0")
     case.named(other)
     assert named == {first, other}
 
-    again_s = case.untell("slow-3")
+    again_s = case.remove_files("slow-3")
     case.pass_time(BACK_WITHIN_S + 0.5)
     for task in (first, other):
         case.is_back(task, quick_s - 1.5, quick_s, again_s)
-    case.tell("stop")
+    case.create_files("stop")
     report = case.run.finished()
     assert report.components["work"].executed == report.components["lines"].emitted
     stays_within_bounds(watch, TIGHT, full=0, congested=4, producers=2)
@@ -402,16 +402,16 @@ def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int
     case = Overload(sandbox, TIGHT, acks=1, keeps=1)
     (work,) = case.tasks("work")
     watch = case.memory()
-    case.tell("go")
+    case.create_files("go")
     case.works(10_000)
     quick_s = case.pass_time(1.5)
     with mostly_stopped(case.run.the("stmgr", "/c2/"), stopped_s=0.9, runs_s=0.1):
-        case.says(work, "the stream manager of container 2 is slow, or the network to it")
+        case.wait_for_culprit(work, "the stream manager of container 2 is slow, or the network to it")
         case.pass_time(slow_s)
     again_s = monotonic_s()
     case.pass_time(BACK_WITHIN_S + 0.5)
     case.is_back(work, quick_s - 1.5, quick_s, again_s)
-    case.tell("stop")
+    case.create_files("stop")
     case.run.finished()
     numbers, again = case.numbers()
     assert case.seen() == set(range(numbers))
@@ -425,11 +425,11 @@ def test_back_pressure_ends_when_its_culprit_dies(sandbox: Sandbox) -> None:
     """This includes its stream manager and container. A new spout is throttled at once, and nothing is lost."""
     case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than the wait, so these tuples come again
     (spout,), (work,) = case.tasks("lines"), case.tasks("work")
-    case.tell("go")
+    case.create_files("go")
     instances = ("instance", f"/lines-{spout}"), ("instance", f"/work-{work}")
     for victims in (instances, (("stmgr", "/c2/"),), (("executor", "2.json"),)):
         case.works()
-        case.tell("block-0")
+        case.create_files("block-0")
         case.named(work)
         first_calls = set(case.run.out.glob("first-call-of-*"))
         for role, name in victims:
@@ -439,12 +439,12 @@ def test_back_pressure_ends_when_its_culprit_dies(sandbox: Sandbox) -> None:
             case.run.the(role, name)
             if "lines" in name:
                 case.pass_time(0.5)
-                assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not told"
+                assert set(case.run.out.glob("first-call-of-*")) == first_calls, "the new spout was not throttled"
         case.named(work)  # its next life is blocked at once
-        case.untell("block-0")
+        case.remove_files("block-0")
         case.named()
     case.works()
-    case.tell("stop")
+    case.create_files("stop")
     case.run.finished()
     numbers, _ = case.numbers()
     assert case.seen() >= set(range(numbers))

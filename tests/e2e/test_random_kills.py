@@ -36,7 +36,7 @@ def test_a_topology_survives_random_kills_and_ends(sandbox: Sandbox, seed: int) 
         for role in chance.sample(ROLES, chance.choice((1, 1, 2, 3))):
             killed += kill_one_of(run.processes(role), chance)
         pause.wait(chance.uniform(0.05, 2.0))
-        assert run.process.poll() is None, f"{killed}\n{run.spoken}"
+        assert run.process.poll() is None, f"{killed}\n{run.all_output}"
     (run.out / "stop").touch()
     try:
         run.finished(60.0)

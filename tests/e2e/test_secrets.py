@@ -70,9 +70,9 @@ def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkey
     (run.out / "stop").touch()
     run.finished()
     assert _found(secrets, sandbox.root) == [file]
-    said = sandbox.log_text("*.log")
+    output = sandbox.log_text("*.log")
     for text in ("state manager signs in with (secret)", "sink signs in with (secret)"):
-        assert text in said
+        assert text in output
 
 
 def _talkative(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, file: Path) -> Path:

@@ -25,10 +25,10 @@ def test_a_bolt_reads_streams_of_several_serializers(sandbox: Sandbox, mode: str
     for component, wanted in (("plain", EVERYTHING), ("neutral", NEUTRAL)):
         assert sorted(row[1:] for row in rows if row[0] == component) == wanted
     assert report.components["neutral"].failed >= 1  # and its root, if there is one
-    said = [line for line in run.stderr.splitlines() if "cannot be encoded" in line and "heron: error:" in line]
-    assert len(said) == 1, run.spoken
-    assert "component 'neutral'" in said[0]
-    assert "field 'value': Fraction(1, 3) of type Fraction cannot be encoded (MsgpackSerializer)" in said[0]
+    output = [line for line in run.stderr.splitlines() if "cannot be encoded" in line and "heron: error:" in line]
+    assert len(output) == 1, run.all_output
+    assert "component 'neutral'" in output[0]
+    assert "field 'value': Fraction(1, 3) of type Fraction cannot be encoded (MsgpackSerializer)" in output[0]
 
 
 def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) -> None:
@@ -42,8 +42,8 @@ def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) ->
 def test_a_serializer_that_is_not_installed_is_refused_before_anything_starts(sandbox: Sandbox) -> None:
     """The error names the component, the value, the installed drivers, and the package to install."""
     run = sandbox.run("mixed_values.py", args=("--neutral", "msgpak"))
-    assert run.process.returncode == 2, run.spoken
+    assert run.process.returncode == 2, run.all_output
     assert "component 'neutral': topology.serializer: no serializer driver 'msgpak' is installed" in run.stderr
     assert "(nearest: 'msgpack')" in run.stderr
     assert "`pip install heron-serializer-msgpak`" in run.stderr
-    assert sandbox.leftovers() == []
+    assert sandbox.remaining() == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_world import World
+from standby_run import StandbyRun
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
@@ -26,42 +26,42 @@ def state(sandbox: Sandbox) -> Iterator[LocalFsStateManager]:
 
 def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsStateManager) -> None:
     """The leader is killed, then all of them, then the leader's container; `heron kill` still ends them."""
-    world = World(sandbox, state)
-    first = world.present()
+    standby_run = StandbyRun(sandbox, state)
+    first = standby_run.present()
     psutil.Process(first.pid).kill()
-    second, _ = world.successor(first, "a kill")
-    world.flows_until(lambda: len(world.managers()) == 3, "the killed one stands by")
+    second, _ = standby_run.successor(first, "a kill")
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
 
-    everybody = world.managers()
+    everybody = standby_run.managers()
     for each in everybody:
         each.kill()
-    third, _ = world.successor(second, "a kill of all")
-    world.flows_until(lambda: len(world.managers()) == 3, "all are back")
+    third, _ = standby_run.successor(second, "a kill of all")
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "all are back")
 
-    containers = {each.pid: each.parent() for each in world.managers()}
+    containers = {each.pid: each.parent() for each in standby_run.managers()}
     executor = containers[third.pid]
     assert executor is not None
     executor.kill()
-    fourth, _ = world.successor(third, "a kill of its container")
-    world.until(lambda: len(world.managers()) == 3, "its container is back")
+    fourth, _ = standby_run.successor(third, "a kill of its container")
+    standby_run.until(lambda: len(standby_run.managers()) == 3, "its container is back")
 
     status: dict[str, object] = {}
 
     def whole() -> bool:
-        status.update(world.status())
+        status.update(standby_run.status())
         standbys = status["standbys"]
         return isinstance(standbys, list) and [each["state"] for each in standbys] == ["running"] * 2
 
-    world.until(whole, "every standby has reported")
+    standby_run.until(whole, "every standby has reported")
     leader = status["leader"]
     assert isinstance(leader, dict)
     assert (leader["container_id"], leader["pid"], leader["epoch"]) == (fourth.container_id, fourth.pid, fourth.epoch)
-    assert f"container {fourth.container_id} leads for" in sandbox.say("status", "steady")
+    assert f"container {fourth.container_id} leads for" in sandbox.output_of("status", "steady")
     assert sandbox.log_text("events-*.jsonl").count("tmanager-took-over") >= 2
 
     led = sandbox.log_text("tmanager-*.log").count("leading, epoch")
-    sandbox.say("kill", "steady")
-    assert world.run.wait() == 1
+    sandbox.output_of("kill", "steady")
+    assert standby_run.run.wait() == 1
     assert sandbox.log_text("tmanager-*.log").count("leading, epoch") == led, "nobody took over from who was stopping"
 
 
@@ -71,39 +71,44 @@ def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state
     The deposed leader notices this at once. A task that dies without a leader restarts with the plan of its
     stream manager.
     """
-    world = World(sandbox, state, standbys=1)
-    first = world.present()
-    for manager in world.managers():
+    standby_run = StandbyRun(sandbox, state, standbys=1)
+    first = standby_run.present()
+    for manager in standby_run.managers():
         manager.suspend()
-    before = {each.pid for each in world.run.processes("instance")}
-    world.run.the("instance", "/pass-2").kill()
-    world.flows_until(
-        lambda: len({each.pid for each in world.run.processes("instance")} - before) == 1, "the killed task is back"
+    before = {each.pid for each in standby_run.run.processes("instance")}
+    standby_run.run.the("instance", "/pass-2").kill()
+    standby_run.flows_until(
+        lambda: len({each.pid for each in standby_run.run.processes("instance")} - before) == 1,
+        "the killed task is back",
     )
-    world.flows("through the task that came back")
-    world.until(lambda: world.leader() == first, "nobody took over from who is only stopped")
+    standby_run.flows("through the task that came back")
+    standby_run.until(lambda: standby_run.leader() == first, "nobody took over from who is only stopped")
 
     state.delete(NodeKind.TMANAGER_LOCATION, "steady")
     deposed = psutil.Process(first.pid)
-    for manager in world.managers():
+    for manager in standby_run.managers():
         if manager.pid != first.pid:
             manager.resume()
-    second, _ = world.successor(first, "the removal of its node")
-    sandbox.say("deactivate", "steady")
+    second, _ = standby_run.successor(first, "the removal of its node")
+    sandbox.output_of("deactivate", "steady")
     plan = state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
-    world.until(lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends")
+    standby_run.until(
+        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends"
+    )
     assert state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
-    assert world.leader() == second
-    world.until(lambda: len(world.managers()) == 2, "it stands by")
+    assert standby_run.leader() == second
+    standby_run.until(lambda: len(standby_run.managers()) == 2, "it stands by")
     counting = {"stmgr-1", "executor-1", "metricsmgr-1"}
-    world.until(lambda: counting <= world.metrics()["deposed-messages"].keys(), "all say how much they refused")
-    metrics = world.metrics()
+    standby_run.until(
+        lambda: counting <= standby_run.metrics()["deposed-messages"].keys(), "all say how much they refused"
+    )
+    metrics = standby_run.metrics()
     taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first leader has 0
     assert taken_over == {f"tmanager-{second.container_id}": 1}
-    sandbox.say("activate", "steady")
-    world.flows("after the pause")
-    world.finish()
+    sandbox.output_of("activate", "steady")
+    standby_run.flows("after the pause")
+    standby_run.finish()
 
 
 def test_more_standbys_than_containers_are_refused_before_anything_starts(sandbox: Sandbox) -> None:

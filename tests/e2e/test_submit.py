@@ -40,7 +40,7 @@ def the_error(entry: Entry) -> str:
 def submitted(sandbox: Sandbox, *options: str, where: str = "local", wrapper: tuple[str, ...] = ()) -> HeronRun:
     """Submit the endless topology."""
     run = sandbox.start("steady.py", *options, command=f"submit {where}", wrapper=wrapper)
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     return run
 
 
@@ -98,7 +98,7 @@ def test_a_submitted_topology_outlives_its_terminal_and_is_killed_by_name(sandbo
     assert not listed(sandbox, "--role", "other")
     killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
     assert (killed["manner"], killed["left"]) == ("asked", [])
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
     assert Path(killed["logs"], "count-4.log").exists()
     ended = becomes(sandbox, "killed")
     assert (ended["role"], ended["id"], ended["errors"]) == ("ads", entry["id"], [])
@@ -130,7 +130,7 @@ def test_a_name_in_use_is_refused_and_its_run_goes_on(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "output"),
     [
         ("local/a b", "role 'a b' is refused; use 1 to 64 of the characters"),
         ("local/../../etc", "not of the form PROFILE[/ROLE[/ENV]]"),
@@ -140,19 +140,19 @@ def test_a_name_in_use_is_refused_and_its_run_goes_on(sandbox: Sandbox) -> None:
         ("/me", "not of the form PROFILE[/ROLE[/ENV]]"),
     ],
 )
-def test_invalid_targets_are_refused_before_any_change(sandbox: Sandbox, where: str, said: str) -> None:
+def test_invalid_targets_are_refused_before_any_change(sandbox: Sandbox, where: str, output: str) -> None:
     """They become parts of lists, events and paths."""
     file = Path(__file__).parent / "topologies" / "steady.py"
     error = sandbox.heron("submit", where, str(file), "--", "--out", "x", code=2).stderr
-    assert said in error
+    assert output in error
     assert error.count("\n") == 1
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 def test_a_dry_run_shows_the_plan_and_changes_nothing(sandbox: Sandbox) -> None:
     """The dry run uses the same file, profile and arguments as the submission."""
     run = sandbox.start("steady.py", "--dry-run", "--json", command="submit local")
-    assert run.wait() == 0, run.spoken
+    assert run.wait() == 0, run.all_output
     assert json.loads(run.stdout)["topology"] == "steady"
     assert not listed(sandbox)
     assert not (sandbox.home / ".heron" / "logs").exists()
@@ -174,7 +174,7 @@ def test_a_starting_topology_can_be_killed(sandbox: Sandbox) -> None:
     """There is no topology manager to ask yet, so its scheduler ends it."""
     submitted(sandbox)
     sandbox.heron("kill", "steady")
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 def test_a_topology_whose_manager_hangs_can_be_killed(sandbox: Sandbox) -> None:
@@ -186,7 +186,7 @@ def test_a_topology_whose_manager_hangs_can_be_killed(sandbox: Sandbox) -> None:
     killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
     assert killed["manner"] == "forced"
     assert "did not answer" in killed["why"]
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
     assert the_error(becomes(sandbox, "killed")).startswith("killed by a command, by force: ")
 
 
@@ -196,7 +196,7 @@ def test_the_next_list_cleans_up_after_a_killed_run_command(sandbox: Sandbox) ->
     run.until((run.out / "progress").exists, "tuples")
     run.process.kill()
     run.process.wait()
-    wait_until(lambda: not any(each.startswith("process") for each in sandbox.leftovers()), GONE_S, "no process")
+    wait_until(lambda: not any(each.startswith("process") for each in sandbox.remaining()), GONE_S, "no process")
     doctor = json.loads(sandbox.heron("doctor", "--json").stdout)
     assert ("topologies", "warning", "heron kill steady") in [
         (each["check"], each["level"], each["remedy"]) for each in doctor
@@ -205,7 +205,7 @@ def test_the_next_list_cleans_up_after_a_killed_run_command(sandbox: Sandbox) ->
     done = sandbox.heron("list")
     assert "removed what was left of topology 'steady'" in done.stderr
     assert "killed" in done.stdout
-    assert not sandbox.leftovers()
+    assert not sandbox.remaining()
 
 
 def test_a_container_refuses_a_package_that_was_changed_in_the_store(sandbox: Sandbox) -> None:
@@ -234,7 +234,7 @@ def test_a_changed_state_node_is_named_and_can_be_removed(sandbox: Sandbox) -> N
     doctor = json.loads(sandbox.heron("doctor", "--json", code=1).stdout)
     assert "heron kill steady" in [each["remedy"] for each in doctor]
     sandbox.heron("kill", "steady")
-    assert not sandbox.leftovers(), "its package was still known by the copy of that node"
+    assert not sandbox.remaining(), "its package was still known by the copy of that node"
     assert becomes(sandbox, "killed")["id"]
 
 

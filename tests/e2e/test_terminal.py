@@ -27,7 +27,7 @@ def test_the_live_view_shows_the_run_and_ctrl_c_ends_it(sandbox: Sandbox) -> Non
         run.printed(text)
     run.process.stdin.write(b"\x03")
     run.process.stdin.flush()
-    assert run.wait() == 130, run.spoken
+    assert run.wait() == 130, run.all_output
     assert run.report().state == "killed"
     assert "Traceback" not in run.stdout
     hidden, shown = run.stdout.rfind("\x1b[?25l"), run.stdout.rfind("\x1b[?25h")
@@ -40,7 +40,7 @@ def test_a_terminal_that_is_closed_ends_the_run(sandbox: Sandbox) -> None:
     run.until((run.out / "progress").exists, "tuples")
     run.process.kill()
     run.process.wait()
-    wait_until(lambda: not sandbox.leftovers(), 8.0, "nothing left")
+    wait_until(lambda: not sandbox.remaining(), 8.0, "nothing left")
     assert run.report().state == "killed"
 
 
@@ -49,9 +49,9 @@ def test_a_closed_output_pipe_ends_the_run(sandbox: Sandbox) -> None:
     reader = ("sh", "-c", '"$0" "$@" | head -n 1')
     run = sandbox.start("chatty.py", wrapper=reader)
     run.wait(30.0)
-    wait_until(lambda: not sandbox.leftovers(), 8.0, "nothing left")
+    wait_until(lambda: not sandbox.remaining(), 8.0, "nothing left")
     assert run.stdout.count("\n") == 1
-    assert "nobody reads its output any more" in run.stderr, run.spoken
-    assert "Traceback" not in run.stderr, run.spoken
-    assert "BrokenPipe" not in run.stderr, run.spoken
+    assert "nobody reads its output any more" in run.stderr, run.all_output
+    assert "Traceback" not in run.stderr, run.all_output
+    assert "BrokenPipe" not in run.stderr, run.all_output
     assert run.report().state == "killed"

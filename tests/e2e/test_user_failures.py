@@ -27,7 +27,7 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
     assert figures["mishap"][1:] == (NUMBERS, 7 * TIMES)
     assert figures["record"][1:] == (len(rows), 0)
 
-    for said in (
+    for output in (
         "values=(0,)) raised ZeroDivisionError: division by zero",
         "emit of 1 values, the stream declares 2 fields (key, number)",
         "emit to unknown stream 'defalt' (nearest: 'default')",
@@ -37,9 +37,9 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
         "is of type list, which cannot be grouped by",
         "next_tuple raised ConnectionError: the source is away",
     ):
-        lines = [line for line in run.stderr.splitlines() if said in line and line.startswith("heron: error:")]
-        assert len(lines) == 1, f"{said!r} is shown {len(lines)} times\n{run.spoken}"
-        component = "numbers" if "next_tuple" in said else "mishap"
+        lines = [line for line in run.stderr.splitlines() if output in line and line.startswith("heron: error:")]
+        assert len(lines) == 1, f"{output!r} is shown {len(lines)} times\n{run.all_output}"
+        component = "numbers" if "next_tuple" in output else "mishap"
         assert f"topology 'mishaps', component '{component}', task " in lines[0]
         assert "mishaps.py, line " in lines[0]
 
@@ -53,7 +53,7 @@ def lost(number: int) -> bool:
 def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: str) -> None:
     """Exit code 1 and one complete line for the author; in `process` only with `topology.on.error`."""
     run = sandbox.run("broken.py", args=("--where", where))
-    assert run.process.returncode == 1, run.spoken
+    assert run.process.returncode == 1, run.all_output
     assert run.report().state == "failed"
     source = (TOPOLOGIES / "broken.py").read_text(encoding="utf-8").splitlines()
     number = 1 + next(index for index, line in enumerate(source) if "raise LookupError" in line)
@@ -64,7 +64,7 @@ def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: st
         "raised LookupError: the table of prices is missing",
         f"broken.py, line {number}",
     ):
-        assert text in run.stderr, run.spoken
+        assert text in run.stderr, run.all_output
     errors = [line for line in run.stderr.splitlines() if line.startswith("heron: error:")]
-    assert len(errors) == 1, run.spoken
+    assert len(errors) == 1, run.all_output
     assert "Traceback" in run.stdout

@@ -1,6 +1,6 @@
-"""Becomes another program that ends with the tests: ``python -m servers.bound_exec COMMAND…``.
+"""Become another program that ends with the tests: ``python -m servers.bound_exec COMMAND…``.
 
-The kernel's signal at the end of a parent outlives the exec, so that also a killed pytest leaves no server behind.
+The kernel's parent-death signal survives the exec, so a killed pytest leaves no server behind.
 """
 
 from __future__ import annotations
@@ -12,4 +12,4 @@ from heron.driver_kit.parent_process import bind_to_parent
 
 if __name__ == "__main__":
     bind_to_parent()
-    os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606  # the caller's own list, no shell
+    os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606  # a list from the caller, without a shell

@@ -1,4 +1,4 @@
-"""Carbon, the receiver of Graphite, which keeps series in whisper files; with readers of what it has."""
+"""Carbon, the receiver of Graphite, which stores series in whisper files; with readers of its data."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ ENABLE_TAGS = False
 _SCHEMAS = "[default]\npattern = .*\nretentions = 1s:1h\n"
 _TIMEOUT_S = 10.0
 
-_HEADER = struct.Struct("!2LfL")  # of a whisper file; then the archives, then their points
+_HEADER = struct.Struct("!2LfL")  # a whisper file begins with a header, then has the archives, then their points
 _ARCHIVE = struct.Struct("!3L")
 _POINT = struct.Struct("!Ld")
 
 
 class CarbonServer(ServerProcess):
-    """Keeps one value a second for an hour in `folder`; what whisper has is there after a kill and a start."""
+    """Keeps one value a second for an hour in `folder`; the data in whisper files survives a kill."""
 
     def __init__(self, folder: Path) -> None:
-        """Installs carbon from the package index into the cache, when it is not there.
+        """Install carbon from the package index into the cache if it is absent.
 
         Raises:
             ServerNotInstalledError: when that fails.
         """
         place = installed("carbon-1.1.10", python_packages(*_REQUIREMENTS))
         self.plaintext = ("127.0.0.1", free_port())
-        """Where lines are taken: host and port."""
+        """The address for lines: host and port."""
         self.pickle = ("127.0.0.1", free_port())
-        """Where pickled messages are taken."""
+        """The address for pickled messages."""
         self._query_port = free_port()
         self._whisper = folder / "storage" / "whisper"
         (folder / "storage" / "log").mkdir(parents=True)
@@ -78,16 +78,16 @@ class CarbonServer(ServerProcess):
         super().__init__([*program, *options], folder / "carbon.log", lambda: all(map(listens, ports.values())))
 
     def series(self, prefix: str) -> tuple[str, ...]:
-        """The names of the series below a prefix that whisper has files of, ordered."""
+        """Return the names of the series below a prefix that have whisper files, ordered."""
         files = (self._whisper / prefix.replace(".", "/")).rglob("*.wsp")
         return tuple(sorted(".".join(path.relative_to(self._whisper).with_suffix("").parts) for path in files))
 
     def points(self, series: str) -> dict[int, float]:
-        """The values of a series by second: those in its whisper file and those that carbon has yet to write."""
+        """Return the values of a series by second, from its whisper file and from carbon's memory."""
         return {**self.written(series), **self._cached(series)}
 
     def written(self, series: str) -> dict[int, float]:
-        """Those in the whisper file only, which outlive a kill."""
+        """Return only the values in the whisper file, which survive a kill."""
         path = self._whisper / f"{series.replace('.', '/')}.wsp"
         if not path.exists():
             return {}
@@ -103,11 +103,11 @@ class CarbonServer(ServerProcess):
             asked.sendall(struct.pack("!L", len(question)) + question)
             with asked.makefile("rb") as answer:
                 (length,) = struct.unpack("!L", answer.read(4))
-                found = pickle.loads(answer.read(length))  # from the test's own server
+                found = pickle.loads(answer.read(length))  # from the server of the test
         return {int(at_s): float(value) for at_s, value in found["datapoints"]}
 
 
 @pytest.fixture(scope="session")
 def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarbonServer]:
-    """A running carbon, shared by the session: give series a prefix of your own, and start it again after a kill."""
+    """A running carbon, shared by the session: use a prefix for your series, and restart it after a kill."""
     yield from serving("carbon", request.config, lambda: CarbonServer(tmp_path_factory.mktemp("carbon")))

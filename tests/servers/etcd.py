@@ -1,4 +1,4 @@
-"""An etcd of one node, without forced writes: quick, and as real as any other in what it answers."""
+"""An etcd with one node and without fsync: fast, with the answers of any other etcd."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ FIXTURES = ("etcd",)
 
 
 class EtcdServer(ServerProcess):
-    """Keeps its data in `folder`, so that what was written is there after a kill and a start."""
+    """Keeps its data in `folder`, so written data survives a kill."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the etcd on the PATH, else Debian's, which it installs into the cache.
+        """Use the etcd on the PATH, else install Debian's into the cache.
 
         Raises:
             ServerNotInstalledError: when there is neither.
         """
         self.address = ("127.0.0.1", free_port())
-        """Where clients connect: host and port."""
+        """The address for clients: host and port."""
         self.url = f"http://127.0.0.1:{self.address[1]}"
-        """The same as a URL."""
+        """The same address as a URL."""
         peer = f"http://127.0.0.1:{free_port()}"
         command = {
             "--name": "one",
@@ -53,5 +53,5 @@ def _program() -> str:
 
 @pytest.fixture(scope="session")
 def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    """A running etcd, shared by the session: write below a prefix of your own, and start it again after a kill."""
+    """A running etcd, shared by the session: use a prefix, and restart it after a kill."""
     yield from serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))

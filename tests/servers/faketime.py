@@ -1,4 +1,4 @@
-"""Another time of day for a process of a test, as on a machine whose clock is wrong."""
+"""Another time of day for a process of a test, as on a machine with a wrong clock."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["shifted_clock"]
 
 
 def shifted_clock(by: str) -> dict[str, str]:
-    """The variables of the environment that shift the wall clock of a process (``+1h``); monotonic time stays.
+    """Return the environment variables that shift the wall clock of a process (``+1h``); monotonic time stays.
 
-    It takes Debian's libfaketime, which it installs into the cache. Programs written in Go do not notice.
+    It installs Debian's libfaketime into the cache. Programs written in Go do not notice the shift.
 
     Raises:
-        ServerNotInstalledError: when it is not to be had.
+        ServerNotInstalledError: when it is not available.
     """
     folder = installed("faketime-debian", debian_package("libfaketime"))
     library = next(iter(folder.glob("usr/lib/**/libfaketime.so.1")), None)

@@ -15,7 +15,7 @@ import pytest
 
 _NAMES = {path.stem for path in Path(__file__).parent.glob("*.py")} - {"__init__", "fixtures"}
 _MODULES = tuple(f"servers.{name}" for name in sorted(_NAMES))
-pytest.register_assert_rewrite(*_MODULES)  # before they are imported, else pytest warns
+pytest.register_assert_rewrite(*_MODULES)  # before the import, else pytest warns
 _FIXTURES = {module: getattr(import_module(module), "FIXTURES", ()) for module in _MODULES}
 _SERVERS = frozenset(name for names in _FIXTURES.values() for name in names)
 
@@ -23,13 +23,13 @@ pytest_plugins = ("servers.serving", *(module for module, names in _FIXTURES.ite
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark."""
+    """Register the mark."""
     config.addinivalue_line("markers", "servers: needs a server beyond Python (./dev contract)")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test that uses a server, before ``-m`` is applied."""
+    """Mark every test that uses a server, before ``-m`` is applied."""
     for item in items:
         if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
             item.add_marker("servers")

@@ -1,4 +1,4 @@
-"""What Hadoop's servers have in common: how their Java is called, and their files of settings."""
+"""The common parts of Hadoop's servers: their Java command and their files of settings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 """
 
-# A client that wants an answer soon; by default it tries for minutes.
+# The default retries of a client take minutes.
 _SOON = {"ipc.client.connect.retry.interval": "200", "ipc.client.connect.max.retries": "100"}
 
 
 def hadoop_java(folder: Path, libraries: Path) -> list[str]:
-    """How a server that lives in `folder` is started, but for the name of its class.
+    """Return the start command of a server in `folder`, without the name of its class.
 
     Raises:
         ServerNotInstalledError: when there is no ``java`` on the PATH.
@@ -42,7 +42,7 @@ def hadoop_java(folder: Path, libraries: Path) -> list[str]:
 
 
 def write_hadoop_settings(conf: Path, core: Mapping[str, str], **sites: Mapping[str, str]) -> None:
-    """Writes ``core-site.xml`` and one file for each of `sites`, whose names have ``_`` in place of ``-``."""
+    """Write ``core-site.xml`` and one file for each of `sites`, whose names have ``_`` in place of ``-``."""
     conf.mkdir(parents=True, exist_ok=True)
     for name, settings in {"core_site": {**core, **_SOON}, **sites}.items():
         (conf / f"{name.replace('_', '-')}.xml").write_text(_xml(settings), encoding="utf-8")

@@ -34,37 +34,37 @@ _PROBE_S = 2.0
 
 
 class HdfsServer:
-    """Keeps its data in `folder`, so that what was written is there after a kill and a start.
+    """Keeps its data in `folder`, so written data survives a kill.
 
-    Who runs the tests is its superuser, as whoever starts a name node is; every other name is an ordinary user's.
+    The user who runs the tests is its superuser, because that user starts the name node. All other users are ordinary.
     There are no passwords.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Takes Hadoop's libraries from Maven, into the cache, and a ``java`` of 11 or newer on the PATH.
+        """Install Hadoop's libraries from Maven into the cache; needs a ``java`` of 11 or newer on the PATH.
 
         Raises:
-            ServerNotInstalledError: when either cannot be had.
+            ServerNotInstalledError: when either is not available.
         """
         java = hadoop_java(folder, installed(f"hdfs-{HADOOP_VERSION}", maven_jars(*_ARTIFACTS)) / "lib")
         self.address = ("127.0.0.1", free_port())
-        """Where the name node answers WebHDFS: host and port."""
+        """The WebHDFS address of the name node: host and port."""
         self.url = f"http://127.0.0.1:{self.address[1]}"
-        """The same as a URL."""
+        """The same address as a URL."""
         self._folder = folder
         _configure(folder, self.address[1])
         self._name_node = [*java, f"{_NODES}.namenode.NameNode"]
         data_node = [*java, f"{_NODES}.datanode.DataNode"]
         self.name_node = ServerProcess(self._name_node, folder / "namenode.log", self._answers)
-        """Knows the names; without it nothing is answered."""
+        """Stores the names; without it no request is answered."""
         self.data_node = ServerProcess(data_node, folder / "datanode.log", self._serves)
-        """Has the contents; without it names are still answered."""
+        """Stores the contents; without it, requests about names are still answered."""
 
     def start(self) -> None:
-        """Starts both and returns when files can be written and read.
+        """Start both, and return when files can be written and read.
 
         Raises:
-            ServerError: when one of them does not come up within a minute.
+            ServerError: when one of them does not start within a minute.
         """
         if not (self._folder / "data" / "nn").exists():
             self._format()
@@ -72,27 +72,27 @@ class HdfsServer:
         self.data_node.start()
 
     def kill(self) -> None:
-        """Ends both with SIGKILL; idempotent."""
+        """End both with SIGKILL; idempotent."""
         self.data_node.kill()
         self.name_node.kill()
 
     def ask(self, verb: str, path: str, operation: str, **parameters: object) -> None:
-        """Does something as the superuser: ``ask("PUT", "/mine", "SETOWNER", owner="me")``. See the WebHDFS reference.
+        """Send a WebHDFS request as the superuser: ``ask("PUT", "/mine", "SETOWNER", owner="me")``.
 
         Raises:
-            ServerError: when it is refused; has the answer.
+            ServerError: when it is refused; the error has the answer.
         """
         query = urllib.parse.urlencode({"op": operation, "user.name": getpass.getuser(), **parameters})
-        request = urllib.request.Request(f"{self.url}/webhdfs/v1{path}?{query}", method=verb)  # noqa: S310  # our own
+        request = urllib.request.Request(f"{self.url}/webhdfs/v1{path}?{query}", method=verb)  # noqa: S310  # the server of the test
         try:
-            with urllib.request.urlopen(request, timeout=_FORMAT_S):  # noqa: S310  # our own
+            with urllib.request.urlopen(request, timeout=_FORMAT_S):  # noqa: S310  # the server of the test
                 pass
         except urllib.error.HTTPError as error:
             msg = f"{operation} {path}: {error.read().decode(errors='replace')}"
             raise ServerError(msg) from error
 
     def make_folder(self, path: str, owner: str) -> None:
-        """Makes a folder of an ordinary user, as an administrator does."""
+        """Make a folder of an ordinary user, as an administrator does."""
         self.ask("PUT", path, "MKDIRS")
         self.ask("PUT", path, "SETOWNER", owner=owner)
 
@@ -107,7 +107,7 @@ class HdfsServer:
         return answers(f"{self.url}/{_STATE}")
 
     def _serves(self) -> bool:
-        """Whether a file can be written: the name node takes a data node that was killed for alive for a while."""
+        """Return whether a file can be written: the name node counts a killed data node as alive for a while."""
         return self._is_operational() and self._writes()
 
     def _writes(self) -> bool:
@@ -122,7 +122,7 @@ class HdfsServer:
 
     def _is_operational(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/{_STATE}", timeout=_PROBE_S) as answer:  # noqa: S310  # our own
+            with urllib.request.urlopen(f"{self.url}/{_STATE}", timeout=_PROBE_S) as answer:  # noqa: S310  # the server of the test
                 (state,) = json.load(answer)["beans"]
         except (urllib.error.URLError, OSError, ValueError):
             return False
@@ -130,8 +130,8 @@ class HdfsServer:
 
 
 def _put(url: str) -> http.client.HTTPResponse:
-    request = urllib.request.Request(url, data=b"", method="PUT")  # noqa: S310  # our own
-    answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=_PROBE_S)  # noqa: S310  # our own
+    request = urllib.request.Request(url, data=b"", method="PUT")  # noqa: S310  # the server of the test
+    answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=_PROBE_S)  # noqa: S310  # the server of the test
     return answer
 
 
@@ -156,7 +156,7 @@ def _configure(folder: Path, web_port: int) -> None:
         "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.du.reserved": "0",
-        # Whoever closes a file asks again after this long, 400 by default, where the data node was slower to report.
+        # A client that closes a file asks again after this time, 400 by default, if the data node was slower to report.
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
         "dfs.client.block.write.locateFollowingBlock.retries": "10",
     }
@@ -165,5 +165,5 @@ def _configure(folder: Path, web_port: int) -> None:
 
 @pytest.fixture(scope="session")
 def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
-    """A running HDFS, shared by the session: write below a folder of your own, and start it again after a kill."""
+    """A running HDFS, shared by the session: use a folder, and restart it after a kill."""
     yield from serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))

@@ -1,4 +1,4 @@
-"""Servers that are not Python, kept in one folder per user so that only the first run pays for them."""
+"""Servers that are not Python, installed in one folder per user, so that only the first run installs them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
 
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_LOG = "HERON_TESTS_INSTALL_LOG"
-_INSTALL_S = 600.0  # a slow mirror; what it brings is some ten megabytes
-_BUILD_S = 1800.0  # what is built takes 1 to 5 minutes on two idle cores
+_INSTALL_S = 600.0  # a slow mirror, for some ten megabytes
+_BUILD_S = 1800.0  # builds take 1 to 5 minutes on two idle cores
 
 _GO = (1, 24)
-_USUAL_GO = Path("/usr/local/go/bin/go")  # where Go's own archive goes; not on the PATH of every shell
+_USUAL_GO = Path("/usr/local/go/bin/go")  # the place of Go's own archive; not on the PATH of every shell
 
 _DEPENDENCY = (
     "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
@@ -46,15 +46,15 @@ _POM = (
 
 
 class ServerNotInstalledError(HeronError):
-    """A server that tests need cannot be had on this machine."""
+    """A server for tests is not available on this machine."""
 
 
 def installed(name: str, install: Callable[[Path], None]) -> Path:
-    """The folder that holds the server `name`, which should carry its version; made by `install` when it is absent.
+    """Return the folder of the server `name`, which should include its version; if it is absent, `install` makes it.
 
-    It is in ``~/.cache/heron-tests``, or where ``HERON_TESTS_CACHE`` says. Processes that ask at the same time wait
-    for the one that installs; an installation that fails or is killed leaves nothing that looks like one. The seconds
-    that a call took become a line of the file that ``HERON_TESTS_INSTALL_LOG`` names, if it is set.
+    The folder is in ``~/.cache/heron-tests``, or in ``HERON_TESTS_CACHE``. Concurrent calls wait for one installation.
+    A failed or killed installation leaves nothing that looks complete. If ``HERON_TESTS_INSTALL_LOG`` names a file, the
+    seconds of each call become a line of it.
 
     Raises:
         ServerNotInstalledError: when `install` raises it; nothing is kept, and the next call tries again.
@@ -78,9 +78,9 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
 
 
 def python_packages(*requirements: str) -> Callable[[Path], None]:
-    """An `install` that makes a virtual environment in the folder with these packages, apart from all others.
+    """Return an `install` that makes a separate virtual environment with these packages in the folder.
 
-    Start programs of it with its ``bin/python``: the first lines of its scripts name the place where it was made.
+    Start its programs with its ``bin/python``: the first lines of its scripts name the place where it was made.
     """
 
     def install(folder: Path) -> None:
@@ -91,9 +91,9 @@ def python_packages(*requirements: str) -> Callable[[Path], None]:
 
 
 def debian_package(name: str) -> Callable[[Path], None]:
-    """An `install` that unpacks a package of this Debian or Ubuntu, without installing it: nothing starts by itself.
+    """Return an `install` that unpacks a package of Debian or Ubuntu without installing it, so nothing starts.
 
-    As root it brings apt's lists up to date when the package is not known.
+    As root it updates apt's lists if the package is unknown.
     """
 
     def install(folder: Path) -> None:
@@ -112,10 +112,10 @@ def debian_package(name: str) -> Callable[[Path], None]:
 
 
 def system_program(name: str, package: str) -> str:
-    """The path of a program that belongs to the system; as root it is installed with `package` when it is absent.
+    """Return the path of a system program; as root, install it with `package` if it is absent.
 
     Raises:
-        ServerNotInstalledError: when it is not to be had.
+        ServerNotInstalledError: when it is not available.
     """
     places = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
     if (found := shutil.which(name, path=places)) is None:
@@ -129,10 +129,10 @@ def system_program(name: str, package: str) -> str:
 
 
 def maven_jars(*artifacts: str, without: Sequence[str] = ()) -> Callable[[Path], None]:
-    """An `install` that brings Java libraries and all that they need at run time into the folder ``lib``.
+    """Return an `install` that copies Java libraries and their run-time dependencies into the folder ``lib``.
 
-    An artifact is ``GROUP:NAME:VERSION``; the libraries of the groups in `without` are left out. It takes the ``mvn``
-    on the PATH, and where that is told to look.
+    An artifact is ``GROUP:NAME:VERSION``; the libraries of the groups in `without` are left out. It uses the ``mvn`` on
+    the PATH with its settings.
     """
 
     def install(folder: Path) -> None:
@@ -176,9 +176,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def go_program(package: str, version: str) -> Callable[[Path], None]:
-    """An `install` that builds the program of a Go package into the folder ``bin``.
+    """Return an `install` that builds the program of a Go package into the folder ``bin``.
 
-    It needs Go 1.24 or newer, on the PATH or in ``/usr/local/go``, and takes modules from where that is told to look.
+    It needs Go 1.24 or newer, on the PATH or in ``/usr/local/go``, and uses the module settings of that Go.
     """
 
     def install(folder: Path) -> None:

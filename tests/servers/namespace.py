@@ -1,4 +1,4 @@
-"""Network namespaces of Linux, by their names; for root."""
+"""Network namespaces of Linux by name; needs root."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from servers.install import ServerNotInstalledError, system_program
 
 __all__ = ["Namespace", "remove_stale"]
 
-_NAMED = Path("/run/netns")  # where iproute2 keeps them
+_NAMED = Path("/run/netns")  # iproute2 keeps the namespaces here
 _OWN = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
 _RUN_S = 30.0
 
 
 class Namespace:
-    """One network namespace; the empty name is the one that this process is in."""
+    """One network namespace; the empty name is the namespace of this process."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,10 +29,10 @@ class Namespace:
 
     @classmethod
     def make(cls, name: str) -> Namespace:
-        """Makes it, with nothing in it but the loopback interface.
+        """Make it with only the loopback interface.
 
         Raises:
-            ServerNotInstalledError: when this machine does not let us.
+            ServerNotInstalledError: when this machine does not allow it.
         """
         made = cls(name)
         made.run(made._ip, "netns", "add", name, inside=False)
@@ -41,11 +41,11 @@ class Namespace:
 
     @property
     def path(self) -> Path:
-        """What `nsenter --net` enters it by."""
+        """The path for `nsenter --net`."""
         return _NAMED / self.name if self.name else _OWN
 
     def ip(self, *words: str) -> str:
-        """Runs `ip WORDS` in it and returns what it printed.
+        """Run `ip WORDS` in it and return the output.
 
         Raises:
             ServerNotInstalledError: when it fails.
@@ -53,8 +53,8 @@ class Namespace:
         at = ["-n", self.name] if self.name else []
         return self.run(self._ip, *at, *words, inside=False)
 
-    def run(self, *command: str, said: str = "", inside: bool = True) -> str:
-        """Runs a command that is told `said`, and returns what it printed.
+    def run(self, *command: str, stdin_text: str = "", inside: bool = True) -> str:
+        """Run a command with `stdin_text` as its input, and return the output.
 
         Raises:
             ServerNotInstalledError: when it fails.
@@ -62,7 +62,7 @@ class Namespace:
         enter = [self._ip, "netns", "exec", self.name] if inside and self.name else []
         try:
             ran = subprocess.run(
-                [*enter, *command], input=said, capture_output=True, text=True, timeout=_RUN_S, check=False
+                [*enter, *command], input=stdin_text, capture_output=True, text=True, timeout=_RUN_S, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             msg = f"`{' '.join(command)}` does not run: {error}"
@@ -74,7 +74,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """This thread is in it meanwhile; the sockets that it makes stay there."""
+        """Enter it with this thread; sockets that the thread makes meanwhile stay there."""
         own = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _enter(self.path)
@@ -86,7 +86,7 @@ class Namespace:
             os.close(own)
 
     def remove(self) -> None:
-        """Ends what runs in it, and removes it with its interfaces."""
+        """End its processes, and remove it with its interfaces."""
         for pid in self.run(self._ip, "netns", "pids", self.name, inside=False).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
@@ -94,7 +94,7 @@ class Namespace:
 
 
 def remove_stale(prefix: str) -> None:
-    """Removes every ``PREFIX-PID-…`` whose process is gone: what a killed test left."""
+    """Remove every ``PREFIX-PID-…`` whose process is gone, as killed tests leave them."""
     for path in _NAMED.glob(f"{prefix}-*-*"):
         pid = path.name.removeprefix(f"{prefix}-").partition("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -110,7 +110,7 @@ def _enter(path: Path) -> None:
 
 
 def _enter_descriptor(descriptor: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)  # os.setns came with Python 3.12
+    libc = ctypes.CDLL(None, use_errno=True)  # os.setns exists since Python 3.12
     if libc.setns(descriptor, _CLONE_NEWNET) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"setns: {os.strerror(code)}")

@@ -1,8 +1,8 @@
-"""Hosts on one machine, each in a network namespace of its own, and between them links that a test can break.
+"""Hosts on one machine, each in its own network namespace, with links between them that a test can break.
 
-Every host hangs on a router, a namespace too, by a pair of interfaces; so does this machine. What is between two hosts
-passes the router, and there nftables drops it. What is delayed passes a relay there (`heron_testing.relay`): not every
-kernel can delay packets.
+A pair of interfaces connects every host, and this machine, to a router, which is a namespace too. Packets between two
+hosts pass the router, where nftables drops them. Delayed connections pass a relay there (`heron_testing.relay`),
+because not every kernel can delay packets.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ HERE = -1
 """This machine, as a host of the network."""
 
 _PREFIX = "heron"
-_FIRST = int(ipaddress.IPv4Address("198.18.0.0"))  # 198.18.0.0/15 is for tests of networks
+_FIRST = int(ipaddress.IPv4Address("198.18.0.0"))  # 198.18.0.0/15 is reserved for tests of networks
 _BLOCKS, _BLOCK = 2048, 64
 _ROUTER, _HERE = 62, 61  # within a block; hosts begin with 1
-_SO_ORIGINAL_DST = 80  # linux/netfilter_ipv4.h: where a redirected connection wanted to go
+_SO_ORIGINAL_DST = 80  # linux/netfilter_ipv4.h: the original destination of a redirected connection
 
 
 class Network:
-    """So many hosts, numbered from 0, and this machine (`HERE`); every link works until it is told otherwise.
+    """Hosts numbered from 0, and this machine (`HERE`). Without faults every link works.
 
     A fault holds as long as its context; several may hold at once. For containers of `heron-scheduler-local`, use
     `launcher`, `place` and, as ``heron.network.host``, the name `interface`.
     """
 
     def __init__(self, hosts: int) -> None:
-        """Makes the namespaces; `kill` removes them. Those of processes that are gone are removed first.
+        """Make the namespaces; `kill` removes them. Namespaces of ended processes are removed first.
 
         Raises:
-            ServerNotInstalledError: without root, or where the kernel or its tools cannot do it.
+            ServerNotInstalledError: without root, or when the kernel or its tools do not support it.
         """
         if os.geteuid() != 0:
             msg = "network namespaces and nftables are for root: run the tests as root"
@@ -63,7 +63,7 @@ class Network:
         """The interface of the network: the same name on every host and on this machine."""
 
     def start(self) -> None:
-        """Makes the hosts and their links."""
+        """Make the hosts and their links."""
         remove_stale(_PREFIX)
         self._base = _free_block()
         self._router = Namespace.make(f"{_PREFIX}-{os.getpid()}-router")
@@ -74,48 +74,48 @@ class Network:
             self._join(host, number)
 
     def kill(self) -> None:
-        """Ends what runs in the hosts and removes everything."""
+        """End the processes in the hosts and remove everything."""
         for each in (*self._hosts, self._router):
             each.remove()
 
     def address(self, host: int) -> str:
-        """The address of a host."""
+        """Return the address of a host."""
         return self._at(_HERE if host == HERE else 1 + host)
 
     def launcher(self, folder: Path) -> list[str]:
-        """The option ``launcher`` of the local scheduler that starts each container where `place` put it."""
+        """Return the option ``launcher`` of the local scheduler that starts each container on its host from `place`."""
         return [self._nsenter, f"--net={folder}/{{container}}", "--"]
 
     def enter(self, host: int) -> list[str]:
-        """What stands before a command that is to run on a host; it becomes the command."""
+        """Return the prefix of a command that is to run on a host; the prefix execs the command."""
         return [self._nsenter, f"--net={self._hosts[host].path}", "--"]
 
     def place(self, folder: Path, container_id: int, host: int) -> None:
-        """From its next start a container runs on that host; `folder` is the test's own."""
+        """Let a container run on that host from its next start; `folder` belongs to the test."""
         link = folder / str(container_id)
         link.unlink(missing_ok=True)
         link.symlink_to(self._hosts[host].path)
 
     def host_of(self, pid: int) -> int:
-        """The host that a process runs on; `HERE` for any that is not of the network."""
+        """Return the host that a process runs on; `HERE` if it is not in the network."""
         own = Path(f"/proc/{pid}/ns/net")
         return next((number for number, host in enumerate(self._hosts) if own.samefile(host.path)), HERE)
 
     @contextlib.contextmanager
     def cut(self, one: int, other: int) -> Iterator[None]:
-        """Nothing passes between two hosts."""
+        """Drop all packets between two hosts."""
         with self.one_way(one, other), self.one_way(other, one):
             yield
 
     @contextlib.contextmanager
     def one_way(self, sender: int, receiver: int) -> Iterator[None]:
-        """Nothing passes from the sender to the receiver; the other way everything does."""
+        """Drop all packets from the sender to the receiver, but not in the other direction."""
         with self._rule(self._faults, f"{self._between(sender, receiver)} drop"):
             yield
 
     @contextlib.contextmanager
     def lossy(self, one: int, other: int, percent: int) -> Iterator[None]:
-        """So many of a hundred packets between two hosts are lost, by chance."""
+        """Drop this percentage of the packets between two hosts, at random."""
         with contextlib.ExitStack() as stack:
             for a, b in ((one, other), (other, one)):
                 rule = f"{self._between(a, b)} numgen random mod 100 < {percent} drop"
@@ -124,8 +124,8 @@ class Network:
 
     @contextlib.contextmanager
     def slow(self, one: int, other: int, delay_s: float) -> Iterator[None]:
-        """TCP connections between two hosts that are made meanwhile are slow: what is said arrives that much later,
-        in either direction. At the end they break.
+        """Delay both directions of TCP connections between two hosts that are made meanwhile. At the end these
+        connections break.
         """
         with self._router.entered():
             listener = socket.create_server((self._at(_ROUTER), 0))
@@ -141,7 +141,7 @@ class Network:
             relay.close()
 
     def _through(self, client: socket.socket) -> socket.socket:
-        """Goes on with a redirected connection to where it wanted to go."""
+        """Forward a redirected connection to its original destination."""
         wanted = client.getsockopt(socket.SOL_IP, _SO_ORIGINAL_DST, 16)
         port, address = struct.unpack_from("!2xH4s", wanted)
         with self._router.entered():
@@ -159,7 +159,7 @@ class Network:
             self._set_rules()
 
     def _set_rules(self) -> None:
-        """All of them anew, at one instant."""
+        """Replace all rules at once."""
         faults = "\n".join(self._faults.values())
         detours = "\n".join(self._detours.values())
         table = (
@@ -167,13 +167,13 @@ class Network:
             f"chain faults {{\ntype filter hook forward priority 0; policy accept;\n{faults}\n}}\n"
             f"chain detours {{\ntype nat hook prerouting priority -100; policy accept;\n{detours}\n}}\n}}\n"
         )
-        self._router.run(self._nft, "-f", "-", said=f"table ip heron\ndelete table ip heron\n{table}")
+        self._router.run(self._nft, "-f", "-", stdin_text=f"table ip heron\ndelete table ip heron\n{table}")
 
     def _between(self, sender: int, receiver: int) -> str:
         return f"ip saddr {self.address(sender)} ip daddr {self.address(receiver)}"
 
     def _join(self, host: Namespace, number: int) -> None:
-        """Ties a host to the router."""
+        """Connect a host to the router."""
         outer = f"to{number}"
         ends = (host, self.interface, self.address(number)), (self._router, outer, self._at(_ROUTER))
         host.ip("link", "add", self.interface, "type", "veth", "peer", "name", outer, "netns", self._router.name)
@@ -189,7 +189,7 @@ class Network:
 
 
 def _free_block() -> int:
-    """The first address of a block that nobody on this machine uses: other tests may run beside these."""
+    """Return the first address of an unused block, because other tests may run on this machine."""
     for number in range(_BLOCKS):
         base = _FIRST + (os.getpid() + number) % _BLOCKS * _BLOCK
         if not Namespace("").ip("route", "show", "root", _block(base)).strip():

@@ -1,4 +1,4 @@
-"""An nginx with WebDAV over a folder, behind a password: a web server that takes PUT, as many people have one."""
+"""An nginx with WebDAV over a folder and a password: a typical web server that accepts PUT."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ http {{
 
 
 class NginxServer(ServerProcess):
-    """Keeps its files in `data`; ``/packages`` is there. ``/readonly`` refuses PUT, ``/static`` does not know it."""
+    """Keeps its files in `data`; ``/packages`` exists. ``/readonly`` refuses PUT, and ``/static`` has no WebDAV."""
 
     user = "heron"
-    password = "to-be-tested"  # of a server on the loopback address that ends with the tests
+    password = "to-be-tested"  # for a server on the loopback address that ends with the tests
 
     def __init__(self, folder: Path, limit_bytes: int = 0) -> None:
-        """Takes Debian's nginx, which it installs into the cache; bodies above `limit_bytes` are refused (0: none).
+        """Install Debian's nginx into the cache; bodies above `limit_bytes` are refused (0: no limit).
 
         Raises:
-            ServerNotInstalledError: when it is not to be had.
+            ServerNotInstalledError: when it is not available.
         """
         self.address = ("127.0.0.1", free_port())
-        """Where clients connect: host and port."""
+        """The address for clients: host and port."""
         self.data = folder / "data"
-        """The files it serves."""
+        """The files that it serves."""
         for each in ("packages", "readonly", "static"):
             (self.data / each).mkdir(parents=True, exist_ok=True)
         program = installed("nginx-dav-debian", _install)
@@ -78,7 +78,7 @@ class NginxServer(ServerProcess):
 
     @property
     def url(self) -> str:
-        """The folder for packages, without user and password."""
+        """Return the URL of the folder for packages, without user and password."""
         return f"http://127.0.0.1:{self.address[1]}/packages"
 
     def _serves(self) -> bool:
@@ -93,5 +93,5 @@ def _install(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxServer]:
-    """A running nginx with WebDAV, shared by the session: use folders of your own, and start it again after a kill."""
+    """A running nginx with WebDAV, shared by the session: use your own folders, and restart it after a kill."""
     yield from serving("nginx", request.config, lambda: NginxServer(tmp_path_factory.mktemp("nginx")))

@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes what tests serve, four times a second."""
+"""A Prometheus that scrapes the tests' servers four times a second."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class Sample:
 
 
 class PrometheusServer(ServerProcess):
-    """Keeps its data in `folder`, so that what was scraped is there after a kill and a start."""
+    """Keeps its data in `folder`, so scraped data survives a kill."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the prometheus on the PATH, else Debian's, which it installs into the cache.
+        """Use the prometheus on the PATH, else install Debian's into the cache.
 
         Raises:
             ServerNotInstalledError: when there is neither.
         """
         self.target_port = free_port()
-        """It scrapes this port of the loopback address, as job ``test``."""
+        """It scrapes this port of the loopback address as job ``test``."""
         self.targets = folder / "targets"
-        """It scrapes what JSON files in this folder name, as job ``found``, some seconds after they appear."""
+        """It scrapes the targets in JSON files of this folder as job ``found``, some seconds after a file appears."""
         self.targets.mkdir()
         self._url = f"http://127.0.0.1:{(port := free_port())}"
         conf = folder / "prometheus.yml"
@@ -69,14 +69,14 @@ class PrometheusServer(ServerProcess):
         super().__init__(command, folder / "prometheus.log", lambda: answers(f"{self._url}/-/ready"))
 
     def query(self, expression: str) -> list[Sample]:
-        """What an expression of its language says now."""
+        """Return the present value of an expression in its language."""
         words = urllib.parse.urlencode({"query": expression})
-        with urllib.request.urlopen(f"{self._url}/api/v1/query?{words}", timeout=_TIMEOUT_S) as answer:  # noqa: S310  # its own URL
+        with urllib.request.urlopen(f"{self._url}/api/v1/query?{words}", timeout=_TIMEOUT_S) as answer:  # noqa: S310  # the server of the test
             found = json.load(answer)["data"]["result"]
         return [Sample(each["metric"], float(each["value"][1])) for each in found]
 
     def scraped(self) -> list[Sample]:
-        """All series of the job ``test``, from a scrape that began after this call; none while nobody listens there."""
+        """Return all series of the job ``test`` from a scrape after this call; empty while nothing listens there."""
         asked_s = wall_s()
         wait_until(lambda: self._scraped_at_s() > asked_s, _SCRAPED_S, "a scrape")
         return self.query('{job="test"}')

@@ -1,4 +1,4 @@
-"""An S3 server of one process over a folder: versitygw, which has multipart, conditional puts and real signatures."""
+"""An S3 server of one process over a folder: versitygw, with multipart uploads, conditional puts and signatures."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _VERSION = "v1.8.0"
 
 
 class S3Server(ServerProcess):
-    """Keeps its buckets in `folder`, so that what was stored is there after a kill and a start."""
+    """Keeps its buckets in `folder`, so stored data survives a kill."""
 
     region = "us-east-1"
     access_key = "testkey"
-    secret_key = "testsecret"  # of a server on the loopback address that ends with the tests
+    secret_key = "testsecret"  # for a server on the loopback address that ends with the tests
 
     def __init__(self, folder: Path) -> None:
-        """Builds the server into the cache when it is not there.
+        """Build the server into the cache if it is absent.
 
         Raises:
             ServerNotInstalledError: when there is no Go, or the build fails.
         """
         self.address = ("127.0.0.1", free_port())
-        """Where clients connect: host and port."""
+        """The address for clients: host and port."""
         self.url = f"http://127.0.0.1:{self.address[1]}"
-        """The same as a URL: the ``endpoint_url`` of clients."""
+        """The same address as a URL: the ``endpoint_url`` of clients."""
         self.data = folder / "data"
-        """One folder per bucket, and in it a file per object."""
+        """The folder of the data: one folder per bucket, with one file per object."""
         self.data.mkdir(parents=True, exist_ok=True)
         program = installed(f"versitygw-{_VERSION}", go_program("github.com/versity/versitygw/cmd/versitygw", _VERSION))
         keys = f"ROOT_ACCESS_KEY={self.access_key}", f"ROOT_SECRET_KEY={self.secret_key}"
@@ -49,7 +49,7 @@ class S3Server(ServerProcess):
         super().__init__(command, folder / "s3.log", self._healthy)
 
     def add_user(self, access_key: str, secret_key: str) -> None:
-        """Makes a user who may do nothing in the buckets of others."""
+        """Make a user without rights in the buckets of others."""
         admin = "admin", "--access", self.access_key, "--secret", self.secret_key, "--endpoint-url", self.url
         user = "--access", access_key, "--secret", secret_key, "--role", "user"
         subprocess.run([self._program, *admin, "create-user", *user], check=True, capture_output=True)
@@ -60,5 +60,5 @@ class S3Server(ServerProcess):
 
 @pytest.fixture(scope="session")
 def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A running S3 server, shared by the session: make a bucket of your own, and start it again after a kill."""
+    """A running S3 server, shared by the session: make your own bucket, and restart it after a kill."""
     yield from serving("s3", request.config, lambda: S3Server(tmp_path_factory.mktemp("s3")))

@@ -1,4 +1,4 @@
-"""Flume with a Scribe source, which writes what it takes to files."""
+"""Flume with a Scribe source, which writes received messages to files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ARTIFACTS = (
 )
 _BATCH = 200
 
-# A sink that waits in the channel for one message at a time writes it at once; after an empty look it would sleep.
+# A sink that waits for one message at a time writes it at once; after an empty read it would sleep.
 _CONF = """\
 a.sources = s
 a.channels = c
@@ -49,12 +49,12 @@ _LINE = re.compile(r"^\{category=([^}]*)\} (.*)$")
 
 
 class ScribeServer(ServerProcess):
-    """Takes at most `batch_messages` at once, and answers TRY_LATER to more; a kill loses what no file has yet."""
+    """Accepts at most `batch_messages` at once, and answers TRY_LATER to more; a kill loses unwritten messages."""
 
     batch_messages = _BATCH
 
     def __init__(self, folder: Path) -> None:
-        """Installs Flume from Maven's repository into the cache, when it is not there.
+        """Install Flume from Maven's repository into the cache if it is absent.
 
         Raises:
             ServerNotInstalledError: when that fails, or there is no Java.
@@ -65,7 +65,7 @@ class ScribeServer(ServerProcess):
             raise ServerNotInstalledError(msg)
         place = installed("flume-scribe-1.11.0", maven_jars(*_ARTIFACTS))
         self.address = ("127.0.0.1", free_port())
-        """Where clients connect: host and port."""
+        """The address for clients: host and port."""
         self._out = folder / "out"
         self._out.mkdir()
         conf = folder / "scribe.conf"
@@ -75,10 +75,10 @@ class ScribeServer(ServerProcess):
         super().__init__([java, *options, *agent], folder / "flume.log", lambda: listens(self.address[1]))
 
     def messages(self, category: str) -> list[str]:
-        """What the files have under a category, in order; each line in one message of one line."""
+        """Return the messages of a category in the files, in order; each line is one message."""
         found = []
         for path in sorted(self._out.iterdir(), key=lambda each: (each.stat().st_mtime, each.name)):
-            *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")  # the last is not whole yet
+            *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")  # the last may be partial
             matches = (match for line in lines if (match := _LINE.match(line)))
             found += [match[2] for match in matches if match[1] == category]
         return found
@@ -86,5 +86,5 @@ class ScribeServer(ServerProcess):
 
 @pytest.fixture(scope="session")
 def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
-    """A running Flume with a Scribe source, shared by the session: use categories of your own."""
+    """A running Flume with a Scribe source, shared by the session: use your own categories."""
     yield from serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))

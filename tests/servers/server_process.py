@@ -18,20 +18,20 @@ from servers import bound_exec
 
 __all__ = ["ServerError", "ServerProcess", "answers", "free_port", "listens"]
 
-_READY_S = 60.0  # the slowest of the servers, on a machine that is busy with the rest of the tests
+_READY_S = 60.0  # the slowest server, on a machine that runs other tests
 _PROBE_S = 2.0
 _LOG_LINES = 10
 
 
 class ServerError(HeronError):
-    """A server of the tests does not start."""
+    """A server for tests does not start."""
 
 
 class ServerProcess:
-    """A server with a log file. Can be ended and started again; start it from the main thread, and end it."""
+    """A server with a log file, which can be ended and restarted. Start it from the main thread, and end it."""
 
     def __init__(self, command: Sequence[str], log: Path, ready: Callable[[], bool]) -> None:
-        """`ready` asks the server whether it serves; it is called every 10 ms until it returns True."""
+        """`ready` checks whether the server answers; it is called every 10 ms until it returns True."""
         self._command = command
         self._log = log
         self._ready = ready
@@ -43,10 +43,10 @@ class ServerProcess:
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Starts it and returns when it serves; one that runs already goes on.
+        """Start the server and return when it answers; a running server stays.
 
         Raises:
-            ServerError: when it ends, or does not answer within 60 s; has the end of its log.
+            ServerError: when it ends, or does not answer within 60 s; the error has the end of its log.
         """
         if self._process is not None:
             return
@@ -58,17 +58,17 @@ class ServerProcess:
         except AssertionError as error:
             self.kill()
             raise ServerError(self._story("does not answer")) from error
-        # Another process may have the port and answer in place of ours.
+        # Another process may have the port and answer instead.
         if self._process.poll() is not None:
             self._process = None
             raise ServerError(self._story("ended"))
 
     def kill(self) -> None:
-        """Ends it with SIGKILL and waits until it is gone; idempotent."""
+        """End it with SIGKILL and wait for its end; idempotent."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Ends it with SIGTERM, as its operator would, and waits until it is gone; idempotent."""
+        """End it with SIGTERM, as an operator would, and wait for its end; idempotent."""
         self._end(signal.SIGTERM)
 
     def _end(self, sent: signal.Signals) -> None:
@@ -86,14 +86,14 @@ class ServerProcess:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody has now."""
+    """Return an unused port of the loopback address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
 def listens(port: int) -> bool:
-    """Whether somebody accepts connections at a port of the loopback address."""
+    """Return whether a process accepts connections at a port of the loopback address."""
     try:
         socket.create_connection(("127.0.0.1", port), _PROBE_S).close()
     except OSError:
@@ -102,7 +102,7 @@ def listens(port: int) -> bool:
 
 
 def answers(url: str) -> bool:
-    """Whether a GET of an http URL is answered with success."""
+    """Return whether a GET of an http URL succeeds."""
     try:
         with urllib.request.urlopen(url, timeout=_PROBE_S):  # noqa: S310  # the URL is the fixture's own
             return True

@@ -1,4 +1,4 @@
-"""How a fixture serves a server to the tests of a session, and what happens where the server cannot be installed."""
+"""Serve a server to the tests of a session; handle servers that cannot be installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from servers.install import ServerNotInstalledError
 
 __all__ = ["serving"]
 
-_MISSING = pytest.StashKey[dict[str, str]]()  # why a server could not be installed, by its name
+_MISSING = pytest.StashKey[dict[str, str]]()  # the reason why a server could not be installed, by its name
 
 
 class _Server(Protocol):
@@ -25,7 +25,7 @@ S = TypeVar("S", bound=_Server)
 
 
 def serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator[S]:
-    """The body of a fixture: makes and starts a server, and kills it when the session ends.
+    """The body of a fixture: make and start a server, and kill it when the session ends.
 
     A server that cannot be installed skips the test; in continuous integration it fails the test.
     """
@@ -40,7 +40,7 @@ def serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Names the servers that were missing, so that nobody takes the run for a whole one."""
+    """List the missing servers, so that the run does not look complete."""
     missing = config.stash.get(_MISSING, {})
     if missing:
         terminalreporter.section("servers that could not be installed", sep="!", red=True, bold=True)

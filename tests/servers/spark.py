@@ -1,4 +1,4 @@
-"""A standalone Spark cluster, a master and some workers, on the loopback address."""
+"""A standalone Spark cluster, a master and workers, on the loopback address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _SETTINGS = (
     "-Dspark.decommission.enabled=true",
     "-Dspark.master.rest.enabled=false",
-    "-Dspark.worker.timeout=8",  # a worker that was killed counts as lost after that many seconds, not 60
+    "-Dspark.worker.timeout=8",  # a killed worker counts as lost after this many seconds, not 60
 )
 _HOST = "127.0.0.1"
 _PROBE_S = 2.0
@@ -44,8 +44,7 @@ class SparkCluster:
         home: Path | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Each worker says that it has so many cores and so much memory, whatever the machine has; master and workers
-        have the `settings`.
+        """Each worker claims these cores and this memory, whatever the machine has; all have the `settings`.
 
         Raises:
             ServerNotInstalledError: when there is no pyspark in this environment, or no Java.
@@ -62,18 +61,18 @@ class SparkCluster:
         self._settings = [f"-D{name}={value}" for name, value in (settings or {}).items()]
         port, self.page_port = free_port(), free_port()
         self.url = f"spark://{_HOST}:{port}"
-        """What applications name as their master; its page is at `page_port` of the same host."""
+        """The master URL for applications; its page is at `page_port` of the same host."""
         arguments = ["--host", _HOST, "--port", str(port), "--webui-port", str(self.page_port)]
         self.master = ServerProcess(self._command("master.Master", *arguments), folder / "master.log", self._serves)
         """Gives executors to applications."""
         self.workers = [SparkWorker(self, number, cores, memory_mb) for number in range(workers)]
-        """Each runs executors."""
+        """Run the executors."""
 
     def start(self) -> None:
-        """Starts what does not run or was decommissioned, and returns when all workers are known to the master.
+        """Start the processes that do not run or were decommissioned, and return when the master has all workers.
 
         Raises:
-            ServerError: when one of them does not come up within a minute.
+            ServerError: when one of them does not start within a minute.
         """
         self.master.start()
         for worker in self.workers:
@@ -82,19 +81,19 @@ class SparkCluster:
             worker.process.start()
 
     def kill(self) -> None:
-        """Ends all with SIGKILL, the executors of applications with them; idempotent."""
+        """End all with SIGKILL, including the executors of applications; idempotent."""
         for worker in self.workers:
             worker.process.kill()
         self.master.kill()
 
     def state(self) -> dict[str, object]:
-        """What the master says of itself: ``workers``, ``activeapps``, ``completedapps``.
+        """Return the state from the master: ``workers``, ``activeapps``, ``completedapps``.
 
         Raises:
             ServerError: when it does not answer.
         """
         try:
-            with urllib.request.urlopen(f"{self._page}/json/", timeout=_PROBE_S) as answer:  # noqa: S310  # our own
+            with urllib.request.urlopen(f"{self._page}/json/", timeout=_PROBE_S) as answer:  # noqa: S310  # the server of the test
                 found: dict[str, object] = json.load(answer)
                 return found
         except (urllib.error.URLError, OSError, ValueError) as error:
@@ -102,13 +101,13 @@ class SparkCluster:
             raise ServerError(msg) from error
 
     def applications(self) -> list[str]:
-        """The ids of those that run."""
+        """Return the ids of the running applications."""
         active = self.state()["activeapps"]
         assert isinstance(active, list)
         return [str(each["id"]) for each in active]
 
     def knows(self, port: int) -> bool:
-        """Whether the master takes the worker at a port for alive."""
+        """Return whether the master counts the worker at a port as alive."""
         try:
             workers = self.state()["workers"]
         except ServerError:
@@ -117,14 +116,14 @@ class SparkCluster:
         return any(each["port"] == port and each["state"] == "ALIVE" for each in workers)
 
     def worker_command(self, port: int, cores: int, memory_mb: int, work: Path) -> list[str]:
-        """How a worker of this cluster is started."""
+        """Return the start command of a worker of this cluster."""
         place = ["--host", _HOST, "--port", str(port), "--webui-port", str(free_port()), "--work-dir", str(work)]
         size = ["--cores", str(cores), "--memory", f"{memory_mb}m"]
         return self._command("worker.Worker", *place, *size, self.url)
 
     @property
     def folder(self) -> Path:
-        """Where its logs and the work folders of its workers are."""
+        """The folder of its logs and of its workers' work folders."""
         return self._folder
 
     @property
@@ -155,21 +154,21 @@ class SparkWorker:
     """One worker of a cluster; kill its `process` and start it again."""
 
     def __init__(self, cluster: SparkCluster, number: int, cores: int, memory_mb: int) -> None:
-        """The `number`-th one."""
+        """The worker with this number."""
         self.port = port = free_port()
-        """Where the master reaches it."""
+        """The port at which the master reaches it."""
         self.work = cluster.folder / f"work-{number}"
-        """Where the executors of applications write: ``APPLICATION/EXECUTOR/stderr``."""
+        """The folder in which the executors of applications write: ``APPLICATION/EXECUTOR/stderr``."""
         command = cluster.worker_command(port, cores, memory_mb, self.work)
         self.process = ServerProcess(command, cluster.folder / f"worker-{number}.log", lambda: cluster.knows(port))
         """Its JVM."""
 
     def decommission(self) -> None:
-        """Tells it to leave: it takes nothing new, and its executors go when their tasks have ended."""
+        """Decommission it: it accepts no new executors, and its executors end after their tasks."""
         os.kill(self.process.pid, signal.SIGPWR)
 
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    """A running standalone Spark with two workers, shared by the session: start again what you kill."""
+    """A running standalone Spark with two workers, shared by the session: restart the processes that you kill."""
     yield from serving("spark", request.config, lambda: SparkCluster(tmp_path_factory.mktemp("spark")))

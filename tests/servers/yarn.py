@@ -26,7 +26,7 @@ _NAMES = (
     "hadoop-yarn-client",
     "hadoop-yarn-server-resourcemanager",
     "hadoop-yarn-server-nodemanager",
-    "hadoop-yarn-server-timelineservice",  # without it the resource manager does not start
+    "hadoop-yarn-server-timelineservice",  # the resource manager does not start without it
 )
 _ARTIFACTS = [f"org.apache.hadoop:{name}:{HADOOP_VERSION}" for name in _NAMES]
 _SERVERS = "org.apache.hadoop.yarn.server"
@@ -39,48 +39,48 @@ _PROBE_S = 2.0
 class YarnCluster:
     """Its containers run in `folder`, as children of the node manager; their HOME is `home`.
 
-    A node manager that is killed leaves its containers running, as on any cluster.
+    A killed node manager leaves its containers running, as on any cluster.
     """
 
     def __init__(self, folder: Path, cores: int = 32, memory_mb: int = 32 * 1024) -> None:
-        """The node says that it has so many cores and so much memory, whatever the machine has.
+        """The node claims these cores and this memory, whatever the machine has.
 
         Raises:
-            ServerNotInstalledError: when Hadoop's libraries, or a ``java``, cannot be had.
+            ServerNotInstalledError: when Hadoop's libraries, or a ``java``, are not available.
         """
         libraries = installed(f"yarn-{HADOOP_VERSION}", maven_jars(*_ARTIFACTS, without=["org.apache.hbase"])) / "lib"
         java = hadoop_java(folder, libraries)
         self.conf = folder / "conf"
-        """What a client names as ``HADOOP_CONF_DIR``."""
+        """The ``HADOOP_CONF_DIR`` of clients."""
         self.home = folder / "containers" / "home"
         """The HOME of every container."""
         self._page_port = free_port()
         _configure(folder, self.home, self._page_port, (cores, memory_mb))
-        # Containers take the Java of their node manager.
+        # Containers use the Java of their node manager.
         environment = ["env", f"JAVA_HOME={Path(str(shutil.which('java'))).resolve().parents[1]}", *java]
         manager = f"{_SERVERS}.resourcemanager.ResourceManager"
         node = f"{_SERVERS}.nodemanager.NodeManager"
         self.resource_manager = ServerProcess([*environment, manager], folder / "resourcemanager.log", self._answers)
-        """Gives containers to applications; keeps what it knows over a kill."""
+        """Gives containers to applications; keeps its state over a kill."""
         self.node_manager = ServerProcess([*environment, node], folder / "nodemanager.log", self._serves)
         """Runs containers."""
 
     def start(self) -> None:
-        """Starts what does not run, and returns when the node is known.
+        """Start the processes that do not run, and return when the node is registered.
 
         Raises:
-            ServerError: when one of them does not come up within a minute.
+            ServerError: when one of them does not start within a minute.
         """
         self.resource_manager.start()
         self.node_manager.start()
 
     def kill(self) -> None:
-        """Ends both with SIGKILL; what runs in containers goes on, so let applications end before. Idempotent."""
+        """End both with SIGKILL; processes in containers go on, so end applications before. Idempotent."""
         self.node_manager.kill()
         self.resource_manager.kill()
 
     def applications(self) -> list[str]:
-        """The ids of those that have not ended.
+        """Return the ids of the applications that have not ended.
 
         Raises:
             ServerError: when the resource manager does not answer.
@@ -89,7 +89,7 @@ class YarnCluster:
         return [str(each["id"]) for each in found.get("app", ()) if each["state"] not in _OVER]
 
     def attempts(self, application: str) -> int:
-        """How often the application master of an application was started.
+        """Return how often the application master of an application was started.
 
         Raises:
             ServerError: when the resource manager does not answer.
@@ -143,7 +143,7 @@ def _configure(folder: Path, home: Path, page_port: int, size: tuple[int, int]) 
         f"{node}.vmem-check-enabled": "false",
         f"{node}.pmem-check-enabled": "false",
         f"{node}.disk-health-checker.enable": "false",
-        f"{node}.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",  # looked at once all the same
+        f"{node}.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",  # checked at once
         f"{node}.local-dirs": str(data / "local"),
         f"{node}.log-dirs": str(folder / "logs"),
         f"{node}.user-home-dir": str(home),
@@ -161,5 +161,5 @@ def _configure(folder: Path, home: Path, page_port: int, size: tuple[int, int]) 
 
 @pytest.fixture(scope="session")
 def yarn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
-    """A running YARN of one node, shared by the session: start again what you kill."""
+    """A running YARN of one node, shared by the session: restart the processes that you kill."""
     yield from serving("yarn", request.config, lambda: YarnCluster(tmp_path_factory.mktemp("yarn")))

@@ -1,4 +1,4 @@
-"""ZooKeeper: one server alone, or an ensemble of three, on the loopback address."""
+"""ZooKeeper on the loopback address: a single server, or an ensemble of three."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIXTURES = ("zookeeper", "zookeeper_ensemble")
 _VERSION = "3.9.3"
 _ARTIFACTS = (
     f"org.apache.zookeeper:zookeeper:{_VERSION}",
-    "io.dropwizard.metrics:metrics-core:4.1.12.1",  # without these two it ends at its start
+    "io.dropwizard.metrics:metrics-core:4.1.12.1",  # it exits at its start without these two
     "org.xerial.snappy:snappy-java:1.1.10.5",
 )
 _JAVA = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
@@ -29,7 +29,7 @@ _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _PROBE_S = 2.0
 _READY_S = 60.0
 
-# Ticks are short, so that an election, and the end of a session, takes seconds; sessions may be as short as 0.4 s.
+# Ticks are short, so an election or the end of a session takes seconds; sessions may be as short as 0.4 s.
 _CONFIG = """\
 tickTime=200
 initLimit=50
@@ -49,19 +49,19 @@ enforceQuota=true
 
 
 class ZooKeeperServer(ServerProcess):
-    """One server; keeps its data in `folder`, so that what was written is there after a kill and a start."""
+    """One server; keeps its data in `folder`, so written data survives a kill."""
 
     def __init__(self, folder: Path, number: int = 1, peers: Sequence[str] = (), port: int = 0) -> None:
-        """Takes the libraries from Maven, into the cache, and the ``java`` on the PATH.
+        """Install the libraries from Maven into the cache; needs the ``java`` on the PATH.
 
         Args:
             folder: of this server alone.
             number: its number in an ensemble (`ZooKeeperEnsemble`).
-            peers: the ensemble's ``server.N`` lines; none for one that is alone.
-            port: where clients connect; 0 for any free one.
+            peers: the ensemble's ``server.N`` lines; empty for a single server.
+            port: for clients; 0 for any free port.
 
         Raises:
-            ServerNotInstalledError: when either cannot be had.
+            ServerNotInstalledError: when either is not available.
         """
         java = shutil.which("java")
         if java is None:
@@ -69,9 +69,9 @@ class ZooKeeperServer(ServerProcess):
             raise ServerNotInstalledError(msg)
         libraries = installed(f"zookeeper-{_VERSION}", maven_jars(*_ARTIFACTS)) / "lib"
         self.address = ("127.0.0.1", port or free_port())
-        """Where clients connect: host and port."""
+        """The address for clients: host and port."""
         self.data = folder / "data"
-        """What it has on disk; remove it while it is down for a server that has forgotten everything."""
+        """Its data on disk; remove it while the server is down to make the server forget everything."""
         self._number = number
         self._alone = not peers
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ class ZooKeeperServer(ServerProcess):
         super().__init__(command, folder / "zookeeper.log", self._up)
 
     def start(self) -> None:
-        """Starts it; a member of an ensemble may still be without a leader then."""
+        """Start it; a member of an ensemble may still be without a leader then."""
         self.data.mkdir(exist_ok=True)
         (self.data / "myid").write_text(str(self._number))
         super().start()
@@ -107,10 +107,10 @@ class ZooKeeperEnsemble:
     """Three servers, of which two make a quorum."""
 
     def __init__(self, folder: Path) -> None:
-        """As `ZooKeeperServer`."""
+        """See `ZooKeeperServer`."""
         peers = [f"server.{number}=127.0.0.1:{free_port()}:{free_port()}" for number in (1, 2, 3)]
         self.servers = tuple(ZooKeeperServer(folder / f"n{number}", number, peers) for number in (1, 2, 3))
-        """All of them, running or not."""
+        """All servers, running or not."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -118,10 +118,10 @@ class ZooKeeperEnsemble:
         return tuple(f"{host}:{port}" for host, port in (server.address for server in self.servers))
 
     def start(self) -> None:
-        """Starts those that do not run and returns when all serve.
+        """Start the servers that do not run, and return when all serve.
 
         Raises:
-            ServerError: when one does not come up within a minute.
+            ServerError: when one does not start within a minute.
         """
         for server in self.servers:
             server.start()
@@ -133,10 +133,10 @@ class ZooKeeperEnsemble:
             raise ServerError(msg) from error
 
     def leader(self) -> ZooKeeperServer:
-        """The one that leads now.
+        """Return the present leader.
 
         Raises:
-            ServerError: when none does.
+            ServerError: when there is none.
         """
         for server in self.servers:
             if server.mode() == "leader":
@@ -145,14 +145,14 @@ class ZooKeeperEnsemble:
         raise ServerError(msg)
 
     def kill(self) -> None:
-        """Ends all with SIGKILL; idempotent."""
+        """End all with SIGKILL; idempotent."""
         for server in self.servers:
             server.kill()
 
 
 @pytest.fixture(scope="session")
 def zookeeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    """A running ZooKeeper of one server, shared by the session: use a root of your own, and start it after a kill."""
+    """A running ZooKeeper of one server, shared by the session: use your own root, and restart it after a kill."""
     yield from serving("zookeeper", request.config, lambda: ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")))
 
 
@@ -160,5 +160,5 @@ def zookeeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def zookeeper_ensemble(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ZooKeeperEnsemble]:
-    """A running ZooKeeper of three servers, shared by the session: start again what you kill."""
+    """A running ZooKeeper of three servers, shared by the session: restart the servers that you kill."""
     yield from serving("zookeeper", request.config, lambda: ZooKeeperEnsemble(tmp_path_factory.mktemp("zookeeper")))

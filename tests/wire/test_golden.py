@@ -1,6 +1,6 @@
-"""The bytes of wire version 1, pinned: a change that alters one of these files needs a new wire version.
+"""The bytes of wire version 1, pinned: a change of one of these files needs a new wire version.
 
-``python tests/wire/test_golden.py`` writes the files that are missing; it never changes one that is there.
+``python tests/wire/test_golden.py`` writes the missing files; it never changes an existing one.
 """
 
 from __future__ import annotations
@@ -335,26 +335,26 @@ def read(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_this_version_writes_the_pinned_bytes(name: str) -> None:
-    """On every interpreter and with every protobuf runtime that is supported."""
+    """This holds for every supported interpreter and protobuf runtime."""
     assert FILES[name] == read(name)
 
 
 def test_every_file_has_a_sample_and_every_message_has_a_file() -> None:
-    """A message without a file would be free to change."""
+    """The bytes of a message without a file could change."""
     assert {path.name for path in GOLDEN.iterdir()} == {*FILES, *FOR_READING}
     assert set(CONTROL) == {field.name for field in Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}
 
 
 @pytest.mark.parametrize("name", sorted(CONTROL))
 def test_control_messages_decode(name: str) -> None:
-    """Field by field what was written."""
+    """Every field equals the written one."""
     frame = read(f"control-{name.replace('_', '-')}.bin")
     assert parse_frame_header(frame) == (FrameKind.CONTROL, SESSION, 0)
     assert parse_control(frame) == CONTROL[name]
 
 
 def test_tracking_segments_decode() -> None:
-    """What is derived equals what is listed, and roots of two tasks go two ways."""
+    """Derived values equal listed ones, and roots of two tasks go to two destinations."""
 
     def heads(name: str) -> list[tuple[bytes, SegmentHead]]:
         data = read(f"tracking-{name}.bin")
@@ -436,7 +436,7 @@ def test_credit_decodes() -> None:
 
 
 def test_documents_decode() -> None:
-    """What the state manager keeps must be read by later versions."""
+    """Later versions must read the documents in the state manager."""
     assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
     assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
@@ -447,7 +447,7 @@ def test_documents_decode() -> None:
 
 
 def test_a_pickled_payload_decodes() -> None:
-    """Pinned for reading only: what pickle writes may differ from one Python to the next."""
+    """Pinned only for reading: the bytes that pickle writes may differ between versions of Python."""
     assert decode_columns(read("payload-pickle.bin"), 4) == COLUMNS
 
 

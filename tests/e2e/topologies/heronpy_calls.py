@@ -50,7 +50,7 @@ NUMBERS = 100
 FAILED_ONCE = 7
 
 
-def tell(folder: str, context: TopologyContext, facts: dict[str, Any], kind: str = "") -> None:
+def write_facts(folder: str, context: TopologyContext, facts: dict[str, Any], kind: str = "") -> None:
     """Replaces the file of the task."""
     path = os.path.join(folder, f"{kind}{context.get_component_id()}-{context.get_task_id()}.json")
     with open(path + ".part", "w") as file:
@@ -63,35 +63,35 @@ class CountingHook(ITaskHook):
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self.folder, self.context = conf["folder"], context
-        self.told: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
 
     def clean_up(self) -> None:
-        tell(self.folder, self.context, self.told, "hook-")
+        write_facts(self.folder, self.context, self.calls, "hook-")
 
     def emit(self, emit_info: Any) -> None:
         values, stream_id, task_id, _ = emit_info
         assert (task_id, len(values)) == (self.context.get_task_id(), 2 if stream_id == "odd" else len(values))
-        self.told["emit"] += 1
+        self.calls["emit"] += 1
 
     def spout_ack(self, spout_ack_info: Any) -> None:
         assert spout_ack_info.complete_latency_ms >= 0
-        self.told["spout_ack"] += 1
+        self.calls["spout_ack"] += 1
 
     def spout_fail(self, spout_fail_info: Any) -> None:
         assert spout_fail_info.message_id == FAILED_ONCE
-        self.told["spout_fail"] += 1
+        self.calls["spout_fail"] += 1
 
     def bolt_execute(self, bolt_execute_info: Any) -> None:
         assert isinstance(bolt_execute_info.heron_tuple, Tuple)
-        self.told["bolt_execute"] += 1
+        self.calls["bolt_execute"] += 1
 
     def bolt_ack(self, bolt_ack_info: Any) -> None:
         assert bolt_ack_info.process_latency_ms >= 0
-        self.told["bolt_ack"] += 1
+        self.calls["bolt_ack"] += 1
 
     def bolt_fail(self, bolt_fail_info: Any) -> None:
         assert bolt_fail_info.failing_task_id == self.context.get_task_id()
-        self.told["bolt_fail"] += 1
+        self.calls["bolt_fail"] += 1
 
 
 class LateHook(ITaskHook):
@@ -126,7 +126,7 @@ class NumberSpout(Spout):
 
     def ack(self, tup_id: Any) -> None:
         self.facts["acked"].append(tup_id)
-        self.tell()
+        self.write()
 
     def fail(self, tup_id: Any) -> None:
         self.facts["failed"].append(tup_id)
@@ -134,18 +134,18 @@ class NumberSpout(Spout):
 
     def activate(self) -> None:
         self.facts["calls"].append("activate")
-        self.tell()
+        self.write()
 
     def deactivate(self) -> None:
         self.facts["calls"].append("deactivate")
-        self.tell()
+        self.write()
 
     def close(self) -> None:
         self.facts["calls"].append("close")
-        self.tell()
+        self.write()
 
-    def tell(self) -> None:
-        tell(self.folder, self.context, {**self.facts, "hooked": self.hook.emits})
+    def write(self) -> None:
+        write_facts(self.folder, self.context, {**self.facts, "hooked": self.hook.emits})
 
 
 class Largest(IReducer):
@@ -185,7 +185,7 @@ class SeenBolt(Bolt):
         assert (tup.stream, tup.component) == (TupleHelper.TICK_TUPLE_ID, TupleHelper.TICK_SOURCE_COMPONENT)
         self.ack(tup)
         self.ticks += 1
-        tell(self.folder, self.context, self.facts())
+        write_facts(self.folder, self.context, self.facts())
 
     def facts(self) -> dict[str, Any]:
         return {"seen": self.seen, "ticks": self.ticks}
@@ -210,8 +210,8 @@ class CountBolt(SeenBolt):
         context.register_metric("last_by_parity", self.last_by_parity, time_bucket_in_sec=1)
         context.register_metric("answer", Answer(), 1)
         for level in (None, "trace", "debug", "info", "warn", "error"):
-            self.log(f"said at {level}", level)
-        self.logger.info("said by the logger")
+            self.log(f"logged at {level}", level)
+        self.logger.info("logged by the logger")
 
     def process(self, tup: Any) -> None:
         (number,) = tup.values
@@ -291,7 +291,7 @@ class Windows:
     def keep(self, window_info: WindowContext, tuples: list[Any]) -> None:
         start, end = window_info
         self.windows.append([end - start, [tup.values[0] for tup in tuples]])
-        tell(self.folder, self.context, {"windows": self.windows})
+        write_facts(self.folder, self.context, {"windows": self.windows})
 
 
 class SlidingBolt(SlidingWindowBolt, Windows):

@@ -41,12 +41,12 @@ class ReprBolt(RecordBolt):
 
 
 if __name__ == "__main__":
-    told = arguments(neutral="msgpack", mode="ATMOST_ONCE")
+    options = arguments(neutral="msgpack", mode="ATMOST_ONCE")
     builder = TopologyBuilder("mixed")
-    builder.set_config({"topology.reliability.mode": told.mode})
+    builder.set_config({"topology.reliability.mode": options.mode})
     inputs = {
         builder.add_spout("plain", ValueSpout, par=1): Grouping.ALL,
-        builder.add_spout("neutral", ValueSpout, par=1, config={"topology.serializer": told.neutral}): Grouping.ALL,
+        builder.add_spout("neutral", ValueSpout, par=1, config={"topology.serializer": options.neutral}): Grouping.ALL,
     }
-    builder.add_bolt("record", ReprBolt, par=1, inputs=inputs, config={"out": told.out})
+    builder.add_bolt("record", ReprBolt, par=1, inputs=inputs, config={"out": options.out})
     builder.build_and_submit()

@@ -17,13 +17,13 @@ from heron.spi.statemgr import NodeKind, StateManager
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
-__all__ = ["Led", "World"]
+__all__ = ["Leader", "StandbyRun"]
 
 _STILL_S = 5.0  # if no tuple arrives for this time on a busy machine, data has stopped
 
 
 @dataclass(frozen=True)
-class Led:
+class Leader:
     """A leader."""
 
     container_id: int
@@ -31,7 +31,7 @@ class Led:
     epoch: int
 
 
-class World:
+class StandbyRun:
     """A run of ``steady.py`` with standbys, and its state."""
 
     def __init__(self, sandbox: Sandbox, state: StateManager, *options: str, standbys: int = 2) -> None:
@@ -42,26 +42,26 @@ class World:
         self.flows("at the start")
         self.until(lambda: len(self.managers()) == standbys + 1, "every topology manager runs")
 
-    def leader(self) -> Led | None:
+    def leader(self) -> Leader | None:
         """Return the present leader; None if there is none or the state does not answer."""
         try:
             node = self.state.get(NodeKind.TMANAGER_LOCATION, "steady")
         except StateError:
             return None
         location = decode_location(node.value) if node else None
-        return Led(location.container_id, location.pid, node.version) if location and node else None
+        return Leader(location.container_id, location.pid, node.version) if location and node else None
 
-    def present(self) -> Led:
+    def present(self) -> Leader:
         """Wait for a leader and return it."""
         self.until(lambda: self.leader() is not None, "somebody leads")
         leader = self.leader()
         assert leader is not None
         return leader
 
-    def successor(self, former: Led, what: str) -> tuple[Led, float]:
+    def successor(self, former: Leader, what: str) -> tuple[Leader, float]:
         """Wait for another leader while data flows on; return it and the seconds."""
         began_s = monotonic_s()
-        found: list[Led] = []
+        found: list[Leader] = []
 
         def led() -> bool:
             leader = self.leader()
@@ -107,13 +107,13 @@ class World:
 
     def status(self) -> dict[str, Any]:
         """Return the output of `heron status`."""
-        document: dict[str, Any] = json.loads(self.sandbox.say("status", "steady", *self._options, "--json"))
+        document: dict[str, Any] = json.loads(self.sandbox.output_of("status", "steady", *self._options, "--json"))
         status: dict[str, Any] = document["status"]
         return status
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Return the metrics of the engine's own processes, by name and process."""
-        rows = json.loads(self.sandbox.say("metrics", "steady", *self._options, "--json"))
+        rows = json.loads(self.sandbox.output_of("metrics", "steady", *self._options, "--json"))
         found: dict[str, dict[str, float]] = {}
         for row in rows:
             if not row["task_id"]:
