@@ -37,7 +37,7 @@ def test_every_hook_stands_on_the_page_with_its_facts() -> None:
     }
     assert {hook: facts for hook, (_, facts) in found.items()} == HOOK_FACTS
     for hook, (where, _) in found.items():
-        text = vars(HookSpecs)[hook].__doc__
+        text = " ".join((vars(HookSpecs)[hook].__doc__ or "").split())
         assert f"Called in the {where.removeprefix('the ')}" in text
 
 

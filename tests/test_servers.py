@@ -123,7 +123,7 @@ def test_server_ends_with_the_tests_also_when_they_are_killed(tmp_path: Path, ev
 TESTS = str(Path(__file__).parent)
 RUN = """
 import pytest
-from servers import fixtures
+from servers import etcd as etcd_module
 from servers.install import ServerNotInstalledError
 
 def missing(folder):
@@ -131,7 +131,7 @@ def missing(folder):
 
 @pytest.fixture(autouse=True, scope="session")
 def nothing_installs():
-    fixtures.EtcdServer = missing
+    etcd_module.EtcdServer = missing
 
 def test_with_a_server(etcd):
     pass
