@@ -107,7 +107,7 @@ def test_the_serializer_raises_herons_own_error() -> None:
 
 
 class Words(Spout):
-    """A spout without outputs of its own."""
+    """A spout without outputs."""
 
     def next_tuple(self) -> None:
         """Nothing to emit."""
