@@ -179,7 +179,7 @@ def test_kill_9_leaves_no_process_and_the_name_is_free_again(heron: Heron, place
     assert "topology 'Words' is already running" in error
     first.kill()
     first.wait()
-    eventually(lambda: not processes_of(place) and not any((place / "t").iterdir()), GONE_S, "all are gone")
+    eventually(lambda: not processes_of(place) and not any((place / "t").iterdir()), GONE_S, "all processes are gone")
     third = heron(10)
     out, error = third.communicate(timeout=LIMIT_S)
     assert third.returncode == 0, error

@@ -160,5 +160,5 @@ class SparkJournal:
     def let_go(self) -> None:
         """End the run, and check that every word of every line has arrived."""
         self.lines.let_go()
-        wait_until(self.is_over, _OVER_S, "it has ended and left nothing")
+        wait_until(self.is_over, _OVER_S, "the topology has ended and left nothing")
         self.lines.check()

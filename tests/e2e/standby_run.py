@@ -53,7 +53,7 @@ class StandbyRun:
 
     def present(self) -> Leader:
         """Wait for a leader and return it."""
-        self.until(lambda: self.leader() is not None, "somebody leads")
+        self.until(lambda: self.leader() is not None, "a leader")
         leader = self.leader()
         assert leader is not None
         return leader

@@ -43,7 +43,7 @@ def test_a_blocked_bolt_throttles_its_spout_and_is_not_restarted(sandbox: Sandbo
     assert received == [[TUPLES, sum(range(TUPLES))]]
     assert (report.components["large"].emitted, report.components["slow"].executed) == (TUPLES, TUPLES)
     assert max(largest.values()) < LIMIT_BYTES, {pid: f"{size / MIB:.0f} MiB" for pid, size in largest.items()}
-    assert len((run.out / "pids").read_text(encoding="utf-8").splitlines()) == 1, "it was started again"
+    assert len((run.out / "pids").read_text(encoding="utf-8").splitlines()) == 1, "the process was restarted"
     assert "died" not in run.stderr
 
 
@@ -94,7 +94,7 @@ def test_a_slow_bolt_throttles_only_its_own_spout(sandbox: Sandbox, slow_s: int)
     during = [work.get(bucket, 0) for bucket in range(slow_at + 1, quick_at)]
     assert statistics.median(during) < before / 20
     others = [store.get(bucket, 0) for bucket in range(slow_at + 1, quick_at)]
-    assert min(others) > 0, "the other pipeline stood still"
+    assert min(others) > 0, "the other pipeline stopped"
     assert statistics.median(others) > FULL_SPEED * statistics.median(store[each] for each in store if each < slow_at)
     within_2_s = [work.get(bucket, 0) for bucket in range(quick_at + 1, quick_at + 2 * BUCKETS_PER_S)]
     assert max(within_2_s) > FULL_SPEED * before, within_2_s

@@ -149,7 +149,7 @@ def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
         new_plan = now["plan_version"] > before["plan_version"]
         return new_plan and now["state"] == "paused" and all(task["state"] == "running" for task in now["tasks"])
 
-    wait_until(back, 60.0, "all of it back")
+    wait_until(back, 60.0, "all processes are back")
     run.until(lambda: calls(run)[2:] == ["initialize", "deactivate 0"], "the new spout hears of it")
     assert json.loads(sandbox.output_of("activate", "pausing", "--json"))["before"] == "paused"
     assert sandbox.output_of("activate", "pausing").strip() == "pausing was running already"

@@ -41,8 +41,8 @@ def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: San
     """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it."""
     run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
     assert run.wait() == 0, run.all_output
-    wait_until(lambda: seen(run, "sound"), 60.0, "the sound stream")
-    wait_until(lambda: the_task(status(sandbox))["state"] == "down", 60.0, "a task that is given up")
+    wait_until(lambda: seen(run, "sound"), 60.0, "the other stream")
+    wait_until(lambda: the_task(status(sandbox))["state"] == "down", 60.0, "a task that is left down")
     task = the_task(status(sandbox))
     assert (task["restarts"], REASON in task["last_error"]) == (2, True), task
     text = sandbox.output_of("status", "left_down")
@@ -52,14 +52,14 @@ def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: San
     def culprit() -> list[dict[str, Any]]:
         return [each for each in status(sandbox)["backpressure"] if each["task_id"] == task["task_id"]]
 
-    wait_until(culprit, 60.0, "its name as what the feeder waits for")
+    wait_until(culprit, 60.0, "the culprit that throttles the spout")
     assert culprit()[0]["cause"] == "the task is not running"
     before = seen(run, "sound")
-    wait_until(lambda: seen(run, "sound") > before, 60.0, "the sound stream, all the while")
+    wait_until(lambda: seen(run, "sound") > before, 60.0, "the other stream, meanwhile")
 
     (run.out / "cured").touch()
     sandbox.output_of("restart", "left_down", str(task["container_id"]))
-    wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "what had waited, and more")
+    wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "the waiting tuples, and more")
     wait_until(lambda: not culprit(), 60.0, "no culprit")
     assert the_task(status(sandbox))["state"] == "running"
     sandbox.output_of("kill", "left_down")

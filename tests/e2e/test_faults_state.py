@@ -54,8 +54,12 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
         killed(lines, TMANAGER)
         killed(lines, EXECUTOR_2)  # its spouts and bolts end with it: no process can place them now
         error = f"the state folder {state} is gone"
-        wait_until(lambda: error in sandbox.log_text("tmanager-0.log"), 30.0, "a topology manager that misses it")
-        wait_until(lambda: error in sandbox.log_text("executor-2.log"), 30.0, "an executor that misses it")
+        wait_until(
+            lambda: error in sandbox.log_text("tmanager-0.log"),
+            30.0,
+            "a report by the topology manager",
+        )
+        wait_until(lambda: error in sandbox.log_text("executor-2.log"), 30.0, "a report by an executor")
         assert not state.exists()
     finally:
         away.rename(state)

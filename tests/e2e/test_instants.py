@@ -48,8 +48,8 @@ def test_after_a_kill_at_any_instant_the_next_command_finds_the_old_or_new_state
     assert done.returncode == 0, done.stderr[-4000:]
     walked = [json.loads(line) for line in done.stdout.splitlines()]
     found = [each["found"] for each in walked]
-    assert len(walked) > 30, "it touches more than that"
+    assert len(walked) > 30, "the command changes more than that"
     assert set(found) <= {"", "starting", "killed"}, walked
-    assert found[0] == before, "dead before it began"
+    assert found[0] == before, "died before it began"
     assert found[-1] == through
     assert not walked[-1]["touched"]

@@ -121,7 +121,7 @@ class Crossing:
         newest = self.crossed()
         return max(newest[1, 2], newest[2, 1]) - since_s
 
-    def stands(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         """Let time pass while the run goes on."""
         ended_s = monotonic_s() + seconds
         pause = threading.Event()
@@ -190,14 +190,16 @@ def check_outage(crossing: Crossing, network: Network, seconds: float) -> None:
         culprit = crossing.status()["backpressure"][0]
         assert culprit["component"] in {"split", "journal"}
         assert culprit["cause"] in {f"container {number} is not reached" for number in (1, 2)}
-        crossing.stands(seconds - (monotonic_s() - began_s))
+        crossing.pass_time(seconds - (monotonic_s() - began_s))
         held = crossing.buffers()
         assert held["outlet"] <= HARD_BYTES + SPOUTS_AND_SPLITS * WINDOW_BYTES
         assert held["resident"] <= before + GROWTH_BYTES
     back_s = crossing.flows(f"after {seconds:g} s without the link", 60.0)
     crossing.note(f"link down for {monotonic_s() - began_s - back_s:.1f} s, back after {back_s:.1f} s")
     assert back_s < BACK_S
-    crossing.until_status(lambda status: not status["unreached"] and not status["backpressure"], "all is well")
+    crossing.until_status(
+        lambda status: not status["unreached"] and not status["backpressure"], "no container is silent"
+    )
     crossing.untouched()
 
 
@@ -205,7 +207,7 @@ def test_a_link_recovers_after_seconds(sandbox: Sandbox, network: Network) -> No
     """A status need not show one second; after ten, each side names the other in status, events, metrics and log."""
     crossing = Crossing(sandbox, network, {})
     with network.cut(1, 2):
-        crossing.stands(1.0)
+        crossing.pass_time(1.0)
     assert crossing.flows("after a second without the link") < BACK_S
     check_outage(crossing, network, 10.0)
     subjects = {each["subject"] for each in crossing.events("peer-not-reached")}
@@ -230,13 +232,13 @@ def test_a_link_that_works_in_one_direction_is_replaced(sandbox: Sandbox, networ
     for one, other in ((1, 2), (2, 1)):
         with network.one_way(one, other):
             crossing.until_status(lambda status: status["unreached"], "the peer is named")
-            crossing.stands(3.0)
+            crossing.pass_time(3.0)
         assert crossing.flows(f"after {one} did not reach {other}") < BACK_S
     for percent in (5, 20):
         with network.lossy(1, 2, percent):
-            crossing.stands(4.0)
+            crossing.pass_time(4.0)
             crossing.flows(f"while {percent} of 100 packets are lost", 60.0)
-    assert crossing.flows("when none is lost any more") < BACK_S
+    assert crossing.flows("without lost packets") < BACK_S
     crossing.untouched()
     crossing.complete()
 
@@ -245,7 +247,7 @@ def test_a_slow_link_is_not_replaced(sandbox: Sandbox, network: Network) -> None
     """100 to 200 ms in each direction is not an outage. Broken connections are replaced."""
     with network.slow(1, 2, 0.15):
         crossing = Crossing(sandbox, network, QUICK)
-        crossing.stands(5.0)
+        crossing.pass_time(5.0)
         crossing.flows("over the slow link")
         assert crossing.status()["unreached"] == []
         assert crossing.events("peer-not-reached") == []
@@ -291,12 +293,12 @@ def test_a_container_works_without_a_connection_to_zookeeper(
         statemgr = f'statemgr: {{driver: zookeeper, hosts: "{hosts}", root: /network, username: heron, password: word}}'
         crossing = Crossing(sandbox, network, QUICK, statemgr)
         with network.cut(2, HERE):
-            crossing.stands(3.0)
+            crossing.pass_time(3.0)
             crossing.flows("while container 2 does not reach ZooKeeper")
             (manager,) = crossing.run.processes("tmanager")
             manager.kill()
             crossing.flows("without a topology manager")
-            crossing.stands(5.0)
+            crossing.pass_time(5.0)
         crossing.until_status(
             lambda status: (
                 not status["unreached"] and {each["container_id"] for each in status["processes"]} == {0, 1, 2}
@@ -330,4 +332,4 @@ def test_a_killed_tests_namespaces_are_removed_by_the_next_test(network: Network
         killed.kill()
     remove_stale("heron")
     assert not path.exists()
-    wait_until(lambda: not psutil.pid_exists(sleeper), 10, "what ran there is gone")
+    wait_until(lambda: not psutil.pid_exists(sleeper), 10, "its processes are gone")

@@ -34,7 +34,7 @@ def test_a_smaller_cluster_runs_the_containers_that_fit(sandbox: Sandbox, spark:
     cluster.workers[0].process.kill()
     run.the("spark driver").kill()
     wait_until(lambda: len(_executors(run) - former) == 2, BACK_S, "two of three containers")
-    wait_until(lambda: _waiting(sandbox) == [_WAITS], BACK_S, "the status says that one waits")
+    wait_until(lambda: _waiting(sandbox) == [_WAITS], BACK_S, "the status shows a waiting container")
     run.the("spark supervisor").kill()
     wait_until(lambda: not _executors(run) and not cluster.applications(), _GONE_S, "nothing of it is left")
     assert "steady" in sandbox.output_of("kill", "steady", *HERE)

@@ -179,7 +179,7 @@ def _other_python() -> str:
     beside = [str(each) for name in names for each in Path(sys.base_prefix).parent.glob(f"*/bin/{name}")]
     runs = [each for each in (*filter(None, map(shutil.which, names)), *beside) if _version_of(each)]
     if not runs:
-        not_here("there is no other Python 3 than the one that runs the tests")
+        not_here("the only Python 3 here is the one that runs the tests")
     return runs[0]
 
 

@@ -117,7 +117,7 @@ def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
     (sandbox.home / ".heron" / "state" / "executionstate" / "steady").write_text("by hand", encoding="utf-8")
     sandbox.output_of("kill", "steady", *_GUARDED)
     assert not run.processes("executor")
-    assert not sandbox.remaining(), "its package is still known by the copy of that node"
+    assert not sandbox.remaining(), "the copy of that node still names its package"
 
 
 @pytest.mark.parametrize(

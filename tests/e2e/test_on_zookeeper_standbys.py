@@ -65,7 +65,7 @@ def test_a_standby_leads_after_the_session_of_a_killed_leader(standby_run: Stand
     """At once on the same machine; elsewhere after the session has timed out."""
     former, leader, _ = killed(standby_run)
     assert leader.epoch > former.epoch
-    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed topology manager is a standby")
     is_elsewhere(standby_run)
     _, leader, took_s = killed(standby_run)
     assert took_s < SESSION_S + SLACK_S
@@ -91,14 +91,14 @@ def test_a_leader_stopped_beyond_its_session_is_refused_when_it_continues(standb
     plan = standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
     standby_run.until(
-        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends"
+        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed leader ends"
     )
     assert standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert standby_run.leader() == leader
     standby_run.until(
         lambda: sum(standby_run.metrics()["deposed-messages"].values()) >= 1, "its messages are refused and counted"
     )
-    standby_run.until(lambda: len(standby_run.managers()) == 3, "it stands by")
+    standby_run.until(lambda: len(standby_run.managers()) == 3, "the deposed leader is a standby")
     assert standby_run.status()["state"] == "paused"
     standby_run.sandbox.output_of("activate", "steady", "--profile", "zk")
     standby_run.flows("after the pause")
@@ -116,5 +116,5 @@ def test_zookeepers_leader_and_the_topologys_leader_die_at_once(
     psutil.Process(former.pid).kill()
     leader, _ = standby_run.successor(former, "both kills")
     assert leader.epoch > former.epoch
-    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed topology manager is a standby")
     standby_run.finish()

@@ -30,7 +30,7 @@ def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsSt
     first = standby_run.present()
     psutil.Process(first.pid).kill()
     second, _ = standby_run.successor(first, "a kill")
-    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed one stands by")
+    standby_run.flows_until(lambda: len(standby_run.managers()) == 3, "the killed topology manager is a standby")
 
     everybody = standby_run.managers()
     for each in everybody:
@@ -62,7 +62,9 @@ def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsSt
     led = sandbox.log_text("tmanager-*.log").count("leading, epoch")
     sandbox.output_of("kill", "steady")
     assert standby_run.run.wait() == 1
-    assert sandbox.log_text("tmanager-*.log").count("leading, epoch") == led, "nobody took over from who was stopping"
+    assert sandbox.log_text("tmanager-*.log").count("leading, epoch") == led, (
+        "no standby takes over from a leader that ends in order"
+    )
 
 
 def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state: LocalFsStateManager) -> None:
@@ -82,7 +84,7 @@ def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state
         "the killed task is back",
     )
     standby_run.flows("through the task that came back")
-    standby_run.until(lambda: standby_run.leader() == first, "nobody took over from who is only stopped")
+    standby_run.until(lambda: standby_run.leader() == first, "no standby takes over from a stopped leader")
 
     state.delete(NodeKind.TMANAGER_LOCATION, "steady")
     deposed = psutil.Process(first.pid)
@@ -94,14 +96,14 @@ def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state
     plan = state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
     standby_run.until(
-        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed one ends"
+        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed leader ends"
     )
     assert state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert standby_run.leader() == second
-    standby_run.until(lambda: len(standby_run.managers()) == 2, "it stands by")
+    standby_run.until(lambda: len(standby_run.managers()) == 2, "the deposed leader is a standby")
     counting = {"stmgr-1", "executor-1", "metricsmgr-1"}
     standby_run.until(
-        lambda: counting <= standby_run.metrics()["deposed-messages"].keys(), "all say how much they refused"
+        lambda: counting <= standby_run.metrics()["deposed-messages"].keys(), "all report refused messages"
     )
     metrics = standby_run.metrics()
     taken_over = {name: count for name, count in metrics["takeovers"].items() if count}  # the first leader has 0

@@ -234,7 +234,7 @@ def test_a_changed_state_node_is_named_and_can_be_removed(sandbox: Sandbox) -> N
     doctor = json.loads(sandbox.heron("doctor", "--json", code=1).stdout)
     assert "heron kill steady" in [each["remedy"] for each in doctor]
     sandbox.heron("kill", "steady")
-    assert not sandbox.remaining(), "its package was still known by the copy of that node"
+    assert not sandbox.remaining(), "the copy of that node still names its package"
     assert becomes(sandbox, "killed")["id"]
 
 

@@ -86,7 +86,7 @@ class WatchedWords(CountedWords):
     def begins(self) -> None:
         """Wait until words are counted and all servers have metrics."""
         self.flows()
-        self.run.until(lambda: all(read() for read in self.servers.readers.values()), "all servers have figures")
+        self.run.until(lambda: all(read() for read in self.servers.readers.values()), "all servers have metrics")
 
     def grows(self, sink: str) -> None:
         """Wait until the server of a sink has newer figures than now."""
