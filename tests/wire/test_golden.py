@@ -287,6 +287,9 @@ STATUS_OF_TROUBLES = replace(
     standbys=(StandbyStatus(0, 20, "here", "running"),),
     unreached=(Unreached(2, 1, 80.5),),
 )
+STATUS_WITH_REASONS = replace(
+    STATUS_OF_TROUBLES, outages=(SinkOutage("graphite", 1, 12.5, "flush: connection refused"),)
+)
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -308,7 +311,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode(TOPOLOGY),
     "packing-plan": encode(PACKING),
     "physical-plan": encode(PHYSICAL),
-    "status-of-troubles": encode_status(STATUS_OF_TROUBLES),
+    "status-with-reasons": encode_status(STATUS_WITH_REASONS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -326,7 +329,7 @@ FILES: dict[str, bytes] = (
 )
 
 
-FOR_READING = ("payload-pickle.bin", "status-with-processes.json", "status.json")
+FOR_READING = ("payload-pickle.bin", "status-of-troubles.json", "status-with-processes.json", "status.json")
 
 
 def read(name: str) -> bytes:
@@ -442,7 +445,8 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
     assert decode_status(read("status.json")) == STATUS  # from before it had processes
     assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES  # before outages of sinks
-    assert decode_status(read("status-of-troubles.json")) == STATUS_OF_TROUBLES
+    assert decode_status(read("status-of-troubles.json")) == STATUS_OF_TROUBLES  # before reasons of outages
+    assert decode_status(read("status-with-reasons.json")) == STATUS_WITH_REASONS
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

@@ -124,12 +124,13 @@ def test_outages_of_sinks_are_those_that_last(board: MetricsBoard) -> None:
     """One that is over, or whose metrics manager is gone, is none."""
 
     def managed(container_id: int, outage_s: float) -> MetricsRecord:
-        metric = Metric("sink-outage-s", MetricKind.GAUGE, "s", outage_s, {"sink": "graphite"})
+        labels = {"sink": "graphite", "reason": "flush: connection refused"}
+        metric = Metric("sink-outage-s", MetricKind.GAUGE, "s", outage_s, labels)
         return MetricsRecord(Source("wc", container_id, "metricsmgr", 1), 100.0, (metric,))
 
     board.take(managed(1, 2.5), 0.0)
     board.take(managed(2, 0.0), 0.0)
-    assert board.outages(1.0) == (SinkOutage("graphite", 1, 2.5),)
+    assert board.outages(1.0) == (SinkOutage("graphite", 1, 2.5, "flush: connection refused"),)
     assert board.outages(FRESH_S + 1.0) == ()
 
 

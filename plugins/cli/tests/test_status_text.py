@@ -142,9 +142,14 @@ def test_amounts_have_three_digits_that_count() -> None:
 
 def test_a_sink_that_delivers_nothing_is_named_once() -> None:
     """Whoever misses figures in a dashboard looks here first."""
-    outages = (SinkOutage("graphite", 0, 12.0), SinkOutage("graphite", 1, 80.2), SinkOutage("scribe", 1, 3.0))
+    outages = (
+        SinkOutage("graphite", 0, 12.0, "flush: connection refused"),
+        SinkOutage("graphite", 1, 80.2, "flush: carbon does not answer"),
+        SinkOutage("scribe", 1, 3.0),
+    )
     text = shown(status_text(StatusReport(replace(STATUS, outages=outages), RUN), 100.0))
-    assert "metrics sink graphite has delivered nothing for 1 min 20 s (container 0, 1); data flows on" in text
+    reason = "(container 0, 1): flush: carbon does not answer; data flows on"
+    assert f"metrics sink graphite has delivered nothing for 1 min 20 s {reason}" in " ".join(text.split())
     assert "metrics sink scribe has delivered nothing for 3 s (container 1); data flows on" in text
 
 

@@ -112,11 +112,12 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class SinkOutage:
-    """A metrics sink that delivers nothing, in one container, and for how long; what it loses is a metric."""
+    """A metrics sink that delivers nothing in one container: for how long, and why ("" where that is not known)."""
 
     sink: str
     container_id: int
     outage_s: float
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

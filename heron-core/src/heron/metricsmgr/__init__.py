@@ -1,5 +1,4 @@
-"""The metrics manager, one per container: takes every process's records, feeds the sinks and the topology manager.
+"""The metrics manager: one process per container, which passes metrics and events to sinks and topology manager.
 
-`sink_runner` gives each sink a thread and a bounded queue, `forwarder` passes records on to the topology manager,
-`metrics_manager` joins them.
+`sink_runner` gives each sink a thread and a bounded queue. `metrics_manager` reads the records of all processes.
 """

@@ -18,35 +18,35 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import MetricsmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
-from heron.metricsmgr.forwarder import Forwarder
-from heron.metricsmgr.metrics_manager import MetricsManager
+from heron.metricsmgr.metrics_manager import MetricsForwarder, MetricsManager
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.driver import DriverRef
 from heron.spi.metricsink import MetricsSink, Source
 
 __all__ = ["collect", "open_sinks"]
 
-_FINISH_S = 1.3  # of the two seconds that its executor gives it
-_QUIET_S = 0.05  # what was sent to it before SIGTERM has arrived when nothing has come for so long
+_FINISH_S = 1.3  # of the two seconds that its executor allows
+_QUIET_S = 0.05  # after this time without a record, all records sent before SIGTERM have arrived
 _DRAIN_S = 0.3
 _LINGER_S = 0.2
+_SINK_CHECK_S = 1.0  # a hanging sink is reported after at most this time and `HANG_S`
 
 _log = logging.getLogger(__name__)
 
 
 def open_sinks(refs: Sequence[DriverRef], flush_s: float) -> tuple[SinkRunner, ...]:
-    """A runner for each sink; one that does not open is logged, and the others go on."""
+    """Returns a runner for each sink; logs a sink that cannot be opened and leaves it out."""
     runners = []
     for ref in refs:
         try:
-            runners.append(SinkRunner(ref.name, open_driver(ref, MetricsSink), flush_s))
+            runners.append(SinkRunner(ref.name, open_driver(ref, MetricsSink), flush_s, secrets=ref.secrets))
         except HeronError as error:
             _log.error("metrics sink left out: %s", error)
     return tuple(runners)
 
 
 def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> MetricsManager:
-    """Sets everything up on the reactor."""
+    """Opens inbox, sinks and forwarder, and registers them on the reactor."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
     inbox = sockets.inbox(metricsmgr_endpoint(run_dir, spec.container_id))
@@ -54,16 +54,17 @@ def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> M
     manager = MetricsManager(
         inbox,
         open_sinks(spec.sinks, settings.metrics_export_s),
-        Forwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), spec.keys),
+        MetricsForwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), spec.keys),
         source,
     )
     reactor.on_readable(inbox, manager.read)
     reactor.every(settings.metrics_export_s, manager.report)
+    reactor.every(_SINK_CHECK_S, manager.check_sinks)
     return manager
 
 
 def _drain(manager: MetricsManager, reactor: Reactor) -> None:
-    """Takes what is still on its way. Looks once more when the time is over: this process may have paused meanwhile."""
+    """Reads records that are still under way; reads once more at the end, because this process may have been paused."""
     end_s = monotonic_s() + _DRAIN_S
     quiet_s = monotonic_s() + _QUIET_S
     while True:

@@ -1,7 +1,8 @@
-"""One sink on a thread of its own, behind a bounded queue: slow or failing, it loses its own records and nothing else.
+"""Runs one sink on its own thread behind a bounded queue, so that a slow or failing sink loses only its own records.
 
-What it loses is counted by reason: ``full`` (it is too slow), ``failed`` (it raised), ``closed`` (time was up), and
-what the sink itself names (`heron.errors.SinkError`). How long it has delivered nothing is a metric, too.
+Lost records are counted by reason: ``full`` (the sink is too slow), ``failed`` (a call raised), ``closed`` (the time to
+finish was over), and the reasons that the sink gives itself (`heron.errors.SinkError`). A sink has an outage while its
+flushes fail, or while one of its calls does not return.
 """
 
 from __future__ import annotations
@@ -9,40 +10,69 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from heron.clock import monotonic_s
+from heron.clock import Clock, SystemClock
+from heron.driver_kit.redaction import redact
 from heron.errors import SinkError
 from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink
 
-__all__ = ["QUEUE_RECORDS", "SinkRunner"]
+__all__ = ["HANG_S", "QUEUE_RECORDS", "SinkRunner"]
 
 QUEUE_RECORDS = 1000
-"""Records that wait for one sink: a minute's worth of a busy container, some megabytes at most."""
+"""Records that may wait for one sink: one minute of a busy container, at most some megabytes."""
 
+HANG_S = 8.0
+"""The time after which a call hangs. The contract allows 10 s, and `heron status` names a hanging sink within them."""
+
+_CALL_S = 10.0  # the longest call that the contract allows
 _FAILURES_LOGGED = 20  # distinct ones; a sink whose every record fails must not fill the disk
 _REASONS = ("full", "failed", "closed")
-_HANGS_S = 10.0  # the longest that the contract allows a call to take
+_REASON_LENGTH = 300  # characters of an error that are shown in the status
 
 _log = logging.getLogger(__name__)
 
 
-class SinkRunner:
-    """Owns the sink: every call of it comes from the one thread that is started here."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of the sink that has not returned."""
 
-    def __init__(self, name: str, sink: MetricsSink, flush_s: float, queue_records: int = QUEUE_RECORDS) -> None:
+    name: str
+    since_s: float
+
+
+class SinkRunner:
+    """Owns the sink; only the thread that is started here calls it."""
+
+    def __init__(
+        self,
+        name: str,
+        sink: MetricsSink,
+        flush_s: float,
+        *,
+        queue_records: int = QUEUE_RECORDS,
+        secrets: Iterable[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        """Calls `flush` every `flush_s` seconds; `secrets` are removed from the errors that `problem` returns."""
         self.name = name
         self._sink = sink
         self._flush_s = flush_s
+        self._secrets = tuple(secrets)
+        self._clock = clock or SystemClock()
         self._queue: queue.Queue[MetricsRecord] = queue.Queue(queue_records)
         self._closing = threading.Event()
         self._wake = threading.Event()
-        self._dropped = dict.fromkeys(_REASONS, 0)  # "full" belongs to the owner, the others to the thread
+        self._dropped = dict.fromkeys(_REASONS, 0)  # "full" is written by the owner, the others by the thread
+        self._unflushed = 0  # records processed since the last flush that returned or raised
         self._failures: set[str] = set()
-        self._raised = False  # since the last flush
-        self._failing = False
-        self._good_s = monotonic_s()  # when it last worked
+        self._failure = ""  # the last one since the last flush
+        self._problem = ""  # the failure of the last flush period
+        self._call: _Call | None = None
+        self._worked_s = self._clock.monotonic_s()  # when a flush last succeeded
+        self._reported_problem = ""
         self._thread = threading.Thread(target=self._run, name=f"sink-{name}", daemon=True)
         self._thread.start()
 
@@ -56,21 +86,48 @@ class SinkRunner:
             self._dropped["full"] += 1
         self._wake.set()
 
-    def metrics(self) -> tuple[Metric, ...]:
-        """How much was dropped, by reason, and how long it has not worked."""
+    def problem(self) -> str:
+        """Why the sink delivers nothing: a call that hangs, the last error, or its slowness; "" while it works."""
+        if hanging := self._hanging():
+            return hanging
+        if not self._problem and self._clock.monotonic_s() - self._worked_s > self._flush_s + _CALL_S:
+            return "too slow: records arrive faster than the sink takes them"
+        return self._problem
+
+    def check(self) -> bool:
+        """Logs a call that hangs or has returned; True when the problem has changed since the last check."""
+        problem, before = self.problem(), self._reported_problem
+        if problem == before:
+            return False
+        self._reported_problem = problem
+        if not problem:
+            _log.info("sink %s delivers again", self.name)
+        elif problem == self._hanging():
+            _log.error("sink %s hangs and delivers nothing: %s", self.name, problem)
+        return True
+
+    def metrics(self, *, with_problem: bool = False) -> tuple[Metric, ...]:
+        """The dropped records by reason, and the duration of the outage.
+
+        With `with_problem`, the outage carries the problem as the label ``reason``. A monitoring system would make a
+        new time series of each text, so sinks receive none.
+        """
         dropped = (
             Metric(SINK_DROPPED, MetricKind.COUNTER, "records", count, {"sink": self.name, "reason": reason})
             for reason, count in self._dropped.copy().items()
         )
-        return *dropped, Metric(SINK_OUTAGE, MetricKind.GAUGE, "s", self._outage_s(), {"sink": self.name})
+        problem = self.problem()
+        outage_s = self._clock.monotonic_s() - self._worked_s if problem else 0.0
+        labels = {"sink": self.name} | ({"reason": problem} if with_problem and problem else {})
+        return *dropped, Metric(SINK_OUTAGE, MetricKind.GAUGE, "s", outage_s, labels)
 
     def close(self) -> None:
-        """No more records come; the thread works off what is queued, flushes and closes the sink."""
+        """Ends the input: the thread processes the queue, flushes and closes the sink."""
         self._closing.set()
         self._wake.set()
 
     def join(self, timeout_s: float) -> bool:
-        """Waits for that; False when it takes longer, and then what is left counts as dropped."""
+        """Waits until the thread has ended; False after `timeout_s`, and then the queued records count as dropped."""
         self._thread.join(max(0.0, timeout_s))
         if not self._thread.is_alive():
             return True
@@ -79,27 +136,26 @@ class SinkRunner:
         _log.error("sink %s did not finish in time: %d records are lost", self.name, left)
         return False
 
-    def _outage_s(self) -> float:
-        passed_s = monotonic_s() - self._good_s
-        return passed_s if self._failing or passed_s > self._flush_s + _HANGS_S else 0.0
+    def _hanging(self) -> str:
+        call = self._call
+        if call is None or self._clock.monotonic_s() - call.since_s < HANG_S:
+            return ""
+        return f"{call.name} has not returned for more than {HANG_S:g} s"
 
     def _run(self) -> None:
-        flush_at_s = monotonic_s() + self._flush_s
+        flush_at_s = self._clock.monotonic_s() + self._flush_s
         while True:
-            closing = self._closing.is_set()  # looked at before the queue: what came earlier is still worked off
+            closing = self._closing.is_set()  # read before the queue is emptied: earlier records are still processed
             self._drain()
             if closing:
                 break
-            now_s = monotonic_s()
+            now_s = self._clock.monotonic_s()
             if now_s >= flush_at_s:
                 flush_at_s = now_s + self._flush_s
-                self._guarded("flush", self._sink.flush)
-                self._failing, self._raised = self._raised, False
-                if not self._failing:
-                    self._good_s = monotonic_s()
-            self._wake.wait(max(0.0, flush_at_s - monotonic_s()))
+                self._flush()
+            self._wake.wait(max(0.0, flush_at_s - self._clock.monotonic_s()))
             self._wake.clear()
-        self._guarded("flush", self._sink.flush)
+        self._flush()
         self._guarded("close", self._sink.close)
 
     def _drain(self) -> None:
@@ -108,18 +164,40 @@ class SinkRunner:
                 record = self._queue.get_nowait()
             except queue.Empty:
                 return
-            self._guarded("process", self._sink.process, record)
+            if self._guarded("process", self._sink.process, record):
+                self._unflushed += 1
 
-    def _guarded(self, what: str, call: Callable[..., None], *arguments: MetricsRecord) -> None:
+    def _flush(self) -> None:
+        if self._guarded("flush", self._sink.flush):
+            self._unflushed = 0
+        self._problem, self._failure = self._failure, ""
+        if not self._problem:
+            self._worked_s = self._clock.monotonic_s()
+
+    def _guarded(self, name: str, call: Callable[..., None], *arguments: MetricsRecord) -> bool:
+        """Calls the sink; False when the call raised, with its losses counted."""
+        self._call = _Call(name, self._clock.monotonic_s())
         try:
             call(*arguments)
         except SinkError as error:
-            self._failed(f"{what}: {error}", error.lost, error.reason)
+            self._failed(f"{name}: {error}", error.lost, error.reason)
         except Exception as error:
-            self._failed(f"{what}: {type(error).__name__}: {error}", 1 if what == "process" else 0, "failed")
+            self._failed(f"{name}: {type(error).__name__}: {error}", self._lost_in(name), "failed")
+        else:
+            return True
+        finally:
+            self._call = None
+        return False
+
+    def _lost_in(self, name: str) -> int:
+        """How many records an unexpected error costs: in `process` one, in `flush` all that were not flushed."""
+        if name != "flush":
+            return 1 if name == "process" else 0
+        lost, self._unflushed = self._unflushed, 0
+        return lost
 
     def _failed(self, text: str, lost: int, reason: str) -> None:
-        self._raised = True
+        self._failure = redact(" ".join(text.split()), self._secrets)[:_REASON_LENGTH]
         self._dropped[reason] = self._dropped.get(reason, 0) + lost
         if len(self._failures) < _FAILURES_LOGGED and text not in self._failures:
             self._failures.add(text)

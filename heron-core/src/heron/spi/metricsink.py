@@ -119,6 +119,9 @@ class MetricsSink(Driver):
     def flush(self) -> None:
         """Send all kept records. When it returns, each record has left the process or an exception reported its loss.
 
+        After any other exception than a `SinkError`, all records since the last flush count as lost. `heron status`
+        shows the reason, and names a sink whose call does not return within 8 s.
+
         A sink that keeps records while its server is away raises a `SinkError` with ``lost=0`` and tries again at a
         later flush; `heron.spi.sink_buffer.SinkBuffer` keeps records for such a sink.
 

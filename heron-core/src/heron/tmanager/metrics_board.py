@@ -93,7 +93,7 @@ class MetricsBoard:
     def outages(self, now_s: float) -> tuple[SinkOutage, ...]:
         """The sinks that do not work, as far as their metrics managers report."""
         return tuple(
-            SinkOutage(metric.labels.get("sink", ""), source.container_id, value)
+            SinkOutage(metric.labels.get("sink", ""), source.container_id, value, metric.labels.get("reason", ""))
             for source, metric, value in self._fresh_gauges(SINK_OUTAGE, now_s)
         )
 

@@ -119,8 +119,10 @@ def _outage_lines(status: TopologyStatus) -> Iterator[str]:
     for sink in sorted({each.sink for each in status.outages}):
         there = [each for each in status.outages if each.sink == sink]
         containers = ", ".join(str(each.container_id) for each in there)
-        longest = spoken_duration(max(each.outage_s for each in there))
-        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}); data flows on"
+        worst = max(there, key=lambda each: each.outage_s)
+        longest = spoken_duration(worst.outage_s)
+        why = f": {worst.reason}" if worst.reason else ""
+        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}){why}; data flows on"
 
 
 def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
