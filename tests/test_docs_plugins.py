@@ -28,7 +28,7 @@ CHECKS = (
 )
 
 
-def test_every_hook_stands_on_the_page_with_its_facts() -> None:
+def test_the_page_lists_every_hook_with_its_facts() -> None:
     """Authors of observers read this table; nobody uses a fact that is missing there."""
     found = {
         hook: (row["where"], frozenset(row["facts"].split(", ")))
@@ -41,13 +41,13 @@ def test_every_hook_stands_on_the_page_with_its_facts() -> None:
         assert f"Called in the {where.removeprefix('the ')}" in text
 
 
-def test_every_family_stands_on_the_page() -> None:
+def test_the_page_lists_every_family() -> None:
     """The row of a family names its contract."""
     for family, base in FAMILIES.items():
         assert f"| {family} | `{base.__module__}.{base.__qualname__}` |" in PAGE
 
 
-def test_every_capability_flag_stands_on_the_page() -> None:
+def test_the_page_lists_every_capability_flag() -> None:
     """A flag that is missing here is not declared, and the suite then skips its cases."""
     known = {
         (family, flag)
@@ -57,7 +57,7 @@ def test_every_capability_flag_stands_on_the_page() -> None:
     assert {(family, flag) for family, flag, _ in FLAG.findall(PAGE)} == known
 
 
-def test_the_flags_on_the_page_are_those_that_the_drivers_declare() -> None:
+def test_the_page_lists_the_flags_of_each_driver() -> None:
     """People choose a driver by what it can do."""
     declared: dict[tuple[str, str], set[str]] = {}
     for each in Drivers().catalog():
