@@ -1,4 +1,4 @@
-"""Which processes a container has, and what they are told."""
+"""The processes of a container, and their specs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ REF = DriverRef("statemgr", "x", "m:C", {"root": "r"})
 SPEC = ContainerSpec("wc", "wc-1", 1, 2, "/run", "/log", "file:///p", REF, REF, (REF,), {"heron.heartbeat.s": 1.0})
 
 
-def test_container_zero_is_the_topology_managers(packing: PackingPlan) -> None:
+def test_container_zero_runs_the_topology_manager(packing: PackingPlan) -> None:
     """It has no instances, whatever the packing plan says."""
     assert [process.name for process in container_processes(0, packing)] == ["tmanager", "metricsmgr"]
 
 
-def test_other_containers_have_their_instances_and_the_stream_manager_first(packing: PackingPlan) -> None:
-    """Instances register with it: starting it first saves them a wait."""
+def test_the_stream_manager_of_a_container_starts_before_its_instances(packing: PackingPlan) -> None:
+    """Instances register with the stream manager, and need not wait for it then."""
     names = [process.name for process in container_processes(1, packing)]
     assert names == ["stmgr", "word-1", "count-2", "metricsmgr"]
 
 
 def test_standbys_are_in_the_first_containers(packing: PackingPlan) -> None:
-    """One in each: two in one container would die together. A packing plan with fewer has them in all."""
+    """One in each container, because two in one container would die together. A small plan has them in all."""
     assert [standby_containers(packing, count) for count in (0, 1, 2, 3)] == [(), (1,), (1, 2), (1, 2)]
     names = [process.name for process in container_processes(1, packing, standbys=1)]
     assert names == ["stmgr", "word-1", "count-2", "tmanager", "metricsmgr"]
@@ -41,7 +41,7 @@ def test_standbys_are_in_the_first_containers(packing: PackingPlan) -> None:
 
 
 def test_more_standbys_than_containers_are_refused(packing: PackingPlan) -> None:
-    """By the command, before anything starts: key, value, limit and remedy."""
+    """The command refuses before any process starts, with key, value, limit and remedy."""
     check_standbys("wc", packing, 2)
     with pytest.raises(UsageError) as refused:
         check_standbys("wc", packing, 3)
@@ -51,14 +51,14 @@ def test_more_standbys_than_containers_are_refused(packing: PackingPlan) -> None
     )
 
 
-def test_a_container_that_is_not_planned_is_refused(packing: PackingPlan) -> None:
-    """The error lists those that are."""
+def test_a_container_outside_the_packing_plan_is_refused(packing: PackingPlan) -> None:
+    """The error lists the containers of the plan."""
     with pytest.raises(StateError, match="container 9 is not in packing plan 'plan'; it has '1', '2'"):
         container_processes(9, packing)
 
 
-def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_path: Path) -> None:
-    """Instances never see a key or where the state is; specs survive the way through their file, mode 0600."""
+def test_each_role_receives_only_what_it_needs(packing: PackingPlan, tmp_path: Path) -> None:
+    """Instances receive no key and no access to the state manager. Spec files have mode 0600 and decode unchanged."""
     kinds: dict[str, type[object]] = {
         "stmgr": StmgrSpec,
         "word-1": InstanceSpec,
@@ -79,20 +79,20 @@ def test_each_role_is_told_what_it_needs_and_no_more(packing: PackingPlan, tmp_p
 
 
 def secrets_in(path: Path) -> set[str]:
-    """Whose secrets stand in a file."""
+    """The owners of the secret keys in a file."""
     text = path.read_text()
     pairs = {"server": KEYS.server, "member": KEYS.member, "control": KEYS.control, "reader": KEYS.reader}
     return {name for name, pair in pairs.items() if pair.secret in text}
 
 
 def test_output_is_named_by_task_for_users_and_by_container_for_the_engine(packing: PackingPlan) -> None:
-    """`heron run` follows the former; the latter of two containers must not meet in one file."""
+    """`heron run` follows the files of tasks. Two containers must not write to the same file."""
     files = [output_file(process, SPEC).name for process in container_processes(1, packing)]
     assert files == ["stmgr-1.out", "word-1.out", "count-2.out", "metricsmgr-1.out"]
 
 
-def test_a_spec_file_of_another_kind_or_none_is_an_error(tmp_path: Path) -> None:
-    """A role that was started wrongly says so in one line."""
+def test_a_missing_spec_file_and_one_of_another_kind_are_errors(tmp_path: Path) -> None:
+    """The error of a role that was started wrongly is one line."""
     with pytest.raises(StateError, match="cannot be read"):
         read_spec(tmp_path / "absent.json", StmgrSpec)
     write_spec(tmp_path / "other.json", {"topology": 1})

@@ -1,4 +1,4 @@
-"""The executor as a process, with stand-ins for the roles: starts, restarts, stops and leaves nothing behind."""
+"""The executor as a process, with stand-ins for its children: start, restart, stop, cleanup."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ with (folder / "stops").open("a") as stops:
 
 @dataclass
 class Container:
-    """One container under test: its spec, its state manager, and what its stand-ins have written."""
+    """One container under test: its spec, its state manager, and the files that its stand-ins write."""
 
     folder: Path
     spec: ContainerSpec
@@ -104,7 +104,7 @@ class Container:
     executor: subprocess.Popen[bytes] | None = field(default=None)
 
     def start(self, *above: str) -> subprocess.Popen[bytes]:
-        """Starts the executor, or with `above` a program that does."""
+        """Starts the executor, or with `above` a program that starts it."""
         spec_file = self.folder / "container.json"
         write_spec(spec_file, self.spec)
         launcher = self.folder / "launcher.py"
@@ -115,7 +115,7 @@ class Container:
         return self.executor
 
     def behave(self, name: str, how: str) -> None:
-        """From its next start, this process is `stubborn`, or ends at once: `die`, `no-init`; `talk`s; "" ends that."""
+        """Sets what the process does from its next start: `stubborn`, `die`, `no-init`, `talk`, or "" for nothing."""
         (self.folder / f"{name}.behaviour").write_text(how)
 
     def starts(self, name: str) -> list[tuple[int, int]]:
@@ -124,7 +124,7 @@ class Container:
         return [(int(pid), int(number)) for each, pid, number in map(str.split, lines) if each == name]
 
     def stops(self) -> list[str]:
-        """Who stopped in good order, in that order."""
+        """The processes that stopped on request, in order."""
         return self._lines("stops")
 
     def _lines(self, file: str) -> list[str]:
@@ -133,7 +133,7 @@ class Container:
 
 
 class FakeTopologyManager:
-    """The far end of the executor's channel: remembers what it is sent, by body."""
+    """The other end of the executor's channel; remembers the messages that it receives."""
 
     def __init__(self, container: Container, epoch_offset: int = 0) -> None:
         self._sockets = SocketContext()
@@ -145,7 +145,7 @@ class FakeTopologyManager:
         self.executor = b""
 
     def read(self) -> list[Envelope]:
-        """Everything so far."""
+        """All messages so far."""
         while (message := self.hub.receive()) is not None:
             self.executor = message[0]
             self.received.append(parse_control(message[1]))
@@ -157,18 +157,18 @@ class FakeTopologyManager:
         return [(report.process, report.phase, report.reason) for report in found]
 
     def stop(self, epoch: int) -> None:
-        """Tells the executor to stop."""
+        """Orders the executor to stop."""
         self.hub.send(self.executor, control_frame(Envelope(epoch=epoch, stop=pb.Stop(reason="over"))))
 
     def close(self) -> None:
-        """Gives the leadership up."""
+        """Releases the leadership."""
         self.hold.release()
         self._sockets.close()
 
 
 @pytest.fixture
 def container(tmp_path: Path, packing: PackingPlan) -> Iterator[Container]:
-    """Container 1, ready to be started."""
+    """Container 1, not started yet."""
     statemgr = DriverRef(
         "statemgr",
         "localfs",
@@ -220,7 +220,7 @@ def stopping_container(container: Container) -> Container:
 
 @pytest.fixture
 def tmanager(container: Container) -> Iterator[FakeTopologyManager]:
-    """A topology manager that leads."""
+    """The leading topology manager."""
     found = FakeTopologyManager(container)
     yield found
     found.close()
@@ -245,7 +245,7 @@ def all_started(container: Container) -> bool:
 def test_sigterm_stops_the_children_in_order_and_removes_the_run_directory(
     container: Container, eventually: Eventually
 ) -> None:
-    """This is what happens when `heron run` ends, however it ends."""
+    """Every end of `heron run` leads to it."""
     executor = container.start()
     eventually(lambda: all_started(container))
     assert (Path(container.spec.run_dir) / "c1" / "pkg" / "wc.py").is_file()
@@ -258,8 +258,8 @@ def test_sigterm_stops_the_children_in_order_and_removes_the_run_directory(
     assert not any(map(alive, pids(container)))
 
 
-def test_sigterm_ends_one_that_still_waits_for_its_package(container: Container, eventually: Eventually) -> None:
-    """A store may say nothing for long, and in that time the container may have been given up and started elsewhere."""
+def test_sigterm_ends_an_executor_that_waits_for_its_package(container: Container, eventually: Eventually) -> None:
+    """A store may answer late, and the container may have been started elsewhere meanwhile."""
     (package,) = (container.folder / "packages").iterdir()
     package.unlink()
     os.mkfifo(package)
@@ -273,17 +273,17 @@ def test_sigterm_ends_one_that_still_waits_for_its_package(container: Container,
 
 
 def opened_to_write(fifo: Path) -> int:
-    """The end to write into, once somebody reads there, who waits while it is open; else 0."""
+    """The writing end of the FIFO if a reader has opened it, and 0 otherwise; the reader waits while it is open."""
     try:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return 0
 
 
-def test_an_executor_whose_parent_was_killed_removes_what_that_one_has_put_there(
+def test_an_executor_whose_parent_was_killed_removes_the_files_of_the_parent(
     container: Container, eventually: Eventually
 ) -> None:
-    """On a worker of Spark: logs that nobody reads any more, and the note of who runs."""
+    """On a worker of Spark these are logs and the record of the running container."""
     run_dir = Path(container.spec.run_dir)
     task = container.start("-c", TASK)
     eventually(lambda: all_started(container))
@@ -297,8 +297,8 @@ def test_an_executor_whose_parent_was_killed_removes_what_that_one_has_put_there
 
 
 @pytest.mark.parametrize(("folder", "stays"), [("run", False), ("job", True)])
-def test_a_spec_in_the_run_directory_goes_when_it_was_read(container: Container, folder: str, stays: bool) -> None:
-    """It was written for this one start, and has secrets in it; one of a job folder is there for the next start."""
+def test_a_spec_file_in_the_run_directory_is_removed_when_read(container: Container, folder: str, stays: bool) -> None:
+    """It was written for one start and contains secrets. A spec file in a job folder stays for the next start."""
     spec_file = container.folder / folder / "c1.json"
     spec_file.parent.mkdir(exist_ok=True)
     write_spec(spec_file, container.spec)
@@ -309,7 +309,7 @@ def test_a_spec_in_the_run_directory_goes_when_it_was_read(container: Container,
 
 
 def test_no_child_outlives_a_killed_executor(container: Container, eventually: Eventually) -> None:
-    """Kill -9 runs no code of ours: the kernel's parent-death signal must do it."""
+    """No code of the executor runs after kill -9; the parent-death signal of the kernel must end the children."""
     executor = container.start()
     eventually(lambda: all_started(container))
     executor.kill()
@@ -317,10 +317,10 @@ def test_no_child_outlives_a_killed_executor(container: Container, eventually: E
     eventually(lambda: not any(map(alive, pids(container))), 5.0, "children left")
 
 
-def test_a_killed_child_comes_back_alone_with_a_greater_incarnation(
+def test_only_a_killed_child_restarts_with_a_greater_incarnation(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
-    """Processes restart independently, and the topology manager hears why."""
+    """Processes restart independently, and the topology manager receives the reason."""
     container.start()
     eventually(lambda: all_started(container))
     pid, first = container.starts("word-1")[0]
@@ -335,7 +335,7 @@ def test_a_killed_child_comes_back_alone_with_a_greater_incarnation(
 def test_stop_ends_the_container_for_good_and_is_confirmed(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
-    """Exit code 0 tells the scheduler not to start it again."""
+    """Exit code 0 means that the scheduler must not start the container again."""
     executor = container.start()
     eventually(lambda: all_started(container))
     eventually(tmanager.read)
@@ -345,10 +345,10 @@ def test_stop_ends_the_container_for_good_and_is_confirmed(
     assert sorted(container.stops()) == sorted(NAMES)
 
 
-def test_a_deposed_leaders_stop_is_refused(
+def test_a_stop_order_of_a_deposed_leader_is_refused(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
-    """One leader, fenced (D9): an older epoch changes nothing."""
+    """An order with an older epoch has no effect."""
     executor = container.start()
     eventually(lambda: any(body_of(each) == "executor_hello" for each in tmanager.read()))
     tmanager.stop(tmanager.hold.epoch - 1)
@@ -357,10 +357,10 @@ def test_a_deposed_leaders_stop_is_refused(
     assert executor.poll() is None
 
 
-def test_a_new_leader_hears_of_everything_again(
+def test_a_new_leader_receives_all_reports_again(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
-    """Its predecessor's memory died with it."""
+    """It has no memory of its predecessor."""
     container.start()
     eventually(lambda: len(tmanager.reports()) >= len(NAMES))
     tmanager.close()
@@ -372,7 +372,7 @@ def test_a_new_leader_hears_of_everything_again(
         successor.close()
 
 
-def test_children_learn_where_the_topology_manager_is(
+def test_children_receive_the_location_of_the_topology_manager(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
     """Only the executor watches the state manager; its children ask it."""
@@ -390,10 +390,10 @@ def test_children_learn_where_the_topology_manager_is(
     sockets.close()
 
 
-def test_user_code_that_cannot_start_is_given_up_with_its_last_words(
+def test_user_code_that_cannot_start_is_given_up_with_its_last_line(
     stopping_container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
-    """`heron run` shows this text; trying again would only delay it."""
+    """`heron run` shows this line; a restart would only delay it."""
     stopping_container.behave("count-2", "no-init")
     stopping_container.start()
     wanted = ("count-2", pb.PROCESS_PHASE_GIVEN_UP, "exit code 3: ValueError: no such file")
@@ -401,8 +401,8 @@ def test_user_code_that_cannot_start_is_given_up_with_its_last_words(
     assert len(stopping_container.starts("count-2")) == 1
 
 
-def test_output_of_a_child_is_bounded(container: Container, eventually: Eventually) -> None:
-    """Who prints a line a tuple must not fill the disk of all others."""
+def test_the_output_of_a_child_is_limited(container: Container, eventually: Eventually) -> None:
+    """A task that prints a line for each tuple must not fill the disk."""
     settings = {**container.spec.settings, "heron.executor.output.max.bytes": 4096, "heron.heartbeat.s": 0.02}
     container.spec = replace(container.spec, settings=settings)
     container.behave("word-1", "talk")
@@ -412,8 +412,8 @@ def test_output_of_a_child_is_bounded(container: Container, eventually: Eventual
     assert (log / "word-1.out.1").read_text() == "x" * 5000 + "\n"
 
 
-def test_a_child_that_ignores_the_stop_is_killed(container: Container, eventually: Eventually) -> None:
-    """An executor must be gone 5 s after SIGTERM whatever user code does."""
+def test_a_child_that_ignores_sigterm_is_killed(container: Container, eventually: Eventually) -> None:
+    """An executor must end within 5 s after SIGTERM, whatever user code does."""
     container.spec = replace(container.spec, settings={**container.spec.settings, "heron.executor.stop.grace.s": 1.0})
     container.behave("word-1", "stubborn")
     executor = container.start()
@@ -425,7 +425,7 @@ def test_a_child_that_ignores_the_stop_is_killed(container: Container, eventuall
 
 
 def test_a_package_that_was_changed_is_refused_with_a_reason_for_the_scheduler(container: Container) -> None:
-    """Nothing of it may run; the scheduler's status shows the one line."""
+    """No file of it may run. The status of the scheduler shows the reason."""
     stored = next(Path(container.folder / "packages").rglob("*.gz"))
     stored.write_bytes(stored.read_bytes() + b"x")
     assert container.start().wait(10.0) == 1
@@ -434,17 +434,17 @@ def test_a_package_that_was_changed_is_refused_with_a_reason_for_the_scheduler(c
 
 
 @pytest.mark.parametrize(("kind", "lacks"), [(NodeKind.PACKING_PLAN, "no packing plan"), (NodeKind.KEYS, "no keys")])
-def test_a_topology_without_a_packing_plan_or_keys_is_a_clear_failure(
+def test_a_topology_without_a_packing_plan_or_keys_fails_with_a_reason(
     container: Container, kind: NodeKind, lacks: str
 ) -> None:
-    """As when it was killed while the container was being started again."""
+    """It was killed while the container restarted, for example."""
     container.state.delete(kind, "wc")
     assert container.start().wait(10.0) == EXIT_TEMPORARY
     assert lacks in (Path(container.spec.run_dir) / "c1.error").read_text()
 
 
 def test_specs_of_children_stay_in_the_private_directory(container: Container, eventually: Eventually) -> None:
-    """Mode 0700 around, 0600 each, and nothing of it on a command line but the path."""
+    """The directory has mode 0700 and each file 0600; the command line contains only the path."""
     container.spec = replace(container.spec, container_id=1, attempt=4)
     container.start()
     eventually(lambda: all_started(container))

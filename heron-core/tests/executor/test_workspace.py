@@ -10,8 +10,8 @@ from heron.errors import StateError
 from heron.executor.workspace import Workspace
 
 
-def test_a_former_attempts_leavings_are_gone(tmp_path: Path) -> None:
-    """A socket file of a killed process would refuse the next one its place."""
+def test_the_files_of_a_former_attempt_are_removed(tmp_path: Path) -> None:
+    """A socket file of a killed process would block the next bind."""
     first = Workspace(tmp_path / "run", 1)
     first.make()
     (first.path / "stmgr").touch()
@@ -23,14 +23,14 @@ def test_a_former_attempts_leavings_are_gone(tmp_path: Path) -> None:
 
 
 def test_the_reason_is_one_line_for_the_scheduler(tmp_path: Path) -> None:
-    """The scheduler's status shows it as it is."""
+    """The status of the scheduler shows it unchanged."""
     workspace = Workspace(tmp_path, 3)
     workspace.leave_error("no\n  space ")
     assert (tmp_path / "c3.error").read_text() == "no space\n"
 
 
-def test_the_last_container_out_removes_the_run_directory(tmp_path: Path) -> None:
-    """Nothing of a run is left in the temporary directory."""
+def test_the_last_container_removes_the_run_directory(tmp_path: Path) -> None:
+    """A run leaves no file in the temporary directory."""
     run_dir = tmp_path / "run"
     first, second = Workspace(run_dir, 0), Workspace(run_dir, 1)
     first.make()
@@ -43,7 +43,7 @@ def test_the_last_container_out_removes_the_run_directory(tmp_path: Path) -> Non
 
 
 def test_a_failed_attempt_leaves_its_reason(tmp_path: Path) -> None:
-    """`clear` is for the attempt that another one follows."""
+    """`clear` ends an attempt that is followed by another one."""
     workspace = Workspace(tmp_path / "run", 1)
     workspace.make()
     workspace.leave_error("why")
@@ -51,8 +51,8 @@ def test_a_failed_attempt_leaves_its_reason(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["c1.error"]
 
 
-def test_a_run_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """Something else stands where it should be."""
+def test_a_run_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    """A file has the path of the directory."""
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(StateError, match=r"container directory .*run/c1 cannot be made"):
+    with pytest.raises(StateError, match=r"cannot create container directory .*run/c1: "):
         Workspace(tmp_path / "run", 1).make()

@@ -1,5 +1,5 @@
-"""The executor, one per container: starts the container's processes, keeps them running, and stops them.
+"""The executor: one process per container, which starts, restarts and stops the container's other processes.
 
-Pure files first (`container_processes`, `supervisor`, `shutdown`), then what touches the system (`workspace`,
-`children`, `location_service`), then the shell (`executor`) and `main`.
+Pure modules decide: `container_processes`, `process_restarts`, `shutdown`. `workspace`, `children` and
+`location_service` touch the system, and `executor` joins all of them.
 """

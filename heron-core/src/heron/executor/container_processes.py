@@ -1,4 +1,4 @@
-"""Which processes a container has, and what each of them is told. Pure."""
+"""The processes of a container, and the spec that each process starts with. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RoleSpec = InstanceSpec | MetricsmgrSpec | StmgrSpec | TManagerSpec
 
 @dataclass(frozen=True, slots=True)
 class ContainerProcess:
-    """One process: its name in logs and reports, the role package that it runs, and its instance if it is one."""
+    """One process: its name in logs and reports, its role package, and its instance if the role is ``instance``."""
 
     name: str
     role: str
@@ -27,17 +27,17 @@ class ContainerProcess:
 
     @property
     def task_id(self) -> int:
-        """The task, 0 for the engine's own processes."""
+        """The id of the task; 0 for the engine's own processes."""
         return self.instance.task_id if self.instance else 0
 
 
 def container_processes(container_id: int, packing: PackingPlan, standbys: int = 0) -> tuple[ContainerProcess, ...]:
-    """The processes of a container in the order of their start: what others wait for comes first.
+    """The processes of a container in the order of their start: processes that others wait for come first.
 
-    So many of the containers other than 0 have a standby topology manager.
+    The first `standbys` containers besides container 0 have a standby topology manager.
 
     Raises:
-        StateError: when the packing plan has no such container.
+        StateError: when the packing plan does not have the container.
     """
     tmanager, metricsmgr = ContainerProcess("tmanager", "tmanager"), ContainerProcess("metricsmgr", "metricsmgr")
     if container_id == 0:
@@ -64,7 +64,7 @@ def role_spec(
     incarnation: int,
     package_dir: Path,
 ) -> RoleSpec:
-    """What the process is told, and of the keys what it needs; `task_ids` are all tasks of the container."""
+    """The spec of a process, with only the keys that it needs; `task_ids` are all tasks of the container."""
     if process.instance is not None:
         return InstanceSpec(
             topology=container.topology,
@@ -119,6 +119,6 @@ def role_spec(
 
 
 def output_file(process: ContainerProcess, container: ContainerSpec) -> Path:
-    """Where its stdout and stderr go: a user's output by component and task, the engine's by process and container."""
+    """The file for stdout and stderr: named by component and task for instances, else by process and container."""
     name = process.name if process.instance else f"{process.name}-{container.container_id}"
     return Path(container.log_dir) / f"{name}.out"

@@ -1,4 +1,4 @@
-"""The shell of the executor: joins children, supervisor, shutdown and the link to the topology manager."""
+"""The process of an executor: connects children, restarts, shutdown and the link to the topology manager."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
 from heron.executor.location_service import LocationService
+from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
 from heron.executor.shutdown import Shutdown
-from heron.executor.supervisor import Phase, ProcessState, RestartPolicy, Supervisor
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -34,22 +34,22 @@ from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import StateManager
 
-__all__ = ["EXIT_ENDED", "Executor", "ExecutorHost", "RoleCommand"]
+__all__ = ["EXIT_ENDED", "Executor", "ExecutorContext", "RoleCommand"]
 
 EXIT_ENDED = 0
-"""The container has ended for good."""
+"""The container has ended and must not be started again."""
 
 RoleCommand = Callable[[str, Path], Sequence[str]]
-"""The command line for a role (``stmgr``) and its spec file."""
+"""Returns the command line for a role (``stmgr``) and its spec file."""
 
 _PHASES = {
-    Phase.RUNNING: pb.PROCESS_PHASE_STARTED,
-    Phase.WAITING: pb.PROCESS_PHASE_DIED,
-    Phase.GIVEN_UP: pb.PROCESS_PHASE_GIVEN_UP,
+    ProcessPhase.RUNNING: pb.PROCESS_PHASE_STARTED,
+    ProcessPhase.WAITING: pb.PROCESS_PHASE_DIED,
+    ProcessPhase.GIVEN_UP: pb.PROCESS_PHASE_GIVEN_UP,
 }
 
-# The metrics manager is started when the topology manager is there, or after this time: a start is all processor time,
-# and until then records wait in their senders' sockets.
+# The metrics manager starts when the topology manager is connected, or after this time. A start costs processor time
+# that the other processes need, and records wait in the sockets of their senders meanwhile.
 _LAST_TO_START = "metricsmgr"
 _LAST_STARTS_S = 0.5
 
@@ -57,8 +57,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutorHost:
-    """What an executor stands on."""
+class ExecutorContext:
+    """The parts that an executor is built on; their owner closes them."""
 
     spec: ContainerSpec
     keys: TopologyKeys
@@ -71,94 +71,94 @@ class ExecutorHost:
 
 
 class Executor:
-    """Runs the processes of one container until it is told to stop; then `exit_code` is set and the reactor stops."""
+    """Runs the processes of one container until it must stop; then it sets `exit_code` and stops the reactor."""
 
-    def __init__(self, host: ExecutorHost, processes: Sequence[ContainerProcess], command: RoleCommand) -> None:
-        self._host = host
+    def __init__(self, context: ExecutorContext, processes: Sequence[ContainerProcess], command: RoleCommand) -> None:
+        self._context = context
         self._processes = {process.name: process for process in processes}
         self._command = command
         self._task_ids = tuple(process.task_id for process in processes if process.instance)
         self._children = Children()
-        self._supervisor = Supervisor(self._processes, RestartPolicy.of(host.settings))
+        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings))
         self._shutdown: Shutdown | None = None
         self._last_started = False
         self.exit_code: int | None = None
-        spec, reactor = host.spec, host.reactor
-        run_dir = host.workspace.run_dir
+        spec, reactor = context.spec, context.reactor
+        run_dir = context.workspace.run_dir
         endpoint = executor_endpoint(run_dir, spec.container_id)
-        self._locations = LocationService(reactor, host.sockets, endpoint, spec.topology_id)
-        # The executor asks itself as its children do: one way to find the topology manager, and one fence.
+        self._locations = LocationService(reactor, context.sockets, endpoint, spec.topology_id)
+        # The executor asks its own location service, as its children do: one way to find the leader, and one epoch check.
         self._tmanager = TManagerChannel(
             reactor,
-            host.sockets,
+            context.sockets,
             endpoint,
-            keys=host.keys.connecting_as(Speaker.MEMBER),
+            keys=context.keys.connecting_as(Speaker.MEMBER),
             process="executor",
-            on_connect=self._say_hello,
+            on_connect=self._send_hello,
             on_envelope=self._handle,
         )
         self._telemetry = Telemetry(
-            host.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
+            context.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
-        reactor.every(host.settings.heartbeat_s, self._beat)
-        reactor.every(host.settings.heartbeat_s, self._bound_outputs)
-        reactor.every(host.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
+        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._limit_outputs)
+        reactor.every(context.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
 
     def start(self) -> None:
         """Starts every process.
 
         Raises:
-            StateError: when the state manager does not tell where the topology manager is.
+            StateError: when the state manager cannot watch the location of the topology manager.
         """
-        spec = self._host.spec
-        self._locations.watch(self._host.statemgr, spec.topology)
+        spec = self._context.spec
+        self._locations.watch(self._context.statemgr, spec.topology)
         for name, process in self._processes.items():
             if process.role != _LAST_TO_START:
                 self._start(name)
-        self._host.reactor.after(_LAST_STARTS_S, self._start_last)
+        self._context.reactor.after(_LAST_STARTS_S, self._start_last)
         self._telemetry.events.note("container-started", f"container-{spec.container_id}", attempt=str(spec.attempt))
-        self._host.hooks.notify(
+        self._context.hooks.notify(
             "heron_container_started", topology=spec.topology, container_id=spec.container_id, attempt=spec.attempt
         )
 
     def take_ended(self) -> None:
-        """A child may have ended (SIGCHLD)."""
+        """Handles SIGCHLD: reaps the children that have ended."""
         for end in self._children.reap():
             if self._shutdown is None:
                 self._died(end)
             else:
                 _log.info("%s has stopped: %s", end.name, end.reason)
-        self._go_on_stopping()
+        self._continue_stopping()
 
     def terminate(self) -> None:
-        """SIGTERM: stops within the time that the parent-death signal allows."""
+        """Handles SIGTERM: stops all processes within the 5 s that an executor has."""
         self._stop(EXIT_TERMINATED, "SIGTERM")
         if self._shutdown is not None:
             self._shutdown.hurry(monotonic_s())
-            self._go_on_stopping()
+            self._continue_stopping()
 
     def close(self) -> None:
-        """Ends what is left of it, and the watch; the state manager and the sockets are closed by their owner."""
+        """Kills the children that are left and closes the state manager, which ends the watch."""
         self._children.kill_all()
-        self._host.statemgr.close()
+        self._context.statemgr.close()
         self._locations.close()
 
     def _start(self, name: str) -> None:
-        if not self._supervisor.may_start(name):
-            return  # stopped while it waited
-        host, process = self._host, self._processes[name]
+        if not self._restarts.may_start(name):
+            return  # the executor stopped while the process waited
+        context, process = self._context, self._processes[name]
         number = self._incarnation(name)
-        spec_file = host.workspace.path / f"{name}.json"
+        spec_file = context.workspace.path / f"{name}.json"
         try:
-            package_dir = host.workspace.package_dir
-            write_spec(spec_file, role_spec(process, host.spec, host.keys, self._task_ids, number, package_dir))
-            pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, host.spec))
+            package_dir = context.workspace.package_dir
+            write_spec(spec_file, role_spec(process, context.spec, context.keys, self._task_ids, number, package_dir))
+            pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, context.spec))
         except (OSError, HeronError) as error:
-            self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no space, no memory: that may pass
+            self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no disk space or memory: temporary
             return
         _log.info("%s started: pid %d, incarnation %d", name, pid, number)
-        state = self._supervisor.started(name, monotonic_s())
+        state = self._restarts.started(name, monotonic_s())
         self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
         self._report(state)
 
@@ -169,11 +169,11 @@ class Executor:
                 self._start(name)
 
     def _died(self, end: ChildEnd) -> None:
-        spec = self._host.spec
-        again = self._supervisor.died(end.name, end.code, end.reason, monotonic_s())
-        self._report(self._supervisor.state(end.name))
+        spec = self._context.spec
+        again = self._restarts.died(end.name, end.code, end.reason, monotonic_s())
+        self._report(self._restarts.state(end.name))
         self._telemetry.events.note("process-died", end.name, reason=end.reason)
-        self._host.hooks.notify(
+        self._context.hooks.notify(
             "heron_process_died",
             topology=spec.topology,
             container_id=spec.container_id,
@@ -184,29 +184,29 @@ class Executor:
             _log.error("%s is left down: %s", end.name, end.reason)
             self._telemetry.events.note("process-given-up", end.name, reason=end.reason)
             return
-        _log.warning("%s died and is started again in %.3g s: %s", end.name, again.delay_s, end.reason)
-        self._host.reactor.after(again.delay_s, lambda: self._start(end.name))
+        _log.warning("%s died and is restarted in %.3g s: %s", end.name, again.delay_s, end.reason)
+        self._context.reactor.after(again.delay_s, lambda: self._start(end.name))
 
     def _incarnation(self, name: str) -> int:
-        return incarnation(self._host.spec.attempt, self._supervisor.restarts(name))
+        return incarnation(self._context.spec.attempt, self._restarts.restarts(name))
 
-    def _say_hello(self) -> None:
-        spec = self._host.spec
+    def _send_hello(self) -> None:
+        spec = self._context.spec
         hello = pb.ExecutorHello(
             container_id=spec.container_id, attempt=spec.attempt, pid=os.getpid(), host=os.uname().nodename
         )
         self._tmanager.send(Envelope(executor_hello=hello))
         self._start_last()
-        for state in self._supervisor.states():
-            if state.phase is not Phase.WAITING or state.reason:
+        for state in self._restarts.states():
+            if state.phase is not ProcessPhase.WAITING or state.reason:
                 self._report(state)
 
     def _report(self, state: ProcessState) -> None:
         phase = _PHASES.get(state.phase)
         if phase is None:
-            return  # stopping is no news: who asked for it knows
+            return  # the topology manager has ordered the stop, and needs no report
         report = pb.ProcessReport(
-            container_id=self._host.spec.container_id,
+            container_id=self._context.spec.container_id,
             process=state.process,
             task_id=self._processes[state.process].task_id,
             incarnation=self._incarnation(state.process),
@@ -217,16 +217,16 @@ class Executor:
         )
         self._tmanager.send(Envelope(process_report=report))
 
-    def _bound_outputs(self) -> None:
+    def _limit_outputs(self) -> None:
         for output in self._children.outputs():
             try:
-                if truncate_when_full(output, self._host.settings.output_max_bytes):
-                    _log.info("%s was full and is begun anew", output.name)
+                if truncate_when_full(output, self._context.settings.output_max_bytes):
+                    _log.info("%s was full and is rotated", output.name)
             except OSError as error:
-                _log.warning("%s cannot be kept within its size: %s", output, error)
+                _log.warning("cannot limit the size of %s: %s", output, error)
 
     def _beat(self) -> None:
-        spec = self._host.spec
+        spec = self._context.spec
         beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
         self._tmanager.send(Envelope(heartbeat=beat))
 
@@ -238,21 +238,21 @@ class Executor:
     def _stop(self, code: int, reason: str) -> None:
         if self._shutdown is not None:
             return
-        _log.info("container %d stops: %s", self._host.spec.container_id, reason)
+        _log.info("container %d stops: %s", self._context.spec.container_id, reason)
         self.exit_code = code
-        self._supervisor.stop()
-        self._telemetry.events.note("container-stopped", f"container-{self._host.spec.container_id}", reason=reason)
+        self._restarts.stop()
+        self._telemetry.events.note("container-stopped", f"container-{self._context.spec.container_id}", reason=reason)
         self._telemetry.publish()
-        # A topology manager goes at once: it must not take over from one whose container stops faster.
+        # A standby topology manager stops at once: it must not take over from a leader whose container stops faster.
         first = frozenset(
             name for name, process in self._processes.items() if process.instance or process.role == "tmanager"
         )
         last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
         groups = (first, frozenset(self._processes) - first - last, last)
-        self._shutdown = Shutdown(groups, self._host.settings.stop_grace_s, monotonic_s())
-        self._go_on_stopping()
+        self._shutdown = Shutdown(groups, self._context.settings.stop_grace_s, monotonic_s())
+        self._continue_stopping()
 
-    def _go_on_stopping(self) -> None:
+    def _continue_stopping(self) -> None:
         if self._shutdown is None:
             return
         now_s = monotonic_s()
@@ -260,9 +260,9 @@ class Executor:
         for name in step.ask:
             self._children.ask(name)
         for name in step.kill:
-            _log.warning("%s did not stop in time and is killed", name)
+            _log.warning("%s did not stop in time, killing it", name)
             self._children.kill(name)
         if step.done:
-            self._host.reactor.stop()
+            self._context.reactor.stop()
         elif (next_at_s := self._shutdown.next_at_s(now_s)) is not None:
-            self._host.reactor.after(max(0.0, next_at_s - now_s), self._go_on_stopping)
+            self._context.reactor.after(max(0.0, next_at_s - now_s), self._continue_stopping)

@@ -1,7 +1,7 @@
-"""Tells the processes of the container where the topology manager is, now and whenever it changes.
+"""Sends the location of the topology manager to the processes of the container, now and at each change.
 
-Only the executor talks to the state manager; its watch calls from a thread of the driver, which leaves the node in a
-queue and wakes the event loop.
+Only the executor connects to the state manager. The state manager calls the watch on a thread of its driver, which puts
+the node into a queue and wakes the event loop.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ _log = logging.getLogger(__name__)
 
 
 class LocationService:
-    """The executor's hub."""
+    """The hub that the processes of the container ask."""
 
     def __init__(self, reactor: Reactor, sockets: SocketContext, endpoint: str, topology_id: str) -> None:
         self._topology_id = topology_id
         self._location = pb.TManagerLocation()
         self._clients: set[bytes] = set()
-        self._news: deque[Versioned | None] = deque()
+        self._changes: deque[Versioned | None] = deque()
         self._wakeup = Wakeup()
         self._wakeup.asleep = True
         self._hub: Hub = sockets.hub(endpoint)
         reactor.on_readable(self._hub, self._read)
-        reactor.on_readable(self._wakeup.fd, self._take_news)
+        reactor.on_readable(self._wakeup.fd, self._take_changes)
 
     def watch(self, statemgr: StateManager, topology: str) -> None:
-        """Begins to follow the state node; it ends when the state manager is closed.
+        """Follows the state node until the state manager is closed.
 
         Raises:
-            StateError: when the state manager cannot watch it.
+            StateError: when the state manager cannot watch the node.
         """
         statemgr.watch(NodeKind.TMANAGER_LOCATION, topology, self._changed)
 
     def close(self) -> None:
-        """After the state manager was closed."""
+        """Releases the wakeup; call it after the state manager is closed."""
         self._wakeup.close()
 
     def _changed(self, node: Versioned | None) -> None:
-        self._news.append(node)
+        self._changes.append(node)
         self._wakeup.wake()
 
-    def _take_news(self) -> None:
+    def _take_changes(self) -> None:
         self._wakeup.drain()
         self._wakeup.asleep = True
-        while self._news:
-            self._locate(self._news.popleft())
+        while self._changes:
+            self._locate(self._changes.popleft())
 
     def _locate(self, node: Versioned | None) -> None:
         found = pb.TManagerLocation(epoch=self._location.epoch)
@@ -72,7 +72,7 @@ class LocationService:
         if found == self._location:
             return
         self._location = found
-        _log.info("topology manager: %s, epoch %d", found.endpoint or "none at the moment", found.epoch)
+        _log.info("topology manager: %s, epoch %d", found.endpoint or "none now", found.epoch)
         frame = self._frame()
         self._clients = {client for client in self._clients if self._hub.send(client, frame)}
 
@@ -82,7 +82,7 @@ class LocationService:
             try:
                 envelope = parse_control(frame)
             except HeronError as error:
-                _log.warning("refused on the executor's socket: %s", error)
+                _log.warning("refused a message on the executor's socket: %s", error)
                 continue
             if body_of(envelope) == "location_request":
                 self._clients.add(client)

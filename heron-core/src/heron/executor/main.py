@@ -13,7 +13,7 @@ from heron.driver_kit.private_files import make_private_dir
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
-from heron.executor.executor import Executor, ExecutorHost, RoleCommand
+from heron.executor.executor import Executor, ExecutorContext, RoleCommand
 from heron.executor.workspace import Workspace
 from heron.ipc.keys import TopologyKeys, decode_keys
 from heron.ipc.reactor import Reactor
@@ -31,21 +31,21 @@ __all__ = ["SIGNALS", "execute", "role_command"]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
-_HOOKS_S = 0.5  # observers see the last events, if they are quick
+_HOOKS_S = 0.5  # the time in which observers may handle the last events
 
 _log = logging.getLogger(__name__)
 
 
 def role_command(role: str, spec_file: Path) -> tuple[str, ...]:
-    """How this engine's own processes are started."""
+    """The command line of an engine process."""
     return sys.executable, "-P", "-m", f"heron.{role}.main", str(spec_file)
 
 
 def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command) -> int:
-    """Runs a container to its end and returns the exit code; `signals` also catch SIGCHLD.
+    """Runs a container to its end and returns the exit code; `signals` must include SIGCHLD.
 
     Raises:
-        HeronError: when the container cannot begin; nothing is left running.
+        HeronError: when the container cannot start; no process is left running.
     """
     workspace = Workspace(Path(spec.run_dir), spec.container_id)
     try:
@@ -56,7 +56,7 @@ def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_c
             code = _run(spec, signals, command, statemgr, workspace)
         finally:
             statemgr.close()
-    except SystemExit:  # it was told to end before it ran
+    except SystemExit:  # SIGTERM before the container ran
         workspace.remove()
         raise
     except Exception as error:
@@ -71,7 +71,7 @@ def _run(
     spec: ContainerSpec, signals: Signals, command: RoleCommand, statemgr: StateManager, workspace: Workspace
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
-    with signals.abrupt():  # a store may answer late, and who is gone must not be waited for
+    with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
         processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology), settings.standbys)
         keys = _keys(statemgr, spec.topology)
         if spec.container_id > 0:
@@ -79,17 +79,17 @@ def _run(
     reactor = Reactor()
     sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
-    host = ExecutorHost(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks)
-    executor = Executor(host, processes, command)
+    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks)
+    executor = Executor(context, processes, command)
 
-    def look_at_signals() -> None:
+    def handle_signals() -> None:
         caught = signals.read()
         if signal.SIGCHLD in caught:
             executor.take_ended()
         if signals.stop_requested:
             executor.terminate()
 
-    reactor.on_readable(signals.fileno(), look_at_signals)
+    reactor.on_readable(signals.fileno(), handle_signals)
     try:
         executor.start()
         reactor.run()
@@ -113,19 +113,19 @@ def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) 
     node = statemgr.get(kind, topology)
     if node is None:
         msg = (
-            f"topology {topology!r} has no {what} in the state manager; it was killed, or the state manager "
-            "has another root than the command that submitted it"
+            f"topology {topology!r} has no {what} in the state manager: it was killed, or this container uses "
+            "another root of the state manager than the command that submitted it"
         )
         raise StateError(msg)
     return node.value
 
 
 def main(signals: Signals) -> int:
-    """Runs the container whose spec file is the only argument."""
+    """Runs the container of the spec file that is the only argument."""
     spec_file = Path(sys.argv[1])
     spec = read_spec(spec_file, ContainerSpec)
     if spec_file.parent == Path(spec.run_dir):
-        spec_file.unlink(missing_ok=True)  # written for this process alone, with secrets in it
+        spec_file.unlink(missing_ok=True)  # it was written for this process only, and contains secrets
     log_dir = Path(spec.log_dir)
     make_private_dir(log_dir)
     configure(

@@ -1,7 +1,8 @@
-"""The order in which a container's processes stop. Pure: who is alive in, instructions out.
+"""The order in which the processes of a container stop. Pure: takes the processes alive, returns instructions.
 
-Instances go first, so that what they send is still carried; then stream manager or topology manager; the metrics
-manager goes last, because everybody's last metrics are for it. Each group is asked, and killed when its time is over.
+Instances stop first, so that the stream manager still forwards their data. The stream manager follows. The metrics
+manager stops last, because it receives the last metrics of all others. Each group is asked to stop, and killed when its
+time is over.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from dataclasses import dataclass
 __all__ = ["DRAIN_S", "HURRY_S", "Shutdown", "StopStep"]
 
 DRAIN_S = 2.0
-"""What the metrics manager has for its sinks (heron.metricsmgr)."""
+"""The time that the metrics manager has to finish its sinks (`heron.metricsmgr.main`)."""
 
 HURRY_S = (2.0, 2.5, 3.5)
-"""When each group is killed after SIGTERM: all within the 5 s in which an executor must be gone."""
+"""When each group is killed after SIGTERM, in seconds: all within the 5 s in which an executor must end."""
 
-_MIDDLE_S = 0.5  # stream and topology manager have nothing to finish
+_MIDDLE_S = 0.5  # a stream manager has nothing to finish
 
 
 @dataclass(frozen=True, slots=True)
 class StopStep:
-    """Ask these to stop, kill those; `done` when nobody is left."""
+    """The processes to ask and to kill now; `done` when no process is left."""
 
     ask: frozenset[str] = frozenset()
     kill: frozenset[str] = frozenset()
@@ -43,12 +44,12 @@ class Shutdown:
         self._killed: set[str] = set()
 
     def hurry(self, now_s: float) -> None:
-        """The executor itself must be gone soon."""
+        """Shortens the deadlines, because the executor itself must end soon."""
         for index, limit_s in enumerate(HURRY_S):
             self._deadlines[index] = min(self._deadlines[index], now_s + limit_s)
 
     def step(self, alive: frozenset[str], now_s: float) -> StopStep:
-        """What to do now; to be called after each end of a process and at `next_at_s`."""
+        """The instructions now; call it after each end of a process and at `next_at_s`."""
         ask: set[str] = set()
         kill: set[str] = set()
         for group, deadline in zip(self._groups, self._deadlines, strict=True):
@@ -63,5 +64,5 @@ class Shutdown:
         return StopStep(frozenset(ask), frozenset(kill), not alive)
 
     def next_at_s(self, now_s: float) -> float | None:
-        """When the next group's time is over; None when all are."""
+        """The next deadline of a group; None when all have passed."""
         return next((deadline for deadline in self._deadlines if deadline > now_s), None)

@@ -1,9 +1,9 @@
-"""A container's directory in the run directory: made at the start, gone at the end.
+"""The directory of a container in the run directory: created at the start, removed at the end.
 
 RUN/cN/            0700: sockets, spec files of the processes, the unpacked package in pkg/
-RUN/cN.error       one line that says why the last attempt of this container ended before it ran
-RUN/cN.*           what else whoever started the executor has put there for this container; he removes it, unless he is
-                   gone: then the executor does
+RUN/cN.error       one line: why the last attempt of this container ended before it ran
+RUN/cN.*           other files that the parent of the executor has put there for this container. The parent removes
+                   them; if it is gone, the executor does
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Workspace:
         self._error = run_dir / f"c{container_id}.error"
 
     def make(self) -> None:
-        """Makes it new and empty, whatever an attempt that was killed has left.
+        """Creates the directory, empty; removes the files of an attempt that was killed.
 
         Raises:
-            StateError: when it cannot be made.
+            StateError: when the directory cannot be created.
         """
         try:
             shutil.rmtree(self.path, ignore_errors=True)
@@ -46,14 +46,14 @@ class Workspace:
             self._error.unlink(missing_ok=True)
             self.path.mkdir(mode=0o700)
         except OSError as error:
-            msg = f"container directory {self.path} cannot be made: {error.strerror}"
+            msg = f"cannot create container directory {self.path}: {error.strerror}"
             raise StateError(msg) from error
 
     def fetch_package(self, uri: str, ref: DriverRef) -> None:
         """Downloads and unpacks the topology's package.
 
         Raises:
-            PackageError: when it cannot be fetched, or is not what its manifest says.
+            PackageError: when the package cannot be fetched, or does not match its manifest.
         """
         package = self.path / "package"
         open_driver(ref, Uploader).download(uri, package)
@@ -61,15 +61,15 @@ class Workspace:
         package.unlink(missing_ok=True)
 
     def leave_error(self, reason: str) -> None:
-        """Says for the scheduler why this container did not come to run."""
+        """Writes, for the scheduler, why this container did not run."""
         line = " ".join(reason.split())
         try:
             self._error.write_text(f"{line}\n", encoding="utf-8")
         except OSError:
-            return  # the log has it too
+            return  # the log has the reason, too
 
     def clear(self) -> None:
-        """Removes it; the run directory stays for the next attempt."""
+        """Removes the directory; the run directory stays for the next attempt."""
         shutil.rmtree(self.path, ignore_errors=True)
         if os.getppid() != self._started_by:
             self._clear_beside()
@@ -83,13 +83,13 @@ class Workspace:
                     left.unlink()
 
     def remove(self) -> None:
-        """Removes it, and the run directory with it when no other container has one there."""
+        """Removes the directory, and the run directory if no other container uses it."""
         self.clear()
         if any(each.is_dir() for each in self.run_dir.glob("c*")):
             return
         try:
             for left in self.run_dir.glob("c*.error"):
                 left.unlink(missing_ok=True)
-            self.run_dir.rmdir()  # fails, as it should, when a container came in the meantime
+            self.run_dir.rmdir()  # fails, as intended, if a container has started meanwhile
         except OSError:
             return

@@ -1,12 +1,12 @@
-"""When a dead process is started again, and when it is left down (design D10). Pure: ends in, instructions out.
+"""When a process that died is restarted, and when it is left down. Pure: takes deaths, returns instructions.
 
-A process that died is started again after a back-off that doubles from death to death; one that ran for long enough has
-its budget back; one that died too often in a row, or whose user code cannot be initialised in a topology that stops on
-failure, is given up.
+A process is restarted after a back-off that doubles with each death in a row. A process that ran for a stable time has
+its full budget again. A process is given up after too many deaths in a row, or if its user code cannot be initialised
+in a topology that stops on failure.
 
-What comes from outside is not its failing and does not count: a signal that nobody sends to himself, a state that
-cannot be read or written, a disk that is full. It goes on being started, at last once in the longest back-off, so that
-it is back when the cause is gone, and its status says meanwhile what happens to it.
+Causes from outside do not count against the budget: a signal that a process does not send to itself, a state manager
+that cannot be reached, a full disk. Such a process is restarted for ever, finally once in the longest back-off, so that
+it is back when the cause is gone. Its status shows the cause meanwhile.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from heron.driver_kit.parent_process import EXIT_TEMPORARY, EXIT_USER_INIT
 from heron.kernel.settings import EngineSettings
 from heron.state_machine import StateMachine
 
-__all__ = ["Phase", "ProcessState", "RestartPolicy", "StartAfter", "Supervisor", "ending"]
+__all__ = ["ProcessPhase", "ProcessRestarts", "ProcessState", "RestartPolicy", "StartAfter", "describe_exit"]
 
 
 _FROM_OUTSIDE = frozenset((EXIT_TEMPORARY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP))
 
 
-class Phase(enum.Enum):
-    """Where a process is in its life."""
+class ProcessPhase(enum.Enum):
+    """The phase of a process's life."""
 
-    WAITING = "waiting"  # to be started, for the first time or again
+    WAITING = "waiting"  # for its first start or a restart
     RUNNING = "running"
     GIVEN_UP = "given up"
     STOPPED = "stopped"
@@ -43,21 +43,21 @@ class _Event(enum.Enum):
 
 
 _TABLE = {
-    (Phase.WAITING, _Event.STARTED): Phase.RUNNING,
-    (Phase.WAITING, _Event.DIED): Phase.WAITING,  # it could not even be started
-    (Phase.WAITING, _Event.DIED_FOR_GOOD): Phase.GIVEN_UP,
-    (Phase.RUNNING, _Event.DIED): Phase.WAITING,
-    (Phase.RUNNING, _Event.DIED_FOR_GOOD): Phase.GIVEN_UP,
-    (Phase.WAITING, _Event.STOPPED): Phase.STOPPED,
-    (Phase.RUNNING, _Event.STOPPED): Phase.STOPPED,
-    (Phase.GIVEN_UP, _Event.STOPPED): Phase.STOPPED,
-    (Phase.STOPPED, _Event.STOPPED): Phase.STOPPED,
+    (ProcessPhase.WAITING, _Event.STARTED): ProcessPhase.RUNNING,
+    (ProcessPhase.WAITING, _Event.DIED): ProcessPhase.WAITING,  # the start failed
+    (ProcessPhase.WAITING, _Event.DIED_FOR_GOOD): ProcessPhase.GIVEN_UP,
+    (ProcessPhase.RUNNING, _Event.DIED): ProcessPhase.WAITING,
+    (ProcessPhase.RUNNING, _Event.DIED_FOR_GOOD): ProcessPhase.GIVEN_UP,
+    (ProcessPhase.WAITING, _Event.STOPPED): ProcessPhase.STOPPED,
+    (ProcessPhase.RUNNING, _Event.STOPPED): ProcessPhase.STOPPED,
+    (ProcessPhase.GIVEN_UP, _Event.STOPPED): ProcessPhase.STOPPED,
+    (ProcessPhase.STOPPED, _Event.STOPPED): ProcessPhase.STOPPED,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """The figures of D10."""
+    """Back-off and budget of restarts."""
 
     backoff_s: float
     backoff_max_s: float
@@ -67,7 +67,7 @@ class RestartPolicy:
 
     @classmethod
     def of(cls, settings: EngineSettings) -> RestartPolicy:
-        """As a topology's settings say."""
+        """The policy of a topology's settings."""
         return cls(
             settings.restart_backoff_s,
             settings.restart_backoff_max_s,
@@ -77,13 +77,13 @@ class RestartPolicy:
         )
 
     def delay_s(self, deaths: int) -> float:
-        """The wait after so many deaths in a row (≥ 1)."""
+        """The wait after `deaths` (at least 1) in a row."""
         return float(min(self.backoff_s * 2.0 ** min(deaths - 1, 32), self.backoff_max_s))
 
 
 @dataclass(frozen=True, slots=True)
 class StartAfter:
-    """Start this process after a while."""
+    """Start this process after a delay."""
 
     process: str
     delay_s: float
@@ -91,10 +91,10 @@ class StartAfter:
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
-    """A process as it is reported: how often it was started again, and why it last died ("" when it did not)."""
+    """The reported state of a process: the number of restarts, and why it last died ("" if it did not)."""
 
     process: str
-    phase: Phase
+    phase: ProcessPhase
     restarts: int
     reason: str
 
@@ -103,29 +103,29 @@ class _Process:
     __slots__ = ("deaths", "faults", "machine", "reason", "started_at_s", "starts")
 
     def __init__(self, name: str) -> None:
-        self.machine = StateMachine(name, _TABLE, Phase.WAITING)
+        self.machine = StateMachine(name, _TABLE, ProcessPhase.WAITING)
         self.starts = 0
         self.deaths = 0  # in a row
-        self.faults = 0  # those among them that were its own
+        self.faults = 0  # the deaths among them that count
         self.started_at_s = 0.0
         self.reason = ""
 
 
-class Supervisor:
-    """The processes of one container; times are monotonic seconds."""
+class ProcessRestarts:
+    """The restarts of the processes of one container; times are monotonic seconds."""
 
     def __init__(self, processes: Iterable[str], policy: RestartPolicy) -> None:
         self._processes = {name: _Process(name) for name in processes}
         self._policy = policy
 
     def restarts(self, process: str) -> int:
-        """How often it was started again so far; before a start: the number that start has."""
+        """The number of restarts so far; for a process that waits, the number that its next start will have."""
         found = self._processes[process]
-        waiting = found.machine.state is Phase.WAITING
+        waiting = found.machine.state is ProcessPhase.WAITING
         return found.starts if waiting else max(0, found.starts - 1)
 
     def started(self, process: str, now_s: float) -> ProcessState:
-        """It runs."""
+        """Notes that a process runs."""
         found = self._processes[process]
         found.machine.handle(_Event.STARTED)
         found.starts += 1
@@ -133,9 +133,9 @@ class Supervisor:
         return self.state(process)
 
     def died(self, process: str, code: int, reason: str, now_s: float) -> StartAfter | None:
-        """It ended although nobody asked it to (`code` as `subprocess` gives it); None when it is given up."""
+        """Notes that a process ended unasked (`code` as in `subprocess`); returns None when it is given up."""
         found = self._processes[process]
-        if found.machine.state is Phase.RUNNING and now_s - found.started_at_s >= self._policy.stable_s:
+        if found.machine.state is ProcessPhase.RUNNING and now_s - found.started_at_s >= self._policy.stable_s:
             found.deaths = found.faults = 0
         found.deaths += 1
         found.faults += code not in _FROM_OUTSIDE
@@ -148,26 +148,26 @@ class Supervisor:
         return StartAfter(process, self._policy.delay_s(found.deaths))
 
     def stop(self) -> None:
-        """From now on nothing is started again; idempotent."""
+        """Ends all restarts; idempotent."""
         for found in self._processes.values():
             found.machine.handle(_Event.STOPPED)
 
     def may_start(self, process: str) -> bool:
-        """Whether the process is still to be started."""
-        return self._processes[process].machine.state is Phase.WAITING
+        """Whether the process waits for a start."""
+        return self._processes[process].machine.state is ProcessPhase.WAITING
 
     def state(self, process: str) -> ProcessState:
-        """The process now."""
+        """The present state of a process."""
         found = self._processes[process]
         return ProcessState(process, found.machine.state, self.restarts(process), found.reason)
 
     def states(self) -> tuple[ProcessState, ...]:
-        """Every process now, in order."""
+        """The present state of every process, in order."""
         return tuple(map(self.state, self._processes))
 
 
-def ending(code: int) -> str:
-    """An exit code of `subprocess` in words."""
+def describe_exit(code: int) -> str:
+    """An exit code of `subprocess` as a text."""
     if code >= 0:
         return f"exit code {code}"
     try:
