@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test(session: nox.Session) -> None:
     without = [part for path in _TIMED for part in ("--ignore", path)]
     sessions = [[*nox_session, name] for name in ("elsewhere", "wheel", "docs")]
     _together(session, [*sessions, [*ours, *without]])
-    _pytest(session, *_TIMED, *session.posargs)
+    _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 
 @nox.session
@@ -224,22 +225,38 @@ def _unit_elsewhere(session: nox.Session) -> None:
 
 
 def _together(session: nox.Session, commands: list[list[str]]) -> None:
-    """Run commands side by side, and show what each said, one after the other."""
+    """Run commands side by side; then show the output of each, in order, with its time and its processor time."""
     with contextlib.ExitStack() as stack:
         started = []
         for command in commands:
             output = stack.enter_context(tempfile.TemporaryFile())
             started.append((command, output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
+        ended = _ended([process for _, _, process in started])
         failed = []
         for command, output, process in started:
-            if process.wait() != 0:
+            if process.returncode != 0:
                 failed.append(command[0])
             output.seek(0)
             session.log(" ".join(command))
             sys.stdout.write(output.read().decode(errors="replace"))
             sys.stdout.flush()
+            session.log(f"{ended[process.pid]}: {' '.join(command)}")
     if failed:
         session.error(f"failed on {', '.join(failed)}")
+
+
+def _ended(processes: list[subprocess.Popen[bytes]]) -> dict[int, str]:
+    """Wait for all processes; return for each how long it ran and what it used, with its children."""
+    began_s = time.monotonic()
+    running = {process.pid: process for process in processes}
+    found = {}
+    while running:
+        pid, status, usage = os.wait4(-1, 0)
+        if process := running.pop(pid, None):
+            process.returncode = os.waitstatus_to_exitcode(status)
+            used_s = usage.ru_utime + usage.ru_stime
+            found[pid] = f"{time.monotonic() - began_s:.0f} s, {used_s:.0f} s of processor time"
+    return found
 
 
 def _interpreter(version: str) -> str | None:
@@ -260,11 +277,12 @@ def _wheel(session: nox.Session) -> None:
     """Build all wheels, install them where nothing else is, and use them as a user would."""
     dist = CACHE / "dist"
     shutil.rmtree(dist, ignore_errors=True)
+    # With the hatchling of this environment, which has the same pin, instead of one environment for each wheel.
+    build = ("build", "-q", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(dist))
     for project in _projects():
-        _uv(session, "build", "-q", "--wheel", "-b", "constraints.txt", "--out-dir", str(dist), project)
+        _uv(session, *build, project)
     wheels = sorted(map(str, dist.glob("*.whl")))
-    shutil.rmtree(CACHE / "wheel", ignore_errors=True)
-    python = _environment(session, "wheel", sys.executable, ("-c", "constraints.txt", *TEST_TOOLS, *wheels))
+    python = _installed(session, "wheel", dist, wheels)
     _uv(session, "pip", "check", "-q", "--python", python)
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the sources
         _smoke(session, python)
@@ -273,16 +291,12 @@ def _wheel(session: nox.Session) -> None:
 
 
 def _alone(session: nox.Session, dist: Path, tests: str) -> None:
-    """Run a plugin's tests where its wheel and what it asks for is all there is."""
+    """Run a plugin's tests in an environment with only its wheel and what that requires."""
     plugin = Path(tests).parent.name
-    (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
-    shutil.rmtree(CACHE / f"alone-{plugin}", ignore_errors=True)
-    # The option hides the variable, by which `dev` hands on wheels.
-    folders = [str(dist), *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))]
-    links = [part for folder in folders for part in ("--find-links", folder)]
-    named = [*TEST_TOOLS, "heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), wheel]
-    packages = ("-c", "constraints.txt", *links, *_built_anew(dist), *named)
-    python = _environment(session, f"alone-{plugin}", sys.executable, packages)
+    wheels = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
+    python = _installed(
+        session, f"alone-{plugin}", dist, ["heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), *wheels]
+    )
     _python_pytest(session, python, tests, *_QUICK)
 
 
@@ -292,10 +306,16 @@ def _test_dependencies(project: Path) -> list[str]:
     return list(groups.get("test", []))
 
 
-def _built_anew(dist: Path) -> list[str]:
-    """Tell uv to look at the wheels again: it keeps what --find-links had by name and version, which stay the same."""
-    names = sorted({wheel.name.split("-")[0].replace("_", "-") for wheel in dist.glob("*.whl")})
-    return [part for name in names for part in ("--refresh-package", name)]
+def _installed(session: nox.Session, name: str, dist: Path, wanted: list[str]) -> str:
+    """Return the Python of ``.nox/NAME`` with the wheels just built, and with what they require."""
+    # The option hides the variable, by which `dev` hands on wheels.
+    folders = [str(dist), *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))]
+    links = [part for folder in folders for part in ("--find-links", folder)]
+    ours = sorted({wheel.name.split("-")[0].replace("_", "-") for wheel in dist.glob("*.whl")})
+    # uv keeps what --find-links had by name and version, which stay the same.
+    again = [part for each in ours for part in ("--refresh-package", each, "--reinstall-package", each)]
+    packages = ("-c", "constraints.txt", *links, *again, *TEST_TOOLS, *wanted)
+    return _environment(session, name, sys.executable, packages, always=True)
 
 
 def _smoke(session: nox.Session, python: str) -> None:
@@ -310,8 +330,13 @@ def _smoke(session: nox.Session, python: str) -> None:
         session.run(heron, "run", str(example), "--timeout", "60", "--", "--loops", "1")
 
 
-def _environment(session: nox.Session, name: str, interpreter: str, packages: tuple[str, ...]) -> str:
-    """Return the Python of ``.nox/NAME``, made anew when the interpreter or what it holds has changed."""
+def _environment(
+    session: nox.Session, name: str, interpreter: str, packages: tuple[str, ...], *, always: bool = False
+) -> str:
+    """Return the Python of ``.nox/NAME``, made again when the interpreter or what it holds has changed.
+
+    With `always`, the packages are installed again into an environment that is kept.
+    """
     folder = CACHE / name
     python = folder / "bin" / "python"
     inputs = [ROOT / "constraints.txt", *(ROOT / project / "pyproject.toml" for project in _projects())]
@@ -319,10 +344,12 @@ def _environment(session: nox.Session, name: str, interpreter: str, packages: tu
     for path in inputs:
         wanted.update(path.read_bytes())
     stamp = folder / "made-from"
-    if not python.exists() or not stamp.is_file() or stamp.read_text() != wanted.hexdigest():
+    kept = python.exists() and stamp.is_file() and stamp.read_text() == wanted.hexdigest()
+    if not kept:
         _uv(session, "venv", "-q", "--clear", "--python", interpreter, str(folder))
+    if always or not kept:
         _uv(session, "pip", "install", "-q", "--python", str(python), *packages)
-        stamp.write_text(wanted.hexdigest())
+    stamp.write_text(wanted.hexdigest())
     return str(python)
 
 
