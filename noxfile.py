@@ -293,10 +293,9 @@ def _wheel(session: nox.Session) -> None:
 def _alone(session: nox.Session, dist: Path, tests: str) -> None:
     """Run a plugin's tests in an environment with only its wheel and what that requires."""
     plugin = Path(tests).parent.name
-    wheels = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
-    python = _installed(
-        session, f"alone-{plugin}", dist, ["heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), *wheels]
-    )
+    (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
+    wanted = ["heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), wheel]
+    python = _installed(session, f"alone-{plugin}", dist, wanted)
     _python_pytest(session, python, tests, *_QUICK)
 
 
