@@ -7,10 +7,11 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.keys import Speaker, decode_keys
+from heron.ipc.keys import Speaker
 from heron.ipc.query import TManagerClient
-from heron.kernel.tmanager_location import decode_location
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 __all__ = ["LeaderWatch", "leading_pid"]
@@ -27,7 +28,7 @@ def leading_pid(state: Path) -> int:
         node = statemgr.get(NodeKind.TMANAGER_LOCATION, _NAME)
     finally:
         statemgr.close()
-    return decode_location(node.value).pid if node else 0
+    return decode_tmanager_location(node.value, _NAME).pid if node else 0
 
 
 class LeaderWatch:
@@ -62,7 +63,7 @@ class LeaderWatch:
             node, keys = (statemgr.get(kind, _NAME) for kind in (NodeKind.TMANAGER_LOCATION, NodeKind.KEYS))
             if node is None or keys is None:
                 return False
-            location = decode_location(node.value)
+            location = decode_tmanager_location(node.value, _NAME)
             if location.pid == self._pid:
                 return False
             with TManagerClient(location.endpoint, decode_keys(keys.value, _NAME).connecting_as(Speaker.READER)) as ask:

@@ -11,8 +11,8 @@ import psutil
 
 from heron.clock import monotonic_s
 from heron.errors import StateError
-from heron.kernel.tmanager_location import decode_location
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -48,7 +48,7 @@ class StandbyRun:
             node = self.state.get(NodeKind.TMANAGER_LOCATION, "steady")
         except StateError:
             return None
-        location = decode_location(node.value) if node else None
+        location = decode_tmanager_location(node.value, "steady") if node else None
         return Leader(location.container_id, location.pid, node.version) if location and node else None
 
     def present(self) -> Leader:

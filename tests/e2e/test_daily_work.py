@@ -16,9 +16,10 @@ import psutil
 from line_journal import Lines
 
 from heron.driver_kit.loading import open_driver
-from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.keys import new_keys
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.keys import encode_keys
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ import pytest
 
 from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, HeronError
-from heron.ipc.keys import Speaker, TopologyKeys, decode_keys, new_keys
+from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.query import TManagerClient
-from heron.kernel.tmanager_location import decode_location
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -37,7 +38,7 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
         keys = _keys_of(state)
         location = state.get(NodeKind.TMANAGER_LOCATION, "steady")
         assert location is not None
-        endpoint = decode_location(location.value).endpoint
+        endpoint = decode_tmanager_location(location.value, "steady").endpoint
     finally:
         state.close()
     _bother(_ports(run))

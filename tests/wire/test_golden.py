@@ -71,9 +71,9 @@ from heron.ipc.tracking_arrays import (
     parse_new_roots,
     settled,
 )
-from heron.planner.codec import decode_packing_plan, decode_physical_plan, decode_topology, encode
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
 
 GOLDEN = Path(__file__).parent / "golden"
 SESSION = 0x01020304
@@ -308,9 +308,9 @@ TRACKING: dict[str, bytes] = {
     "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
 }
 DOCUMENTS: dict[str, bytes] = {
-    "topology": encode(TOPOLOGY),
-    "packing-plan": encode(PACKING),
-    "physical-plan": encode(PHYSICAL),
+    "topology": encode_plan(TOPOLOGY),
+    "packing-plan": encode_plan(PACKING),
+    "physical-plan": encode_plan(PHYSICAL),
     "status-with-reasons": encode_status(STATUS_WITH_REASONS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }

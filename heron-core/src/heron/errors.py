@@ -10,7 +10,8 @@
     │   └── RefusedError        a running topology refuses what it was asked
     ├── StateError              the state manager refuses or cannot answer
     │   ├── StateConflictError  somebody else changed or holds the node
-    │   └── StateUnavailableError  the store does not answer; the outcome is unknown
+    │   ├── StateUnavailableError  the store does not answer; the outcome is unknown
+    │   └── NewerFormatError    a newer version of heron-core wrote what is read
     ├── UnreachableError        a running topology does not answer; the outcome is unknown (exit code 1)
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
@@ -40,6 +41,7 @@ __all__ = [
     "IllegalTransitionError",
     "LimitExceededError",
     "MissingDriverError",
+    "NewerFormatError",
     "PackageError",
     "PackingError",
     "PluginError",
@@ -107,6 +109,10 @@ class StateConflictError(StateError):
 
 class StateUnavailableError(StateError):
     """The store does not answer; whether the change was made is unknown."""
+
+
+class NewerFormatError(StateError):
+    """A document has a format that only a newer version of heron-core reads."""
 
 
 class UnreachableError(HeronError):

@@ -18,18 +18,19 @@ from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.keys import new_keys
 from heron.ipc.socket import SocketContext
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.role_spec import write_spec
-from heron.kernel.tmanager_location import TManagerLocation, encode_location
-from heron.planner.codec import encode
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.spi.uploader import Uploader
+from heron.state_nodes.keys import encode_keys
+from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron_testing.pytest_plugin import Eventually
 
 NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")
@@ -140,7 +141,7 @@ class FakeTopologyManager:
         endpoint = f"ipc://{container.folder}/t{epoch_offset}"
         self.hub = self._sockets.hub(endpoint)
         location = TManagerLocation(endpoint, container.spec.topology_id, os.getpid(), "here")
-        self.hold: Hold = container.state.hold(NodeKind.TMANAGER_LOCATION, "wc", encode_location(location))
+        self.hold: Hold = container.state.hold(NodeKind.TMANAGER_LOCATION, "wc", encode_tmanager_location(location))
         self.received: list[Envelope] = []
         self.executor = b""
 
@@ -182,7 +183,7 @@ def container(tmp_path: Path, packing: PackingPlan) -> Iterator[Container]:
         {"root": str(tmp_path / "packages")},
     )
     state = open_driver(statemgr, StateManager)
-    state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+    state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
     state.set(NodeKind.KEYS, "wc", encode_keys(new_keys()))
     source = tmp_path / "author"
     source.mkdir()

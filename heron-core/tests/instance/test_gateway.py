@@ -30,9 +30,9 @@ from heron.ipc.frame import (
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.spi.metricsink import MetricsRecord, Source
+from heron.state_nodes.plans import encode_plan
 from heron_testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.leaks_nothing
@@ -138,7 +138,7 @@ def test_it_says_hello_until_it_is_welcome(site: Site) -> None:
 def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
     """A plan stands before the data that was addressed under it."""
     channel = site.session(1)
-    channel.send(control_frame(Envelope(plan=pb.Plan(version=4, document=encode(PLAN))), 1))
+    channel.send(control_frame(Envelope(plan=pb.Plan(version=4, document=encode_plan(PLAN))), 1))
     channel.send(frame_header(FrameKind.DATA, 1, 1) + b"x" * 50)
     channel.send(control_frame(Envelope(task_report_seen=pb.TaskReportSeen(task_id=7, phase=pb.TASK_PHASE_ENDED)), 1))
     assert site.command() == PlanReceived(PLAN)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from heron.errors import StateError
 from heron.kernel.event_log import EventLog
-from heron.kernel.tmanager_location import TManagerLocation, decode_location, encode_location
 from heron.spi.metricsink import Source
 from heron_testing.fake_clock import FakeClock
 
@@ -42,11 +38,3 @@ def test_events_are_taken_once_and_only_the_newest_are_kept(fake_clock: FakeCloc
     taken = log.take()
     assert (len(taken), taken[-1].name) == (1000, "event-1199")
     assert log.take() == ()
-
-
-def test_a_location_survives_its_node_and_a_garbled_one_is_named() -> None:
-    """Executors and commands read it from the state manager."""
-    location = TManagerLocation("ipc:///run/c0/t1", "wc-1", 7, "here")
-    assert decode_location(encode_location(location)) == location
-    with pytest.raises(StateError, match="location of 2 bytes cannot be read"):
-        decode_location(b"{}")

@@ -9,7 +9,7 @@ import pytest
 from heron.errors import PackingError
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import Member, PlanDraft
+from heron.planner.plan_draft import Member, PlanDraft, fingerprint
 from heron_testing.contracts.packing import packable_topology
 
 _OLD = Resource(1.0, 1024, 1024)
@@ -130,3 +130,9 @@ def test_a_topology_without_instances_is_refused() -> None:
         check_parallelism(packable_topology({}))
     with pytest.raises(PackingError, match="component 'b': parallelism 0"):
         check_parallelism(packable_topology({"a": 1, "b": 0}))
+
+
+def test_the_id_of_a_plan_follows_from_its_content() -> None:
+    """An update can name the plan that it starts from."""
+    containers = _plan((1, [("a", 1, 0)])).containers
+    assert fingerprint(containers, 9) == fingerprint(containers, 9) != fingerprint(containers, 10)

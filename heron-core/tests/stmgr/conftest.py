@@ -49,8 +49,8 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import TrafficCounters
@@ -77,7 +77,7 @@ def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1, epoch: in
     )
     tasks = [TaskPlan(1, "spout", 0, 1), *(TaskPlan(each, "bolt", each - 2, 1 + (each > 2)) for each in (2, 3, 4))]
     plan = PhysicalPlan(version, epoch, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
-    return Envelope(epoch=epoch, plan=pb.Plan(version=version, document=encode(plan)))
+    return Envelope(epoch=epoch, plan=pb.Plan(version=version, document=encode_plan(plan)))
 
 
 def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:

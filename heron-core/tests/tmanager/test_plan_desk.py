@@ -12,10 +12,10 @@ from heron.errors import StateUnavailableError
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.ipc.status import LeaderStatus
-from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind
+from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.tmanager.containers import Containers
 from heron.tmanager.plan_desk import PlanDesk
 from heron.tmanager.state_store import StateStore
@@ -46,8 +46,8 @@ class World:
     ) -> None:
         self.clock, self.definition = clock, definition
         self.state = Away(LocalFsOptions(str(root)))
-        self.state.set(NodeKind.TOPOLOGY, "wc", encode(definition))
-        self.state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+        self.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
+        self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
         store = StateStore(self.state, "wc", "wc-1")
         store.inheritance(LeaderStatus(0, 1, "here", 1, 0.0))
         self.reactor = Reactor(clock)

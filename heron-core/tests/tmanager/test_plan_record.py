@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import StateConflictError, StateUnavailableError, TopologyFailedError
+from heron.errors import NewerFormatError, StateConflictError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus
-from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
-from heron.spi.statemgr import NodeKind
+from heron.spi.statemgr import NodeKind, Versioned
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
@@ -44,8 +45,8 @@ class World:
     def __init__(self, root: Path, definition: TopologyDefinition, packing: PackingPlan) -> None:
         self.definition = definition
         self.state = Interrupted(LocalFsOptions(str(root)))
-        self.state.set(NodeKind.TOPOLOGY, "wc", encode(definition))
-        self.state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+        self.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
+        self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
 
     def leader(self, epoch: int, topology_id: str = "wc-1") -> tuple[StateStore, Inheritance]:
         """One that has taken over."""
@@ -205,8 +206,8 @@ def test_a_topology_that_is_over_stays_so_when_its_plan_is_damaged(world: World)
 def test_a_name_that_belongs_to_another_run_is_left_alone(world: World) -> None:
     """A host that was cut off while its topology was killed, and submitted anew, comes back with its managers."""
     former, _ = world.leader(1)
-    note = b'{"submitted_at_s": 1.0, "topology_id": "wc-2"}'
-    world.state.set(NodeKind.EXECUTION_STATE, "wc", note)
+    run = ExecutionState("wc", "wc-2", 1.0, "me", "here", "local", "", "/run", "/log", attached=False)
+    world.state.set(NodeKind.EXECUTION_STATE, "wc", encode_execution_state(run))
     _, given = world.leader(2, "wc-2")
     before = world.state.get(PLAN, "wc")
     with pytest.raises(TopologyFailedError, match="its name belongs to 'wc-2' now"):
@@ -244,3 +245,12 @@ def test_an_end_whose_answer_was_lost_is_not_written_over(world: World) -> None:
         store.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
     store.save_plan(world.plan(2, 1))
     assert (world.stored().version, world.stored().state) == (2, TopologyState.KILLED)
+
+
+def test_the_plan_of_a_newer_version_is_not_replaced(world: World) -> None:
+    """An old standby must not take over from a newer leader: its plan would lack what it cannot read."""
+    newer = encode_plan(world.plan(4, 1)).replace(b'"format":1', b'"format":2')
+    version = world.state.set(PLAN, "wc", newer)
+    with pytest.raises(NewerFormatError, match=r"node pplans/wc: the physical plan has format 2, .* upgrade"):
+        world.leader(2)
+    assert world.state.get(PLAN, "wc") == Versioned(newer, version)

@@ -24,12 +24,13 @@ from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
 from heron.kernel.role_spec import TManagerSpec, write_spec
-from heron.kernel.tmanager_location import TManagerLocation, decode_location
-from heron.planner.codec import decode_physical_plan, encode
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.plans import decode_physical_plan, encode_plan
+from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_testing.pytest_plugin import Eventually
 
 
@@ -102,7 +103,7 @@ class Run:
     def location(self) -> TManagerLocation | None:
         """Where the leader is."""
         node = self.state.get(NodeKind.TMANAGER_LOCATION, "wc")
-        return decode_location(node.value) if node else None
+        return decode_tmanager_location(node.value, "wc") if node else None
 
     def peer(self, location: TManagerLocation) -> Peer:
         """A new peer of that topology manager."""
@@ -127,8 +128,8 @@ def run(tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan) ->
     """A word count, submitted."""
     (tmp_path / "c0").mkdir()
     found = Run(tmp_path)
-    found.state.set(NodeKind.TOPOLOGY, "wc", encode(definition))
-    found.state.set(NodeKind.PACKING_PLAN, "wc", encode(packing))
+    found.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
+    found.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
     yield found
     found.close()
 
@@ -308,7 +309,8 @@ def test_a_topology_that_was_submitted_deactivated_begins_paused(
     run: Run, leader_of: Callable[[int], TManagerLocation]
 ) -> None:
     """Its first plan says so, and what was asked since outlives the topology manager."""
-    run.state.set(NodeKind.EXECUTION_STATE, "wc", b'{"submitted_at_s": 1.5, "deactivated": true}')
+    state = ExecutionState("wc", "wc-1", 1.5, "me", "here", "local", "", "/", "/", attached=False, deactivated=True)
+    run.state.set(NodeKind.EXECUTION_STATE, "wc", encode_execution_state(state))
     location = leader_of(1)
     first, second = run.peer(location), run.peer(location)
     with run.client(location) as client:
@@ -416,5 +418,5 @@ def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
     with run.client(location) as client:
         errors = client.status(10.0).errors
     for kind in ("pplans", "reports", "executionstate"):
-        assert any(f"node {kind}/wc is not used: {state}/{kind}/wc: " in error for error in errors), errors
+        assert any(f"a state node is not used: {state}/{kind}/wc: " in error for error in errors), errors
     assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "written anew"

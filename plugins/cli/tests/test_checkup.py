@@ -15,9 +15,9 @@ import pytest
 
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron_cli.client.diagnostics import Finding, check_machine, check_profile
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, encode_execution_state
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler

@@ -13,11 +13,11 @@ from heron.errors import UsageError
 from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.client.cleanup import end_run, make_room
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, encode_execution_state
 from heron_cli.client.kill_topology import Manner, kill_topology
-from heron_cli.client.last_report import LastReport, encode_last_report
 from heron_cli.client.removal import package_file, remove_run
 from heron_cli.client.topology_list import Entry, roll
 from heron_cli.view.progress import QuietProgress
@@ -78,7 +78,7 @@ def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environ
 def test_one_that_finished_is_tidied_up_silently_and_listed(environment: Environment, run: ExecutionState) -> None:
     """The topology manager's report is completed with who submitted it."""
     status = TopologyStatus("Words", run.topology_id, "failed", 1.0, error="no database", ended_at_s=5e9)
-    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(LastReport(status)))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))
     found = roll(environment)
     assert found.notes == ()
     assert nodes(environment) == ["REPORT"]
@@ -91,7 +91,7 @@ def test_a_report_is_forgotten_after_a_day(environment: Environment, run: Execut
     """By the first command that looks."""
     environment.statemgr.delete(NodeKind.EXECUTION_STATE, "Words")
     status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
-    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(LastReport(status, run)))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status, run)))
     assert roll(environment).entries == ()
     assert nodes(environment) == []
 
@@ -171,7 +171,8 @@ def test_a_garbled_node_spoils_only_its_own_line(environment: Environment, run: 
     assert entries["Other"].state == "elsewhere"
     assert entries["Words"].state == "garbled"
     assert entries["Words"].errors == (
-        "node executionstate/Words: is of topology 'Wrods'; it was changed by hand; `heron kill Words` removes it",
+        "node executionstate/Words: belongs to topology 'Wrods'; the node was changed by hand; "
+        "`heron kill Words` removes it",
     )
 
 
@@ -181,7 +182,7 @@ def test_the_job_of_another_state_manager_is_never_ended(
     """Two profiles may share a scheduler's root and not the state: one's command must not kill the other's topology."""
     scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
     report = LastReport(TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=5e9))
-    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(report))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(report))
     with pytest.raises(UsageError, match=r"is of run 'Words-2', which the state manager of profile 'here' does not"):
         make_room(environment, "Words")
     assert kill_topology(environment, "Words", 0.0, QuietProgress()).manner is Manner.OVER

@@ -10,13 +10,14 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import StateError, UnreachableError, UsageError
-from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.keys import new_keys
 from heron.ipc.status import TopologyStatus, encode_status
-from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.keys import encode_keys
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, encode_execution_state
 from heron_cli.client.remote_topology import RemoteTopology
 from heron_cli.client.unreachable import Traces
 
@@ -100,11 +101,11 @@ def test_one_whose_topology_manager_is_away_is_waited_for(world: World) -> None:
     world.state.set(NodeKind.PHYSICAL_PLAN, "words", b"{}")
     assert "its topology manager is being restarted; data flows on" in world.ask(SHORT_S)
     former = TManagerLocation("tcp://127.0.0.1:1", "words-0", 1, "here")
-    hold = world.state.hold(NodeKind.TMANAGER_LOCATION, "words", encode_location(former))
+    hold = world.state.hold(NodeKind.TMANAGER_LOCATION, "words", encode_tmanager_location(former))
     assert "its topology manager is being restarted; data flows on" in world.ask(SHORT_S)
     hold.release()
     killed = TManagerLocation("tcp://127.0.0.1:1", "words-1", 1, "here")
-    hold = world.state.hold(NodeKind.TMANAGER_LOCATION, "words", encode_location(killed))
+    hold = world.state.hold(NodeKind.TMANAGER_LOCATION, "words", encode_tmanager_location(killed))
     assert "at tcp://127.0.0.1:1 did not answer: nobody listens there" in world.ask(SHORT_S)
     hold.release()
 
@@ -157,7 +158,7 @@ def test_a_question_is_about_one_run(world: World) -> None:
     ("kind", "what"),
     [
         (NodeKind.EXECUTION_STATE, "execution state of topology 'words' cannot be read"),
-        (NodeKind.TMANAGER_LOCATION, "node 'tmanagers' of the state manager was changed by hand"),
+        (NodeKind.TMANAGER_LOCATION, "node tmanagers/words: the location of the topology manager"),
         (NodeKind.KEYS, "the keys of topology 'words' cannot be read"),
     ],
 )
@@ -165,7 +166,7 @@ def test_a_node_that_was_changed_by_hand_is_named(world: World, kind: NodeKind, 
     """At once: waiting does not mend it."""
     world.submit()
     location = TManagerLocation("tcp://127.0.0.1:1", "words-1", 1, "here")
-    world.state.set(NodeKind.TMANAGER_LOCATION, "words", encode_location(location))
+    world.state.set(NodeKind.TMANAGER_LOCATION, "words", encode_tmanager_location(location))
     world.state.set(kind, "words", b'{"half": ')
     assert what in world.ask()
 
@@ -173,7 +174,7 @@ def test_a_node_that_was_changed_by_hand_is_named(world: World, kind: NodeKind, 
 def test_a_report_that_was_changed_by_hand_is_named(world: World) -> None:
     """Rather than that there is none."""
     world.state.set(NodeKind.REPORT, "words", b"[]")
-    assert "node 'reports' of the state manager was changed by hand" in world.ask()
+    assert "node reports/words: the last report of topology 'words' cannot be read" in world.ask()
 
 
 def test_what_the_traces_of_a_topology_mean() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.report import decode_report
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron_cli.client.environment import Environment, open_environment
-from heron_cli.client.execution_state import ExecutionState, encode_execution_state
-from heron_cli.client.last_report import decode_last_report
 from heron_cli.commands.overrides import parse_overrides
 from heron_cli.launch.prepare import find_profile
 from heron_cli.main import heron
@@ -93,10 +93,10 @@ def test_report_of_a_kill_hides_it(place: Place, tmp_path: Path) -> None:
     )
     place.statemgr.set(NodeKind.EXECUTION_STATE, "Words", encode_execution_state(run))
     place.cut(NodeKind.KEYS, "Words")
-    location = encode_location(TManagerLocation("tcp://127.0.0.1:1", "Words-1", 1, "nowhere"))
+    location = encode_tmanager_location(TManagerLocation("tcp://127.0.0.1:1", "Words-1", 1, "nowhere"))
     place.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", location)
     result = place.command("kill", "Words", "--profile", "here", "--json")
     report = place.statemgr.get(NodeKind.REPORT, "Words")
     assert report is not None
-    assert "(secret)" in decode_last_report(report.value, "Words").status.error
+    assert "(secret)" in decode_report(report.value, "Words").status.error
     assert SECRET not in report.value.decode() + result.output

@@ -21,7 +21,7 @@ from heron.ipc.status import (
     Unreached,
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
-from heron_cli.client.execution_state import ExecutionState
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.status_report import StatusReport
 from heron_cli.view.metrics_text import metrics_text, spoken_amount, spoken_seconds
 from heron_cli.view.status_text import spoken_duration, status_text

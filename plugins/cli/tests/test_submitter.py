@@ -14,15 +14,15 @@ from heron.errors import HeronError, PackageError, SchedulerError, StateError, U
 from heron.ipc.status import TopologyStatus
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import decode_packing_plan, decode_topology
 from heron.spi.scheduler import Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
+from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.plans import decode_packing_plan, decode_topology
+from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.client.cleanup import end_run
 from heron_cli.client.discovery import read_report
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, decode_execution_state
-from heron_cli.client.last_report import LastReport, encode_last_report
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.submitter import STEPS, Submission, submit
 from heron_cli.view.progress import QuietProgress
@@ -146,7 +146,7 @@ def test_a_refused_submission_leaves_the_last_runs_report(
 ) -> None:
     """Nothing is changed, and so it stays listed."""
     former = LastReport(TopologyStatus("Words", "Words-0", "finished", 1.0))
-    environment.statemgr.set(NodeKind.REPORT, "Words", encode_last_report(former))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(former))
     scheduler.refusal = "no room"
     with pytest.raises(SchedulerError, match="no room"):
         submit(environment, submission, NoNotes())

@@ -9,9 +9,9 @@ import pytest
 from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import SchedulerState
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.report import LastReport
 from heron_cli.client.discovery import Facts, RunState, classify, is_over
-from heron_cli.client.execution_state import ExecutionState
-from heron_cli.client.last_report import LastReport
 
 RUN = ExecutionState("Words", "Words-1", 1.0, "me", "here", "local", "", "", "", attached=False)
 ALIVE = SchedulerState.RUNNING

@@ -14,8 +14,8 @@ from heron.clock import monotonic_s
 from heron.ipc.status import ComponentStatus, TaskStatus, TopologyStatus, encode_status
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.outputs import Outputs
 from heron_cli.launch.wait_for_end import Vigil

@@ -8,11 +8,12 @@ without a known key. `open_watched_channel` connects and reports a broken connec
 from __future__ import annotations
 
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, decode_keys, encode_keys, new_keys
+from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.ipc.watched_channel import WatchedChannel, open_watched_channel
+from heron.state_nodes.keys import decode_keys, encode_keys
 
 __all__ = [
     "ClientKeys",

@@ -15,8 +15,8 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.ipc.wakeup import Wakeup
-from heron.kernel.tmanager_location import decode_location
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 __all__ = ["LocationService"]
 
@@ -28,6 +28,7 @@ class LocationService:
 
     def __init__(self, reactor: Reactor, sockets: SocketContext, endpoint: str, topology_id: str) -> None:
         self._topology_id = topology_id
+        self._topology = ""
         self._location = pb.TManagerLocation()
         self._clients: set[bytes] = set()
         self._changes: deque[Versioned | None] = deque()
@@ -43,6 +44,7 @@ class LocationService:
         Raises:
             StateError: when the state manager cannot watch the node.
         """
+        self._topology = topology
         statemgr.watch(NodeKind.TMANAGER_LOCATION, topology, self._changed)
 
     def close(self) -> None:
@@ -63,7 +65,7 @@ class LocationService:
         found = pb.TManagerLocation(epoch=self._location.epoch)
         if node is not None:
             try:
-                location = decode_location(node.value)
+                location = decode_tmanager_location(node.value, self._topology)
             except HeronError as error:
                 _log.error("%s", error)
                 return

@@ -15,17 +15,19 @@ from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorContext, RoleCommand
 from heron.executor.workspace import Workspace
-from heron.ipc.keys import TopologyKeys, decode_keys
+from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.hooks import ThreadedHooks
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import decode_packing_plan
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.document import node_name
+from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.plans import decode_packing_plan
 
 __all__ = ["SIGNALS", "execute", "role_command"]
 
@@ -102,7 +104,7 @@ def _run(
 
 def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
     value = _required(statemgr, NodeKind.PACKING_PLAN, topology, "packing plan")
-    return decode_packing_plan(value, f"packing plan of {topology!r}")
+    return decode_packing_plan(value, node_name(NodeKind.PACKING_PLAN, topology))
 
 
 def _keys(statemgr: StateManager, topology: str) -> TopologyKeys:

@@ -29,8 +29,8 @@ from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import decode_physical_plan
 from heron.spi.metricsink import MetricsRecord
+from heron.state_nodes.plans import decode_physical_plan
 
 __all__ = ["Gateway"]
 

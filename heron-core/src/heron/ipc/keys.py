@@ -10,12 +10,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-import msgspec
 import zmq
 
-from heron.errors import StateError
-
-__all__ = ["ClientKeys", "KeyPair", "ServerKeys", "Speaker", "TopologyKeys", "decode_keys", "encode_keys", "new_keys"]
+__all__ = ["ClientKeys", "KeyPair", "ServerKeys", "Speaker", "TopologyKeys", "new_keys"]
 
 _KEY_LENGTH = 40  # 32 bytes in Z85
 
@@ -85,24 +82,6 @@ class TopologyKeys:
 def new_keys() -> TopologyKeys:
     """Keys that nobody else has."""
     return TopologyKeys(_new_pair(), _new_pair(), _new_pair(), _new_pair())
-
-
-def encode_keys(keys: TopologyKeys) -> bytes:
-    """The keys as JSON, secrets included: the value of the state node KEYS."""
-    return msgspec.json.encode(keys)
-
-
-def decode_keys(data: bytes, topology: str) -> TopologyKeys:
-    """The inverse of `encode_keys`.
-
-    Raises:
-        StateError: when the node holds something else; what it holds is not shown.
-    """
-    try:
-        return msgspec.json.decode(data, type=TopologyKeys)
-    except msgspec.MsgspecError as error:
-        msg = f"the keys of topology {topology!r} cannot be read: {error}; kill the topology and submit it again"
-        raise StateError(msg) from error
 
 
 def _new_pair() -> KeyPair:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from heron.planner.codec import fingerprint
+import msgspec
+from xxhash import xxh3_64_hexdigest
+
 from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
 
-__all__ = ["Member", "PlanDraft", "SizeContainer"]
+__all__ = ["Member", "PlanDraft", "SizeContainer", "fingerprint"]
 
 
 class Member(NamedTuple):
@@ -95,6 +97,11 @@ class PlanDraft:
         )
         last_task_id = self._next_task_id - 1
         return PackingPlan(fingerprint(containers, last_task_id), containers, last_task_id)
+
+
+def fingerprint(containers: tuple[ContainerPlan, ...], last_task_id: int) -> str:
+    """The id of a packing plan with this content: 16 hexadecimal digits, the same for the same content."""
+    return xxh3_64_hexdigest(msgspec.json.encode([containers, last_task_id], order="deterministic"))
 
 
 def _by_task(member: Member) -> int:

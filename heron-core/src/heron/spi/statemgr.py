@@ -43,8 +43,8 @@ class NodeKind(enum.Enum):
     A PART is a piece of a value that is larger than `StateManager.max_value_bytes`. The engine generates its name,
     writes it once, removes it and never uses the name again; so its versions need not grow across a removal.
 
-    SCHEDULER_LOCATION holds a copy of EXECUTION_STATE, for when that one is damaged. A scheduler that runs a topology
-    where others can see it adds there what it is called (`handle`) and pages that show it (`links`).
+    SCHEDULER_LOCATION holds a copy of EXECUTION_STATE, which is read when EXECUTION_STATE is damaged. If other machines
+    can see the job, its scheduler adds the job's name and pages (`heron.driver_kit.scheduler_job.publish_job`).
 
     The value of KEYS is secret: with it a person can do everything that the owner of the topology can. A driver lets
     the user who wrote a node read it, and otherwise only users with access to the store.

@@ -17,9 +17,9 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, process_metrics
-from heron.planner.codec import decode_physical_plan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
+from heron.state_nodes.plans import decode_physical_plan
 from heron.stmgr.back_pressure import Culprits, Reporter
 from heron.stmgr.counters import TimerLateness
 from heron.stmgr.instance_links import InstanceLinks

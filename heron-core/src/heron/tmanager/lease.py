@@ -12,8 +12,8 @@ from collections.abc import Callable
 from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError
 from heron.ipc.reactor import Reactor
-from heron.kernel.tmanager_location import TManagerLocation, encode_location
 from heron.spi.statemgr import Hold, NodeKind, StateManager
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 
 __all__ = ["Lease"]
 
@@ -38,7 +38,8 @@ class Lease:
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
         """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
         try:
-            self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, encode_location(location))
+            value = encode_tmanager_location(location)
+            self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, value)
         except StateError as error:  # held by another; or the store is away, or full: all of it may pass
             now_s = monotonic_s()
             if self._waits_since_s is None:

@@ -22,9 +22,9 @@ from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
-from heron.kernel.tmanager_location import TManagerLocation
 from heron.spi.metricsink import Source
 from heron.spi.statemgr import StateManager
+from heron.state_nodes.tmanager_location import TManagerLocation
 from heron.tmanager.lease import Lease
 from heron.tmanager.service import Service, ServiceHost
 from heron.tmanager.state_store import StateStore

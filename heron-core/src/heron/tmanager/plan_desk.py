@@ -9,8 +9,8 @@ from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor, Timer
-from heron.planner.codec import encode
 from heron.planner.physical_plan import PhysicalPlan
+from heron.state_nodes.plans import encode_plan
 from heron.tmanager.containers import Containers
 from heron.tmanager.state_store import StateStore
 
@@ -77,4 +77,4 @@ class PlanDesk:
 
 
 def _message(plan: PhysicalPlan) -> Envelope:
-    return Envelope(plan=pb.Plan(version=plan.version, document=encode(plan)))
+    return Envelope(plan=pb.Plan(version=plan.version, document=encode_plan(plan)))

@@ -19,10 +19,11 @@ import logging
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import HeronError, StateConflictError, StateUnavailableError
-from heron.planner.codec import decode_physical_plan, encode
+from heron.errors import HeronError, NewerFormatError, StateConflictError, StateUnavailableError
 from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
+from heron.state_nodes.document import node_name
+from heron.state_nodes.plans import decode_physical_plan, encode_plan
 
 __all__ = ["PlanRecord"]
 
@@ -88,7 +89,7 @@ class PlanRecord:
     def _put(self, plan: PhysicalPlan) -> bool:
         try:
             self._version = self._statemgr.set(
-                NodeKind.PHYSICAL_PLAN, self._topology, encode(plan), expected=self._version
+                NodeKind.PHYSICAL_PLAN, self._topology, encode_plan(plan), expected=self._version
             )
         except StateConflictError as error:
             _log.info("%s", error)
@@ -106,10 +107,10 @@ class PlanRecord:
             node = self._statemgr.get(NodeKind.PHYSICAL_PLAN, self._topology)
             version = node.version if node else MUST_NOT_EXIST
             return self._own(node), version
-        except StateUnavailableError:
+        except (StateUnavailableError, NewerFormatError):
             raise
         except HeronError as error:
-            troubles.append(f"node {NodeKind.PHYSICAL_PLAN.value}/{self._topology} is not used: {error}")
+            troubles.append(f"a state node is not used: {error}")
             _log.warning("%s", troubles[-1])
             return None, version
 
@@ -119,7 +120,7 @@ class PlanRecord:
         Raises:
             HeronError: when it cannot be read.
         """
-        plan = decode_physical_plan(node.value, f"physical plan of {self._topology!r}") if node else None
+        plan = decode_physical_plan(node.value, node_name(NodeKind.PHYSICAL_PLAN, self._topology)) if node else None
         return plan if plan and plan.topology_id == self._topology_id else None
 
     def _refuse(self, found: int, own: int) -> None:

@@ -6,14 +6,16 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-import msgspec
-
 from heron.clock import wall_s
 from heron.errors import HeronError, StateError, StateUnavailableError, TopologyFailedError
-from heron.ipc.status import LeaderStatus, TopologyStatus, decode_status, encode_status
-from heron.planner.codec import decode_packing_plan, decode_topology
+from heron.ipc.status import LeaderStatus, TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.document import node_name
+from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.plans import decode_packing_plan, decode_topology
+from heron.state_nodes.report import LastReport, decode_report, encode_report
+from heron.state_nodes.scheduler_location import decode_scheduler_location
 from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.plan_record import PlanRecord
 
@@ -22,14 +24,6 @@ __all__ = ["StateStore"]
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class _Submitted(msgspec.Struct):
-    """The part of the command's note on a run (`heron_cli.client.execution_state`) that is for the topology manager."""
-
-    submitted_at_s: float
-    deactivated: bool = False
-    topology_id: str = ""
 
 
 class StateStore:
@@ -49,20 +43,21 @@ class StateStore:
             StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
             TopologyFailedError: when the name belongs to another run by now.
         """
-        place = f"of topology {self._topology!r}"
         troubles: list[str] = []
         submitted = self._submitted(troubles)
-        if submitted.topology_id not in {"", self._topology_id}:
+        if submitted and submitted.topology_id != self._topology_id:
             msg = (
                 f"topology {self._topology_id!r} is over: its name belongs to {submitted.topology_id!r} now; this "
                 "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
             )
             raise TopologyFailedError(msg)
-        definition = decode_topology(self._required(NodeKind.TOPOLOGY), f"definition {place}")
-        packing = decode_packing_plan(self._required(NodeKind.PACKING_PLAN), f"packing plan {place}")
-        first = TopologyState.PAUSED if submitted.deactivated else TopologyState.RUNNING
+        definition = self._required(NodeKind.TOPOLOGY, decode_topology)
+        packing = self._required(NodeKind.PACKING_PLAN, decode_packing_plan)
+        started_at_s = submitted.submitted_at_s if submitted else wall_s()
+        deactivated = submitted is not None and submitted.deactivated
+        first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
-        report = self._report(plan, submitted.submitted_at_s, troubles)
+        report = self._report(plan, started_at_s, troubles)
         if report and plan.state not in ENDED_STATES:  # the plan that said so was damaged
             self._record.end(TopologyState(report.state))
         return Inheritance(
@@ -70,11 +65,11 @@ class StateStore:
             packing=packing,
             topology_id=self._topology_id,
             leader=leader,
-            started_at_s=submitted.submitted_at_s,
+            started_at_s=started_at_s,
             former_epoch=former_epoch,
             plan=plan if plan.version and not report else None,
             report=report,
-            deactivated=submitted.deactivated,
+            deactivated=deactivated,
             troubles=tuple(troubles),
         )
 
@@ -90,21 +85,22 @@ class StateStore:
     def save_end(self, report: TopologyStatus) -> None:
         """Writes that the topology is over, then the report. Raises as `save_plan` does."""
         self._record.end(TopologyState(report.state))
-        self._statemgr.set(NodeKind.REPORT, self._topology, encode_status(report))
+        self._statemgr.set(NodeKind.REPORT, self._topology, encode_report(LastReport(report)))
 
-    def _required(self, kind: NodeKind) -> bytes:
+    def _required(self, kind: NodeKind, decode: Callable[[bytes, str], T]) -> T:
         node = self._statemgr.get(kind, self._topology)
         if node is None:
             msg = f"topology {self._topology!r} has no node {kind.value!r} in the state manager; it was killed"
             raise StateError(msg)
-        return node.value
+        return decode(node.value, node_name(kind, self._topology))
 
     def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus | None:
         """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
         ended = plan.state in ENDED_STATES
         if not ended and plan.version:
             return None  # who ends a topology says so in the plan first
-        report = self._former(NodeKind.REPORT, decode_status, troubles)
+        former = self._optional(NodeKind.REPORT, decode_report, troubles)
+        report = former.status if former else None
         states = {plan.state.value} if ended else {each.value for each in ENDED_STATES}
         if report and report.topology_id == self._topology_id and report.state in states:
             return report
@@ -121,21 +117,21 @@ class StateStore:
             ended_at_s=wall_s(),
         )
 
-    def _submitted(self, troubles: list[str]) -> _Submitted:
-        for kind in (NodeKind.EXECUTION_STATE, NodeKind.SCHEDULER_LOCATION):  # the second is a copy of the first
-            found = self._former(kind, lambda data: msgspec.json.decode(data, type=_Submitted), troubles)
-            if found:
-                return found
-        return _Submitted(wall_s())
+    def _submitted(self, troubles: list[str]) -> ExecutionState | None:
+        """The execution state or its copy; None when neither can be read."""
+        if state := self._optional(NodeKind.EXECUTION_STATE, decode_execution_state, troubles):
+            return state
+        location = self._optional(NodeKind.SCHEDULER_LOCATION, decode_scheduler_location, troubles)
+        return location.run if location else None
 
-    def _former(self, kind: NodeKind, decode: Callable[[bytes], T], troubles: list[str]) -> T | None:
-        """What can be done without, when it is not there or cannot be read."""
+    def _optional(self, kind: NodeKind, decode: Callable[[bytes, str], T], troubles: list[str]) -> T | None:
+        """The value of a node that a leader can do without; None when it is missing or cannot be read."""
         try:
             node = self._statemgr.get(kind, self._topology)
-            return decode(node.value) if node else None
+            return decode(node.value, self._topology) if node else None
         except StateUnavailableError:
             raise
-        except (HeronError, msgspec.MsgspecError) as error:
-            troubles.append(f"node {kind.value}/{self._topology} is not used: {error}")
+        except HeronError as error:
+            troubles.append(f"a state node is not used: {error}")
             _log.warning("%s", troubles[-1])
             return None

@@ -156,10 +156,10 @@ def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: Contai
 
 
 def _keys(order: Order, spec: Spec) -> ClientKeys:
+    topology = str(spec["topology"])
     if order.key_file:
         data = Path(order.key_file).read_bytes()
     else:
-        topology = str(spec["topology"])
         statemgr = open_statemgr(msgspec.convert(spec["statemgr"], DriverRef))
         try:
             node = statemgr.get(NodeKind.KEYS, topology)
@@ -172,7 +172,7 @@ def _keys(order: Order, spec: Spec) -> ClientKeys:
             )
             raise StateError(msg)
         data = node.value
-    return decode_keys(data, f"container {order.container_id}").connecting_as(Speaker.MEMBER)
+    return decode_keys(data, topology).connecting_as(Speaker.MEMBER)
 
 
 def _spec(order: Order) -> Spec:

@@ -20,6 +20,7 @@ import msgspec
 from heron.driver_kit.links import GuardedHub, Reactor, SocketContext, Speaker, Wakeup, open_guarded_hub
 from heron.driver_kit.log import configure
 from heron.driver_kit.parent_process import bind_to_parent
+from heron.driver_kit.scheduler_job import publish_job
 from heron.errors import HeronError
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.application import Application
@@ -33,7 +34,6 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.orders import Orders
 from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
 from heron_scheduler_spark.spark_settings import executors_asked_for, master_url, spark_settings
-from heron_scheduler_spark.state_node import publish
 
 __all__ = ["main"]
 
@@ -89,7 +89,7 @@ def _serve(
     desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
     handle = f"Spark application {application.id}"
     links = {"Spark UI": application.page} if application.page else {}
-    publish(orders.first_spec(), handle, links)  # may take long; from ready on it says it is alive
+    publish_job(orders.first_spec(), handle, links)  # may take long; from ready on it says it is alive
     supervisor.send({"is": "ready", "handle": handle, "links": links})
     _run(desk, supervisor, hub, woken)
     application.stop()

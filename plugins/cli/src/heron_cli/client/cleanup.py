@@ -13,6 +13,8 @@ from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import JobStatus, SchedulerState
 from heron.spi.statemgr import Hold, NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, kill_command
+from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.client.discovery import (
     ENDED,
     Facts,
@@ -25,8 +27,6 @@ from heron_cli.client.discovery import (
     topologies,
 )
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, kill_command
-from heron_cli.client.last_report import LastReport, encode_last_report
 from heron_cli.client.removal import remove_run
 
 __all__ = ["another_job", "elsewhere", "end_run", "last_report", "lock_soon", "logs_in_use", "make_room", "settle"]
@@ -85,7 +85,7 @@ def settle(environment: Environment, topology: str) -> str:
             return ""
         report = last_report(facts, facts.run)
         if report:
-            environment.statemgr.set(NodeKind.REPORT, topology, encode_last_report(report))
+            environment.statemgr.set(NodeKind.REPORT, topology, encode_report(report))
         left = remove_run(environment, topology, facts.run, keep_report=report is not None)
     finally:
         hold.release()

@@ -21,11 +21,11 @@ from heron.errors import HeronError, StateError
 from heron.ipc.endpoint import check_run_dir
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import kill_command
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.server_check import ask_server
 from heron_cli.client.discovery import Facts, RunState, classify, read_run, survey, topologies
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import kill_command
 from heron_cli.launch.folders import RUN_DIR_PREFIX, run_parent
 from heron_cli.profiles import Profile
 

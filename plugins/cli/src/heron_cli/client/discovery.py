@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from heron.errors import StateError, StateUnavailableError, UsageError
-from heron.kernel.tmanager_location import decode_location
-from heron.planner.codec import decode_packing_plan, decode_physical_plan
 from heron.planner.physical_plan import ENDED_STATES, TopologyState
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.document import node_name
+from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan
+from heron.state_nodes.report import LastReport, decode_report
+from heron.state_nodes.scheduler_location import decode_scheduler_location
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState, decode_execution_state
-from heron_cli.client.last_report import LastReport, decode_last_report
 
 __all__ = [
     "ENDED",
@@ -167,7 +169,7 @@ def read_run(statemgr: StateManager, topology: str) -> ExecutionState | None:
 def read_report(statemgr: StateManager, topology: str) -> LastReport | None:
     """The last report of that name; None when there is none. Raises as `read_run` does."""
     node = statemgr.get(NodeKind.REPORT, topology)
-    return decode_last_report(node.value, topology) if node else None
+    return decode_report(node.value, topology) if node else None
 
 
 def survey(environment: Environment, topology: str, *, locked: bool | None = None) -> Facts:
@@ -235,7 +237,7 @@ def _readable(errors: list[str], read: Callable[[], T]) -> T | None:
 def _spare(statemgr: StateManager, topology: str) -> ExecutionState | None:
     with suppress(StateError):
         if node := statemgr.get(NodeKind.SCHEDULER_LOCATION, topology):
-            return decode_execution_state(node.value, topology)
+            return decode_scheduler_location(node.value, topology).run
     return None
 
 
@@ -253,7 +255,7 @@ def _counts(statemgr: StateManager, topology: str) -> tuple[int, int] | None:
     node = statemgr.get(NodeKind.PACKING_PLAN, topology)
     if node is None:
         return None
-    plan = decode_packing_plan(node.value, f"node packingplans/{topology}")
+    plan = decode_packing_plan(node.value, node_name(NodeKind.PACKING_PLAN, topology))
     return len(plan.containers), sum(len(each.instances) for each in plan.containers)
 
 
@@ -264,10 +266,10 @@ def _run_ids(statemgr: StateManager, topology: str, run: ExecutionState | None) 
     found = set()
     with suppress(StateError):
         if node := statemgr.get(NodeKind.PHYSICAL_PLAN, topology):
-            found.add(decode_physical_plan(node.value, f"node pplans/{topology}").topology_id)
+            found.add(decode_physical_plan(node.value, node_name(NodeKind.PHYSICAL_PLAN, topology)).topology_id)
     with suppress(StateError):
         if node := statemgr.get(NodeKind.TMANAGER_LOCATION, topology):
-            found.add(decode_location(node.value).topology_id)
+            found.add(decode_tmanager_location(node.value, topology).topology_id)
     return frozenset(found)
 
 
@@ -275,5 +277,5 @@ def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | Non
     node = statemgr.get(NodeKind.PHYSICAL_PLAN, topology)
     if node is None or run is None:
         return None
-    plan = decode_physical_plan(node.value, f"node pplans/{topology}")
+    plan = decode_physical_plan(node.value, node_name(NodeKind.PHYSICAL_PLAN, topology))
     return plan.state if plan.version and plan.topology_id == run.topology_id else None

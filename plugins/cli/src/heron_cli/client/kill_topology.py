@@ -10,11 +10,11 @@ from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError, known, nearest
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.report import encode_report
 from heron_cli.client.cleanup import another_job, elsewhere, last_report, lock_soon
 from heron_cli.client.discovery import Facts, RunState, check_name, classify, read_report, survey, topologies
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState
-from heron_cli.client.last_report import encode_last_report
 from heron_cli.client.remote_topology import RemoteTopology
 from heron_cli.client.removal import remove_run
 from heron_cli.view.progress import Progress
@@ -89,7 +89,7 @@ def kill_topology(
         run = facts.known
         report = last_report(facts, run, killed=_who(manner, why)) if run else None
         if report:
-            environment.statemgr.set(NodeKind.REPORT, topology, encode_last_report(report))
+            environment.statemgr.set(NodeKind.REPORT, topology, encode_report(report))
         left = remove_run(environment, topology, run, keep_report=report is not None)
     finally:
         lock.release()

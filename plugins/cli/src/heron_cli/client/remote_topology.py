@@ -24,15 +24,17 @@ from heron.errors import (
     known,
     nearest,
 )
-from heron.ipc.keys import ClientKeys, Speaker, decode_keys
+from heron.ipc.keys import ClientKeys, Speaker
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.query import TManagerClient
-from heron.ipc.status import TopologyStatus, decode_status
-from heron.kernel.tmanager_location import TManagerLocation, decode_location
+from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.report import decode_report
+from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_cli.client.discovery import check_name
-from heron_cli.client.execution_state import ExecutionState, decode_execution_state
 from heron_cli.client.unreachable import Traces
 
 __all__ = ["RemoteTopology"]
@@ -100,7 +102,8 @@ class RemoteTopology:
     def last_report(self) -> TopologyStatus | None:
         """The last status of the newest run of that name that has ended, if it is still kept."""
         check_name(self.name)
-        return self._read(NodeKind.REPORT, decode_status)
+        node = self._statemgr.get(NodeKind.REPORT, self.name)
+        return decode_report(node.value, self.name).status if node else None
 
     def close(self) -> None:
         """Closes its socket, not the drivers; idempotent."""
@@ -167,7 +170,8 @@ class RemoteTopology:
 
     def _location(self) -> TManagerLocation | None:
         """Where the topology manager of this run is."""
-        location = self._read(NodeKind.TMANAGER_LOCATION, decode_location)
+        node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
+        location = decode_tmanager_location(node.value, self.name) if node else None
         return location if location and location.topology_id == self.run.topology_id else None
 
     def _absence(self) -> str:
@@ -232,14 +236,3 @@ class RemoteTopology:
             return f"topology {self.name!r} is not running; its last run, {report.topology_id}, {how}{why}"
         names = self._statemgr.list(NodeKind.EXECUTION_STATE)
         return f"topology {self.name!r} is not running{nearest(self.name, names)}; running: {known(names)}"
-
-    def _read(self, kind: NodeKind, decode: Callable[[bytes], T]) -> T | None:
-        node = self._statemgr.get(kind, self.name)
-        try:
-            return decode(node.value) if node else None
-        except HeronError as error:
-            msg = (
-                f"topology {self.name!r}: {error}; its node {kind.value!r} of the state manager was changed by hand, "
-                "or is of another version of heron-core"
-            )
-            raise StateError(msg) from error

@@ -17,8 +17,8 @@ from pathlib import Path
 from heron.errors import HeronError
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState
 
 __all__ = ["package_file", "remove_run"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heron.errors import HeronError, UsageError
+from heron.errors import HeronError, StateError, UsageError
 from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
-from heron_cli.client.execution_state import ExecutionState
-from heron_cli.client.job_place import read_place
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.scheduler_location import SchedulerJob, decode_scheduler_location
 from heron_cli.commands.remote_options import Remote
 
 __all__ = ["StatusReport", "status_report"]
@@ -49,7 +50,19 @@ def status_report(remote: Remote) -> StatusReport:
     except HeronError:
         return StatusReport(status, topology.run)  # what the topology manager says is what matters
     if job.state is SchedulerState.ABSENT:
-        place = read_place(remote.statemgr, topology.name, topology.run.topology_id)
-        pages = tuple(JobLink(title, url) for title, url in place.links.items())
-        return StatusReport(status, topology.run, job.state, links=pages, handle=place.handle)
+        noted = _noted_job(remote.statemgr, topology.run)
+        pages = tuple(JobLink(title, url) for title, url in noted.links.items())
+        return StatusReport(status, topology.run, job.state, links=pages, handle=noted.handle)
     return StatusReport(status, topology.run, job.state, job.containers, links, job.handle)
+
+
+def _noted_job(statemgr: StateManager, run: ExecutionState) -> SchedulerJob:
+    """The job as its scheduler wrote it into the state; empty when it wrote none, or the node cannot be read."""
+    try:
+        node = statemgr.get(NodeKind.SCHEDULER_LOCATION, run.topology)
+        location = decode_scheduler_location(node.value, run.topology) if node else None
+    except StateError:
+        return SchedulerJob()
+    if location is None or location.job is None or location.run.topology_id != run.topology_id:
+        return SchedulerJob()
+    return location.job

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from heron.errors import HeronError
-from heron.ipc.keys import ClientKeys, Speaker, decode_keys
+from heron.ipc.keys import ClientKeys, Speaker
 from heron.ipc.query import TManagerClient
-from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.statemgr import NodeKind, StateManager
-from heron_cli.client.execution_state import ExecutionState
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.report import decode_report
+from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 __all__ = ["ENDED", "Watcher"]
 
 ENDED = frozenset(state.value for state in ENDED_STATES)
 
 _ANSWER_S = 0.5  # a topology manager answers in milliseconds; one that does not may be restarting
-
-
-class _Location(msgspec.Struct):
-    endpoint: str
 
 
 class Watcher:
@@ -47,7 +44,7 @@ class Watcher:
         """The last status, which a topology manager writes before it leaves; None before that."""
         try:
             node = self._statemgr.get(NodeKind.REPORT, self._run.topology)
-            return self._ours(decode_status(node.value)) if node else None
+            return self._ours(decode_report(node.value, self._run.topology).status) if node else None
         except HeronError:
             return None
 
@@ -63,7 +60,7 @@ class Watcher:
         if node is None:
             self.close()
             return None
-        endpoint = msgspec.json.decode(node.value, type=_Location).endpoint
+        endpoint = decode_tmanager_location(node.value, self._run.topology).endpoint
         if self._client is None or endpoint != self._endpoint:
             self.close()
             keys = self._keys()

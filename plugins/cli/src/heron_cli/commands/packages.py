@@ -15,8 +15,8 @@ from heron.driver_kit.redaction import redact_for_command
 from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.spi.uploader import PackageEntry, Uploader
+from heron.state_nodes.execution_state import decode_execution_state
 from heron_cli.client.discovery import is_name
-from heron_cli.client.execution_state import decode_execution_state
 from heron_cli.client.retention import merged, prunable
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.overrides import parse_overrides

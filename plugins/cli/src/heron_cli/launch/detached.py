@@ -12,10 +12,10 @@ from heron.driver_kit.loading import open_driver
 from heron.errors import HeronError
 from heron.kernel.observers import installed_observers
 from heron.spi.packing import Packing
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.cleanup import logs_in_use, settle
 from heron_cli.client.discovery import topologies
 from heron_cli.client.environment import Environment, open_environment
-from heron_cli.client.execution_state import ExecutionState
 from heron_cli.client.lifecycle_hooks import announcing
 from heron_cli.commands.overrides import engine_settings, parse_overrides
 from heron_cli.launch.folders import name_log_dir, name_run_dir, prune_logs

@@ -11,9 +11,9 @@ from typing import cast
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.loading import load_object
 from heron.kernel.observers import installed_observers
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.cleanup import end_run, logs_in_use
 from heron_cli.client.environment import Environment, open_environment
-from heron_cli.client.execution_state import ExecutionState
 from heron_cli.client.lifecycle_hooks import announcing
 from heron_cli.commands.overrides import engine_settings, parse_overrides
 from heron_cli.launch.folders import name_log_dir, name_run_dir, prune_logs

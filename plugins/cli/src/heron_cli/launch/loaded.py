@@ -17,7 +17,7 @@ import msgspec
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 from heron.errors import TopologyError, UsageError
-from heron.planner.codec import decode_topology
+from heron.state_nodes.plans import decode_topology
 from heron_cli.launch.load_report import LoadReport
 
 __all__ = ["LoadedTopology", "LoadingTopology", "split_target"]

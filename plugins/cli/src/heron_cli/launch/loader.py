@@ -20,7 +20,7 @@ from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import UsageError
 from heron.kernel.author_topology import choose_topology
 from heron.kernel.user_code import check_module_name, load_class, load_user_code
-from heron.planner.codec import encode
+from heron.state_nodes.plans import encode_plan
 from heron_cli.launch.load_failure import load_failure
 from heron_cli.launch.load_report import LoadReport
 from heron_cli.launch.program import find_program
@@ -60,7 +60,7 @@ def _load(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
     new = [module for each, module in list(sys.modules.items()) if each not in before]
     program = find_program(path, new)
     return LoadReport(
-        definition=encode(definition).decode(),
+        definition=encode_plan(definition).decode(),
         module=path.stem,
         script=code.ran_main_block,
         root=str(program.root),

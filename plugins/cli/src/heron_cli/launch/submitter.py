@@ -12,21 +12,23 @@ from pathlib import Path
 from heron.clock import wall_s
 from heron.driver_kit.core_version import core_version
 from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError
-from heron.ipc.keys import encode_keys, new_keys
+from heron.ipc.keys import new_keys
 from heron.ipc.network import check_listening
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
-from heron.planner.codec import encode
 from heron.planner.packing_plan import NO_RESOURCE, PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.keys import encode_keys
+from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.report import LastReport, encode_report
+from heron.state_nodes.scheduler_location import encode_scheduler_location
 from heron_cli.client.cleanup import lock_soon, make_room
 from heron_cli.client.discovery import read_report
 from heron_cli.client.environment import Environment, without_secrets
-from heron_cli.client.execution_state import ExecutionState, encode_execution_state
-from heron_cli.client.last_report import LastReport, encode_last_report
 from heron_cli.client.removal import package_file, remove_run
 from heron_cli.launch.folders import make_log_dir, make_run_dir
 from heron_cli.launch.loaded import LoadedTopology
@@ -139,7 +141,7 @@ def _former_report(statemgr: StateManager, name: str) -> LastReport | None:
 def _put_back(statemgr: StateManager, name: str, report: LastReport) -> None:
     """That this fails must not hide why it is done."""
     try:
-        statemgr.set(NodeKind.REPORT, name, encode_last_report(report), expected=MUST_NOT_EXIST)
+        statemgr.set(NodeKind.REPORT, name, encode_report(report), expected=MUST_NOT_EXIST)
     except StateConflictError:
         return  # it is there yet, or a newer one
     except HeronError as error:
@@ -165,10 +167,10 @@ def _pack(submission: Submission, run: ExecutionState, progress: Progress) -> Pa
 def _start(environment: Environment, submission: Submission, run: ExecutionState, progress: Progress) -> None:
     progress.step("writing the state")
     for kind, value in (
-        (NodeKind.TOPOLOGY, encode(submission.loaded.definition)),
+        (NodeKind.TOPOLOGY, encode_plan(submission.loaded.definition)),
         (NodeKind.KEYS, encode_keys(new_keys())),
-        (NodeKind.PACKING_PLAN, encode(submission.plan)),
-        (NodeKind.SCHEDULER_LOCATION, encode_execution_state(run)),  # should the other be cut or garbled one day
+        (NodeKind.PACKING_PLAN, encode_plan(submission.plan)),
+        (NodeKind.SCHEDULER_LOCATION, encode_scheduler_location(run)),
     ):
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(submission.plan.containers) + 1} containers")

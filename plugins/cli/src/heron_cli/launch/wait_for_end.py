@@ -14,8 +14,8 @@ from heron.driver_kit.loading import load_object
 from heron.errors import HeronError
 from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.environment import Environment
-from heron_cli.client.execution_state import ExecutionState
 from heron_cli.client.watcher import ENDED, Watcher
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.outcome import Outcome

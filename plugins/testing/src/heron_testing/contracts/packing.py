@@ -25,10 +25,10 @@ from heron.api.definition import (
 )
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, PackingError
-from heron.planner.codec import decode_packing_plan, encode
 from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, PackingPlan, Resource
 from heron.planner.packing_rules import check_packing
 from heron.spi.packing import Packing
+from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_testing.contracts.driver import DriverContract
 from heron_testing.contracts.packing_original import dealt_anew, disturbed, placed, shrunk_by_score
 
@@ -248,7 +248,7 @@ class PackingContract(DriverContract):
     @given(topology=packable_topologies())
     def test_makes_room_again_where_it_was(self, packing: Packing, topology: TopologyDefinition) -> None:
         """What was kept in a state manager is what is changed; shrunk to the least, no container is left empty."""
-        plan = decode_packing_plan(encode(packing.pack(topology)), "test")
+        plan = decode_packing_plan(encode_plan(packing.pack(topology)), "test")
         least = dict.fromkeys(_parallelism(topology), 1)
         shrunk = packing.repack(plan, topology, least)
         check_packing(shrunk, least)

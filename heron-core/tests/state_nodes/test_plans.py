@@ -1,4 +1,4 @@
-"""Plans survive the way through a store, and what is not a plan is refused with its place."""
+"""Topologies and plans as documents: round trips, and the refusal of anything else."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
-from heron.errors import StateError
+from heron.errors import NewerFormatError, StateError
 from heron.planner.assemble import physical_plan
-from heron.planner.codec import (
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.planner.physical_plan import StreamManagerLocation, TopologyState
+from heron.state_nodes.plans import (
     decode_packing_plan,
     decode_physical_plan,
     decode_topology,
-    encode,
-    fingerprint,
+    encode_plan,
 )
-from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 
 _TOPOLOGY = TopologyDefinition(
     "wörter",
@@ -74,30 +73,30 @@ _PHYSICAL = physical_plan(
 _DECODERS: list[Callable[[bytes, str], object]] = [decode_topology, decode_packing_plan, decode_physical_plan]
 
 
-def test_gives_back_what_it_was_given() -> None:
-    """Equal in every field, enums and nested configuration included."""
-    assert decode_topology(encode(_TOPOLOGY), "here") == _TOPOLOGY
-    assert decode_packing_plan(encode(_PACKING), "here") == _PACKING
-    assert decode_physical_plan(encode(_PHYSICAL), "here") == _PHYSICAL
+def test_round_trip() -> None:
+    """Every field survives, enums and nested configuration included."""
+    assert decode_topology(encode_plan(_TOPOLOGY), "here") == _TOPOLOGY
+    assert decode_packing_plan(encode_plan(_PACKING), "here") == _PACKING
+    assert decode_physical_plan(encode_plan(_PHYSICAL), "here") == _PHYSICAL
 
 
 def test_equal_values_have_equal_bytes() -> None:
-    """A store that compares bytes must not see a change where there is none."""
+    """A state manager may compare bytes to detect changes."""
     one = TopologyDefinition("t", (), {"a": 1, "b": 2})
     other = TopologyDefinition("t", (), {"b": 2, "a": 1})
-    assert encode(one) == encode(other)
+    assert encode_plan(one) == encode_plan(other)
 
 
-def test_says_its_format_in_plain_json() -> None:
-    """Other languages and people read the nodes too."""
-    envelope = msgspec.json.decode(encode(_TOPOLOGY))
+def test_the_envelope_is_plain_json_with_format_and_kind() -> None:
+    """People and programs in other languages read the nodes too."""
+    envelope = msgspec.json.decode(encode_plan(_TOPOLOGY))
     assert (envelope["format"], envelope["kind"]) == (1, "topology")
     assert envelope["value"]["components"][0]["kind"] == "spout"
 
 
-def test_skips_fields_it_does_not_know() -> None:
-    """A newer version may add some within a format, and the older one still reads."""
-    envelope = msgspec.json.decode(encode(_PACKING))
+def test_unknown_fields_are_ignored() -> None:
+    """A newer version may add fields within a format."""
+    envelope = msgspec.json.decode(encode_plan(_PACKING))
     envelope["value"]["colour"] = envelope["signature"] = "green"
     assert decode_packing_plan(msgspec.json.encode(envelope), "here") == _PACKING
 
@@ -106,44 +105,46 @@ def test_skips_fields_it_does_not_know() -> None:
     "data", [b"", b"{", b"null", b"[]", b"\xff\xfe", b'{"format": 1}', b"{}" * 2, b"[" * 100_000, b'{"format":"1"}']
 )
 @pytest.mark.parametrize("decode", _DECODERS)
-def test_refuses_what_is_garbled(decode: Callable[[bytes, str], object], data: bytes) -> None:
-    """A cut file, an empty node, a wrong one: always the same class of error, with the place in front."""
+def test_garbled_data_is_refused(decode: Callable[[bytes, str], object], data: bytes) -> None:
+    """An empty, cut or foreign node raises one class of error, and the message starts with the place."""
     with pytest.raises(StateError, match=r"^node plans/x: not a readable"):
         decode(data, "node plans/x")
 
 
+def test_a_document_without_format_has_format_1() -> None:
+    """As for all state nodes."""
+    envelope = msgspec.json.decode(encode_plan(_PACKING))
+    del envelope["format"]
+    assert decode_packing_plan(msgspec.json.encode(envelope), "here") == _PACKING
+
+
 def test_every_cut_of_a_plan_is_refused() -> None:
-    """However much of a write survived, half a plan is never taken for a whole one."""
-    data = encode(_PHYSICAL)
+    """A part of a plan is never read as a whole plan."""
+    data = encode_plan(_PHYSICAL)
     for end in range(len(data)):
         with pytest.raises(StateError):
             decode_physical_plan(data[:end], "here")
 
 
-def test_names_the_path_of_a_wrong_value() -> None:
-    """So that a person can find it in the node."""
-    data = encode(_PACKING).replace(b'"task_id":1', b'"task_id":"one"')
+def test_the_message_names_the_path_of_a_wrong_value() -> None:
+    """A person can find the value in the node."""
+    data = encode_plan(_PACKING).replace(b'"task_id":1', b'"task_id":"one"')
     with pytest.raises(StateError, match=r"expected `int`, got `str` - at `\$\.containers\[0\]\.instances\[0\]"):
         decode_packing_plan(data, "here")
 
 
-def test_refuses_another_kind_and_another_format() -> None:
-    """The two mistakes that a person can make with sound data have messages of their own."""
+def test_another_kind_and_a_newer_format_are_refused() -> None:
+    """Each of the two has its own message, because the data itself is intact."""
     with pytest.raises(StateError, match="here: holds a packing plan, not a topology"):
-        decode_topology(encode(_PACKING), "here")
-    newer = encode(_PACKING).replace(b'"format":1', b'"format":2')
-    with pytest.raises(StateError, match="is of format 2, this version reads 1; use the version"):
+        decode_topology(encode_plan(_PACKING), "here")
+    newer = encode_plan(_PACKING).replace(b'"format":1', b'"format":2')
+    expected = "here: the packing plan has format 2, and this version of heron-core reads formats up to 1; upgrade"
+    with pytest.raises(NewerFormatError, match=expected):
         decode_packing_plan(newer, "here")
 
 
 @pytest.mark.parametrize("value", [object(), {(1, 2): 3}])
-def test_refuses_to_write_what_json_has_no_form_for(value: object) -> None:
-    """Found where it is written, not by the next reader."""
+def test_a_value_without_json_form_is_refused_when_it_is_written(value: object) -> None:
+    """The writer gets the error, not the next reader."""
     with pytest.raises(StateError, match="topology cannot be written as JSON"):
-        encode(TopologyDefinition("t", (), {"key": value}))
-
-
-def test_a_fingerprint_follows_the_content() -> None:
-    """Plans of the same content have the same id, so that an update can name the plan it starts from."""
-    containers = _PACKING.containers
-    assert fingerprint(containers, 9) == fingerprint(containers, 9) != fingerprint(containers, 10)
+        encode_plan(TopologyDefinition("t", (), {"key": value}))

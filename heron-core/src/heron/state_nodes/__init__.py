@@ -1,0 +1,17 @@
+"""The schemas of the state nodes: every process reads and writes a node through the module that this table names.
+
+| node | module | written by |
+|---|---|---|
+| TOPOLOGY, PACKING_PLAN | `plans` | the command that submits the topology |
+| PHYSICAL_PLAN | `plans` | the topology manager |
+| EXECUTION_STATE | `execution_state` | the command that submits the topology |
+| SCHEDULER_LOCATION | `scheduler_location` | the same command; schedulers through `heron.driver_kit.scheduler_job` |
+| KEYS | `keys` | the command that submits the topology |
+| TMANAGER_LOCATION | `tmanager_location` | the topology manager, which holds the node |
+| REPORT | `report` | the topology manager at the end; the command that removes the run |
+
+LOCK has no schema, because only its hold counts. `heron.driver_kit.large_values` reads and writes PART. CHECKPOINTS is
+reserved.
+
+The rules of the documents are in `document`. No module here calls a state manager.
+"""

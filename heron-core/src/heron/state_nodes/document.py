@@ -1,0 +1,81 @@
+"""The rules that all state nodes share: a node holds one JSON object with the number of its format.
+
+- A writer always writes `format`. A document without it has format 1.
+- The number grows when readers of the former format would misread the new one. A reader refuses a newer format: it
+  raises `NewerFormatError` and reads nothing else of the document.
+- Within a format, fields may be added. A reader ignores fields that it does not know.
+- A process that changes a part of a node keeps the fields that it does not know (`merged`). A process that writes a
+  node whole drops them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from heron.errors import NewerFormatError, StateError
+from heron.spi.statemgr import NodeKind
+
+__all__ = ["GARBLED", "Format", "check_format", "decode_node", "encode_node", "merged", "node_name"]
+
+T = TypeVar("T")
+
+Format = Annotated[int, msgspec.Meta(ge=1)]
+
+GARBLED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not the expected document."""
+
+
+class _Head(msgspec.Struct):
+    format: Format = 1
+
+
+def node_name(kind: NodeKind, topology: str) -> str:
+    """A node as messages name it: its kind and its topology, as in the path of a file."""
+    return f"node {kind.value}/{topology}"
+
+
+def encode_node(value: object, newest: int) -> bytes:
+    """The fields of a dataclass as a document of that format."""
+    return msgspec.json.encode({"format": newest, **msgspec.to_builtins(value)})
+
+
+def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str], what: str) -> T:
+    """The inverse of `encode_node`; `node` is the kind and the topology, `what` names the document in messages.
+
+    Raises:
+        NewerFormatError: when the document has a format above `newest`.
+        StateError: when `data` is not such a document; the message does not show what it holds.
+    """
+    name = node_name(*node)
+    try:
+        check_format(msgspec.json.decode(data, type=_Head).format, newest, name, what)
+        return msgspec.json.decode(data, type=to)
+    except GARBLED as error:
+        msg = (
+            f"{name}: the {what} of topology {node[1]!r} cannot be read: {error}; the node was damaged or changed by "
+            f"hand; `heron kill {node[1]}` removes it"
+        )
+        raise StateError(msg) from error
+
+
+def check_format(found: int, newest: int, place: str, what: str) -> None:
+    """Refuses a document of a newer format.
+
+    Raises:
+        NewerFormatError: names the place, both formats and the remedy.
+    """
+    if found > newest:
+        msg = (
+            f"{place}: the {what} has format {found}, and this version of heron-core reads formats up to {newest}; "
+            "upgrade heron-core to the version that wrote it"
+        )
+        raise NewerFormatError(msg)
+
+
+def merged(data: bytes, changes: Mapping[str, object]) -> bytes:
+    """The document with some of its fields replaced and all others as they were; `data` was decoded before."""
+    document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({**document, **changes})

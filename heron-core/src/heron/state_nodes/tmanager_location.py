@@ -1,0 +1,43 @@
+"""The node TMANAGER_LOCATION: where the leading topology manager listens.
+
+The leader holds the node. The version of the node is the leader's epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from heron.spi.statemgr import NodeKind
+from heron.state_nodes.document import decode_node, encode_node
+
+__all__ = ["TManagerLocation", "decode_tmanager_location", "encode_tmanager_location"]
+
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TManagerLocation:
+    """The socket and the run; for people also the process and its container."""
+
+    endpoint: str
+    topology_id: str
+    pid: int
+    host: str
+    container_id: int = 0
+
+
+def encode_tmanager_location(location: TManagerLocation) -> bytes:
+    """The value of the node."""
+    return encode_node(location, _FORMAT)
+
+
+def decode_tmanager_location(data: bytes, topology: str) -> TManagerLocation:
+    """The inverse of `encode_tmanager_location`.
+
+    Raises:
+        NewerFormatError: when a newer version of heron-core wrote the node.
+        StateError: when the node holds something else.
+    """
+    node = (NodeKind.TMANAGER_LOCATION, topology)
+    return decode_node(data, TManagerLocation, _FORMAT, node, "location of the topology manager")
