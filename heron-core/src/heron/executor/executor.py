@@ -87,7 +87,7 @@ class Executor:
         run_dir = context.workspace.run_dir
         endpoint = executor_endpoint(run_dir, spec.container_id)
         self._locations = LocationService(reactor, context.sockets, endpoint, spec.topology_id)
-        # The executor asks its own location service, as its children do: one way to find the leader, and one epoch check.
+        # The executor asks its own location service, as its children do: so there is only one check of epochs.
         self._tmanager = TManagerChannel(
             reactor,
             context.sockets,
