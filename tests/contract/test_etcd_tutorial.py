@@ -6,6 +6,7 @@ import ast
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -23,6 +24,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = re.compile(r"\d+(\\\.\d+)?s\b")
+EXAMPLE = {
+    "statemgr-etcd/README.md",
+    "statemgr-etcd/pyproject.toml",
+    "statemgr-etcd/src/heron_statemgr_etcd/__init__.py",
+    "statemgr-etcd/src/heron_statemgr_etcd/driver.py",
+    "statemgr-etcd/src/heron_statemgr_etcd/gateway.py",
+    "statemgr-etcd/src/heron_statemgr_etcd/hold.py",
+    "statemgr-etcd/src/heron_statemgr_etcd/node.py",
+    "statemgr-etcd/src/heron_statemgr_etcd/py.typed",
+    "statemgr-etcd/src/heron_statemgr_etcd/watch.py",
+    "statemgr-etcd/tests/test_contract.py",
+}
+"""The files of the finished driver, which the reader has from a clone. `./dev verify` reads their names here."""
+INSTALLED = ("plugins/bundle-local", "plugins/cli", "plugins/testing")
 ETCD_URL = "http://127.0.0.1:2379"  # the address on the page, where an ordinary etcd listens
 STEP_S = 300
 
@@ -142,29 +157,40 @@ def steps() -> Iterator[tuple[Block, str | None]]:
         yield block, following.text.strip() if following.language == "text" else None
 
 
-def projects(*names: str) -> set[Path]:
-    """Return the folders of these distributions, and of the distributions of this repository that they need."""
+def projects(*folders: str) -> set[Path]:
+    """The folders of these distributions and of the distributions of this repository that they need."""
     found: set[Path] = set()
-    waiting = list(names)
+    waiting = [ROOT / folder for folder in folders]
     while waiting:
-        name = waiting.pop()
-        folder = ROOT / name if name == "heron-core" else ROOT / "plugins" / name.removeprefix("heron-")
-        if folder in found or not folder.is_dir():
+        folder = waiting.pop()
+        if folder in found:
             continue
         found.add(folder)
         needed = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-        waiting += [re.split(r"[^\w-]", each)[0] for each in needed if each.startswith("heron-")]
+        names = [re.split(r"[^\w-]", each)[0] for each in needed if each.startswith("heron-")]
+        waiting += [ROOT / name if name == "heron-core" else ROOT / "plugins" / name[6:] for name in names]
     return found
 
 
 @pytest.fixture
-def environment(tmp_path: Path, etcd: EtcdServer) -> dict[str, str]:
+def clone(tmp_path: Path) -> Path:
+    """The part of a clone of this repository that the page uses."""
+    for name in EXAMPLE:
+        path = Path("examples", "plugins", name)
+        copy = tmp_path / "clone" / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, copy)
+    return tmp_path / "clone"
+
+
+@pytest.fixture
+def environment(tmp_path: Path, clone: Path, etcd: EtcdServer) -> dict[str, str]:
     """An environment with only pip, which installs Heron's distributions from wheels of this tree."""
     uv = (sys.executable, "-m", "uv")
     dist, venv = tmp_path / "dist", tmp_path / "venv"
     constraints = str(ROOT / "constraints.txt")
     subprocess.run((*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)), check=True, timeout=STEP_S)
-    for project in projects("heron-bundle-local", "heron-cli", "heron-testing"):
+    for project in projects(*INSTALLED):
         command = (*uv, "build", "-q", "--wheel", "-b", constraints, "--out-dir", str(dist), str(project))
         subprocess.run(command, check=True, timeout=STEP_S)
     home = tmp_path / "home"
@@ -176,7 +202,7 @@ def environment(tmp_path: Path, etcd: EtcdServer) -> dict[str, str]:
         "PIP_CONSTRAINT": constraints,
         "PIP_FIND_LINKS": f"{dist} {os.environ.get('PIP_FIND_LINKS', '')}".strip(),
         "PYTEST_ADDOPTS": "",
-        "REPO": str(ROOT),
+        "REPO": str(clone),
         "ETCD_URL": etcd.url,
     }
 
