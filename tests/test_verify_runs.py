@@ -1,0 +1,242 @@
+"""Which suites run, what is recorded of them, and what a call prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from verify.__main__ import main
+from verify.keys import Key, KeyFinder
+from verify.records import Record, Records
+from verify.suite_run import SuiteRunner
+from verify.suites import Kind, Suite
+from verify.turn import Standing, State, Turn, standing
+from verify.verification import Verification
+from verify.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
+
+
+KEY = Key("k", {"core": "1", "plugins": "1"}, {}, {})
+RECORD = Record(
+    suite="a",
+    key="k",
+    when="2026-11-22T10:00:00Z",
+    seconds=60.0,
+    passed=3,
+    skipped=0,
+    python="CPython 3.11.7",
+    platform="Debian",
+    servers={"s3": "v1"},
+    libraries={"boto3": "1.0"},
+    inputs=KEY.groups,
+)
+
+
+def test_only_an_equal_key_makes_a_record_valid() -> None:
+    """Whatever else the record says."""
+    assert standing("a", KEY, RECORD).state is State.VALID
+    assert standing("a", KEY, None).state is State.NEVER
+    assert standing("a", replace(KEY, value="other"), RECORD).state is State.CHANGED
+    core = replace(KEY, value="other", groups={"core": "2", "plugins": "1"})
+    assert standing("a", core, RECORD).state is State.CORE_CHANGED
+    both = replace(KEY, value="other", groups={"core": "2", "plugins": "2"})
+    assert standing("a", both, RECORD).state is State.CHANGED
+    assert standing("a", both, RECORD).reason == "changed since 2026-11-22T10:00:00Z: core, plugins"
+    new_group = replace(KEY, value="other", groups={**KEY.groups, "servers": "1"})
+    assert standing("a", new_group, RECORD).state is State.CHANGED
+
+
+def stands(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Standing:
+    record = None if state is State.NEVER else replace(RECORD, suite=suite, when=f"2026-11-{day:02}", seconds=seconds)
+    return Standing(suite, state, (), record)
+
+
+def order(turn: Turn, seconds: float = 0.0) -> list[str]:
+    """What a turn hands out when each suite takes `seconds`, one after the other."""
+    found: list[str] = []
+    while each := turn.take(len(found) * seconds):
+        found.append(each.suite)
+    return found
+
+
+def test_changed_suites_run_first_and_whatever_the_budget() -> None:
+    """A change of a driver is never handed in without its server."""
+    suites = [
+        stands("core", State.CORE_CHANGED),
+        stands("short", State.CHANGED, seconds=10.0),
+        stands("long", State.CHANGED, seconds=600.0),
+        stands("new", State.NEVER),
+    ]
+    turn = Turn(suites, budget_s=0.0)
+    assert order(turn) == ["new", "long", "short"]
+    assert [each.suite for each in turn.left] == ["core"]
+
+
+def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
+    """The oldest record first; a suite that no longer fits leaves its room to a shorter one."""
+    suites = [
+        stands("c", State.CORE_CHANGED, day=3),
+        stands("a", State.CORE_CHANGED, day=1),
+        stands("b", State.CORE_CHANGED, day=2, seconds=600.0),
+    ]
+    turn = Turn(suites, budget_s=125.0)
+    assert order(turn, seconds=60.0) == ["a", "c"]
+    assert [each.suite for each in turn.left] == ["b"]
+
+
+def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
+    """The oldest: it finds what changed outside the tree."""
+    suites = [stands("a", State.VALID, day=2), stands("b", State.VALID, day=1), stands("c", State.VALID, day=3)]
+    assert order(Turn(suites)) == ["b"]
+    assert order(Turn(suites, budget_s=10.0)) == []
+    assert Turn(suites, budget_s=10.0).left == []
+
+
+def test_everything_runs_when_asked_for() -> None:
+    """Valid records too, the longest first, without a limit."""
+    suites = [stands("a", State.VALID), stands("b", State.CORE_CHANGED, seconds=90.0), stands("c", State.NEVER)]
+    assert order(Turn(suites, budget_s=0.0, everything=True)) == ["c", "b", "a"]
+
+
+def test_records_are_files_that_people_can_read(tmp_path: Path) -> None:
+    """They are committed, so each shows when and on which versions its suite was green."""
+    records = Records(tmp_path)
+    records.write(RECORD)
+    written = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert (written["when"], written["python"]) == ("2026-11-22T10:00:00Z", "CPython 3.11.7")
+    assert written["servers"] == {"s3": "v1"}
+    assert records.read() == {"a": RECORD}
+
+
+def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
+    """A half-merged file, or one under another suite's name, proves nothing."""
+    records = Records(tmp_path)
+    records.write(RECORD)
+    (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
+    (tmp_path / "c.json").write_text("<<<<<<<", encoding="utf-8")
+    assert set(records.read()) == {"a"}
+    assert records.remove_others({"a"}) == ["b", "c"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    ("body", "green", "passed"),
+    [("pass", True, 1), ("assert False", False, 0), ("pytest.skip('x')", False, 0)],
+)
+def test_only_a_run_with_passed_tests_and_no_failure_is_green(
+    tmp_path: Path, body: str, green: bool, passed: int
+) -> None:
+    """A suite that was skipped as a whole has shown nothing."""
+    write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
+    text = f"import os, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n    assert os.environ['CI']\n    {body}\n"
+    write(tmp_path, "tests/test_it.py", text + "\n\ndef test_without_server():\n    assert False\n")
+    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    assert (outcome.green, outcome.passed) == (green, passed), outcome.output
+
+
+def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
+    """The time decides whether a suite fits into a budget, and only the first run installs."""
+    write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
+    text = "import os, pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n"
+    log = "    pathlib.Path(os.environ['HERON_TESTS_INSTALL_LOG']).write_text('900.0\\n100.0\\n')\n"
+    write(tmp_path, "tests/test_it.py", text + log)
+    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    assert outcome.green, outcome.output
+    assert outcome.seconds < 0
+
+
+def test_the_list_shows_each_suite_with_its_state() -> None:
+    """Nothing runs, and stale suites are named."""
+    listed = CliRunner().invoke(main, ["--list"])
+    assert listed.exit_code == 0, listed.output
+    assert [line.split()[0] for line in listed.output.splitlines()] == [
+        suite.name for suite in KeyFinder(Workspace(ROOT)).suites
+    ]
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Path:
+    """A repository with two suites that need no real server, both green."""
+    markers = "markers = ['servers: x', 'chaos: x', 'soak: x']"
+    write(tmp_path, "pyproject.toml", f"[tool.pytest.ini_options]\n{markers}\naddopts = ['-p', 'no:cacheprovider']\n")
+    write(tmp_path, "constraints.txt", "pytest==9.0\n")
+    for name in ("a", "b"):
+        text = f"import pytest\n\n\n@pytest.mark.servers\ndef test_{name}():\n    pass\n"
+        write(tmp_path, f"tests/contract/test_{name}.py", text)
+    return tmp_path
+
+
+def verify(root: Path, capsys: pytest.CaptureFixture[str], budget_s: float | None = None) -> tuple[bool, list[str]]:
+    """Whether all that ran was green, and the words and suites of the lines printed."""
+    verification = Verification(root)
+    chosen = verification.chosen(())
+    green = verification.run(Turn(chosen, budget_s), chosen, jobs=1)
+    lines = capsys.readouterr().out.splitlines()
+    return green, [
+        line.partition(":")[0] for line in lines if line.startswith(("run ", "green", "skip", "left", "failed"))
+    ]
+
+
+def test_green_suites_are_recorded_and_then_skipped(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """But for the one whose turn it is."""
+    green, lines = verify(suites, capsys)
+    assert green
+    assert sorted(lines) == ["green  contract-a", "green  contract-b", "run    contract-a", "run    contract-b"]
+    assert verify(suites, capsys, budget_s=0.0) == (True, ["skip   contract-a", "skip   contract-b"])
+    green, lines = verify(suites, capsys)
+    assert green
+    assert [line.split()[0] for line in lines] == ["run", "green", "skip"]
+
+
+def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So it stays stale, and the call fails."""
+    verify(suites, capsys)
+    before = (suites / "verify" / "results" / "contract-a.json").read_bytes()
+    write(
+        suites, "tests/contract/test_a.py", "import pytest\n\n\n@pytest.mark.servers\ndef test_a():\n    assert False\n"
+    )
+    green, lines = verify(suites, capsys, budget_s=0.0)
+    assert not green
+    assert lines == ["run    contract-a", "failed contract-a", "skip   contract-b", "failed"]
+    assert (suites / "verify" / "results" / "contract-a.json").read_bytes() == before
+
+
+def test_a_suite_whose_core_changed_is_left_without_budget(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is printed, and stays stale."""
+    write(suites, "heron-core/pyproject.toml", '[project]\nname = "heron-core"\n')
+    write(suites, "heron-core/src/heron_x.py", "")
+    path = "tests/contract/test_a.py"
+    write(suites, path, (suites / path).read_text(encoding="utf-8") + "    assert 'heron_x.main'\n")
+    verify(suites, capsys)
+    write(suites, "heron-core/src/heron_x.py", "x = 1\n")
+    assert verify(suites, capsys, budget_s=0.0) == (True, ["left   contract-a", "skip   contract-b"])
+    green, lines = verify(suites, capsys)
+    assert green
+    assert lines[:2] == ["run    contract-a", "green  contract-a"]
+
+
+def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
+    suites: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody knows which of the two was tested."""
+    text = "import pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_a():\n"
+    write(suites, "tests/contract/test_a.py", text + "    pathlib.Path(__file__).open('a').write('# more\\n')\n")
+    green, _ = verify(suites, capsys)
+    assert green
+    assert [path.name for path in (suites / "verify" / "results").iterdir()] == ["contract-b.json"]
+
+
+def test_an_unknown_suite_is_refused_with_the_known_ones() -> None:
+    """A misspelled name must not pass as nothing to do."""
+    refused = CliRunner().invoke(main, ["uploader-s4"])
+    assert refused.exit_code == 2
+    assert "no suite 'uploader-s4'; known: " in refused.output
