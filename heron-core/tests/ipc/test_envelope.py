@@ -24,7 +24,7 @@ def test_an_envelope_travels_in_a_control_frame() -> None:
     [
         (b"", "shorter than its header"),
         (frame_header(FrameKind.DATA, 1, 1), "kind 1"),
-        (control_frame(Envelope(epoch=1)), "without a body"),
+        (control_frame(Envelope(epoch=1)), "without a known body"),
         (control_frame(Envelope(stop=pb.Stop(reason="long enough")))[:-3], "does not decode"),
         (frame_header(FrameKind.CONTROL, 0, 0) + b"\xff" * 9, "does not decode"),
     ],

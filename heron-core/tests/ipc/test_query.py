@@ -105,8 +105,8 @@ def test_a_key_that_is_unknown_is_told_from_another_topology(tmanager: TManager)
     stranger, own = new_keys().connecting_as(Speaker.CONTROL), tmanager.keys.connecting_as(Speaker.CONTROL)
     for keys, why in (
         (replace(own, pair=stranger.pair), "it does not know this key"),
-        (replace(own, server_public=stranger.server_public), "what listens there has other keys"),
-        (stranger, "what listens there has other keys"),
+        (replace(own, server_public=stranger.server_public), "the process that listens there has other keys"),
+        (stranger, "the process that listens there has other keys"),
     ):
         began_s = monotonic_s()
         with tmanager.client(keys) as client, pytest.raises(AccessError, match=why):
@@ -122,7 +122,7 @@ def test_nobody_at_the_endpoint_is_known_at_once() -> None:
         endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"  # bound, and nobody listens
         with (
             TManagerClient(endpoint, new_keys().connecting_as(Speaker.READER)) as client,
-            pytest.raises(UnreachableError, match="nobody listens there"),
+            pytest.raises(UnreachableError, match="no process listens there"),
         ):
             client.status(LONG_S)
 
@@ -220,8 +220,8 @@ def test_a_refusal_is_told_with_its_reason(tmanager: TManager) -> None:
     with tmanager.client() as client:
         with pytest.raises(RefusedError, match="it is finished"):
             client.change_state("paused", LONG_S)
-        tmanager.answer = lambda _: control_frame(Envelope(refused=pb.Refused(reason="no body that this side knows")))
-        with pytest.raises(RefusedError, match="no body that this side knows; it may be of another version"):
+        tmanager.answer = lambda _: control_frame(Envelope(refused=pb.Refused(reason="no known body")))
+        with pytest.raises(RefusedError, match="no known body; it may be of another version"):
             client.change_state("paused", LONG_S)
 
 

@@ -86,5 +86,5 @@ def test_a_push_drops_and_counts_without_a_receiver(tmp_path: Path, sockets: Soc
 
 def test_a_socket_that_cannot_be_opened_names_its_place(tmp_path: Path, sockets: SocketContext) -> None:
     """The usual cause is a directory that is gone."""
-    with pytest.raises(HeronError, match="is its directory there and writable"):
+    with pytest.raises(HeronError, match="does its directory exist, and is it writable"):
         sockets.hub(f"ipc://{tmp_path}/missing/hub")

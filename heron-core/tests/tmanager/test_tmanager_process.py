@@ -281,7 +281,7 @@ def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable
         assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {speaker.value} key"
     strange = new_keys()
     for keys, why in (
-        (strange.connecting_as(Speaker.CONTROL), "what listens there has other keys"),
+        (strange.connecting_as(Speaker.CONTROL), "the process that listens there has other keys"),
         (replace(run.keys, control=strange.control).connecting_as(Speaker.CONTROL), "it does not know this key"),
     ):
         with TManagerClient(location.endpoint, keys) as stranger, pytest.raises(AccessError, match=why):

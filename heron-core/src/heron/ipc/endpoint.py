@@ -1,6 +1,7 @@
-"""Names of the sockets within a container: ipc paths in the run's 0700 directory.
+"""The addresses of the sockets within a container: Unix socket paths in the run directory, which has mode 0700.
 
-What crosses containers has no name: it listens at a free port, and says where (`heron.ipc.socket.GuardedHub`).
+Sockets between containers have no fixed address: they listen at a free port and publish it
+(`heron.ipc.guarded_hub`).
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ __all__ = [
 ]
 
 PATH_LIMIT_BYTES = 107
-"""``sun_path`` of a Unix socket less its final zero (Linux, unix(7))."""
+"""The longest path of a Unix socket: ``sun_path`` without its final zero (Linux, unix(7))."""
 
 _LONGEST_NAME = "c9999/i99999-9999999999-9999"
 
 
 def check_run_dir(run_dir: Path) -> None:
-    """Refuses a run directory in which a socket's path could become too long.
+    """Checks that the path of every socket in a run directory is short enough.
 
     Raises:
-        LimitExceededError: when it could; names the limit and the remedy.
+        LimitExceededError: when a path may be too long; names the limit and the remedy.
     """
     length = len(str(run_dir / _LONGEST_NAME).encode())
     if length > PATH_LIMIT_BYTES:
@@ -41,25 +42,25 @@ def check_run_dir(run_dir: Path) -> None:
 
 
 def container_dir(run_dir: Path, container_id: int) -> Path:
-    """The directory of one container within the run's."""
+    """The directory of one container in the run directory."""
     return run_dir / f"c{container_id}"
 
 
 def executor_endpoint(run_dir: Path, container_id: int) -> str:
-    """Where an executor answers the processes of its container."""
+    """The address at which an executor answers the processes of its container."""
     return f"ipc://{container_dir(run_dir, container_id)}/executor"
 
 
 def metricsmgr_endpoint(run_dir: Path, container_id: int) -> str:
-    """Where a metrics manager takes the records of its container."""
+    """The address at which a metrics manager receives the records of its container."""
     return f"ipc://{container_dir(run_dir, container_id)}/metricsmgr"
 
 
 def registration_endpoint(run_dir: Path, container_id: int) -> str:
-    """Where a stream manager hears of its instances, whatever its incarnation."""
+    """The address at which every incarnation of a stream manager receives the hellos of its instances."""
     return f"ipc://{container_dir(run_dir, container_id)}/stmgr"
 
 
 def instance_endpoint(run_dir: Path, container_id: int, task_id: int, incarnation: int, attempt: int) -> str:
-    """Where an instance waits for its stream manager, a new place for each session."""
+    """The address at which an instance waits for its stream manager; each session has a new one."""
     return f"ipc://{container_dir(run_dir, container_id)}/i{task_id}-{incarnation}-{attempt}"

@@ -12,7 +12,7 @@ __all__ = ["Envelope", "body_of", "control_frame", "parse_control"]
 
 
 def control_frame(envelope: Envelope, session: int = 0) -> bytes:
-    """The frame that carries an envelope. Control frames stand outside the data's sequence: theirs is 0."""
+    """The frame of an envelope. Control frames are not part of the sequence of data frames; their number is 0."""
     return frame_header(FrameKind.CONTROL, session, 0) + envelope.SerializeToString()
 
 
@@ -20,11 +20,11 @@ def parse_control(frame: bytes) -> Envelope:
     """The envelope of a control frame.
 
     Raises:
-        RemoteProtocolError: when the frame is of another kind or version, or garbled, or has no body.
+        RemoteProtocolError: when the frame has another kind or version, does not decode, or has no known body.
     """
     kind, _, _ = parse_frame_header(frame)
     if kind != FrameKind.CONTROL:
-        msg = f"frame of kind {kind} where a control frame was expected"
+        msg = f"frame of kind {kind} instead of a control frame"
         raise RemoteProtocolError(msg)
     try:
         envelope = Envelope.FromString(frame[FRAME_HEADER_BYTES:])
@@ -32,7 +32,7 @@ def parse_control(frame: bytes) -> Envelope:
         msg = f"control frame of {len(frame)} bytes does not decode: {error}"
         raise RemoteProtocolError(msg) from error
     if envelope.WhichOneof("body") is None:
-        msg = "control frame without a body that this side knows"
+        msg = "control frame without a known body"
         raise RemoteProtocolError(msg)
     return envelope
 

@@ -1,8 +1,8 @@
 """Frames and segments: the bytes that carry tuples. WIRE.md describes them for other languages.
 
-A frame is one ZeroMQ message: a link header, then segments. The link header belongs to one hop and is made anew at the
-next; a segment travels unchanged from the instance that made it to every task it is addressed to, and a stream manager
-reads no more of it than its head. Everything is little-endian.
+A frame is one ZeroMQ message: a link header, then segments. The link header belongs to one hop, and each hop writes
+another one. A segment travels unchanged from the instance that made it to every task that it is addressed to, and a
+stream manager reads only its head. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -53,43 +53,43 @@ FRAME_HEADER_BYTES = _FRAME.size
 SEGMENT_HEADER_BYTES = _SEGMENT.size
 
 SEGMENT_KIND_AT = 4
-"""The byte of a segment that says what it holds."""
+"""The offset of the byte of a segment that holds its kind."""
 
 
 class FrameKind(enum.IntEnum):
-    """What follows the link header."""
+    """The kind of a frame: what follows the link header."""
 
-    DATA = 1  # segments; counted against credit
+    DATA = 1  # segments; they need credit
     CONTROL = 2  # one protobuf Envelope
-    CREDIT = 3  # released bytes, cumulative
-    ACK = 4  # ack segments; on a lane that data never blocks
+    CREDIT = 3  # the total of released bytes
+    ACK = 4  # segments about roots; they need no credit
 
 
 class SegmentKind(enum.IntEnum):
-    """What a segment holds."""
+    """The kind of a segment."""
 
     TUPLES = 1
     MARKER = 2
-    ROOTS = 3  # emitting task -> its stream manager: roots and the XOR of their copies' keys
+    ROOTS = 3  # emitting task -> its stream manager: roots and the XOR of the keys of their copies
     ACK = 4  # consumer -> the stream manager of the roots' task
-    FAIL = 5  # the same way
-    SETTLED = 6  # that stream manager -> the roots' task: complete, failed, expired or lost
+    FAIL = 5  # consumer -> the stream manager of the roots' task
+    SETTLED = 6  # stream manager of the roots' task -> that task: complete, failed, expired or lost
 
 
 class OptionTag(enum.IntEnum):
-    """Optional fields of a segment; a reader skips tags that it does not know."""
+    """Optional fields of a segment; a reader skips unknown tags."""
 
     ROOTS = 1  # u64 per row
     KEYS = 2  # u64 per row
     EVENT_TIMES = 3  # i64 microseconds since the epoch per row
     BATCH_KEY = 4  # u64
     ROOT_BASE = 5  # u64: the root of row number 0 of the batch; row n has root base + n
-    ROW_NUMBERS = 6  # u64 per row: its number in the batch, where that is not its place in the segment
-    ROOT_ROWS = 7  # u64 per entry of ROOTS: the row it belongs to, where that is not one root a row in order
+    ROW_NUMBERS = 6  # u64 per row: its number in the batch, if that is not its place in the segment
+    ROOT_ROWS = 7  # u64 per entry of ROOTS: its row, unless each row has one root, in order
 
 
 class Marker(enum.IntEnum):
-    """In-band markers: in order behind the data of the same source task."""
+    """Markers in the stream, in order behind the data of the same source task."""
 
     END = 1
     PLAN = 2
@@ -99,7 +99,7 @@ class Marker(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentHead:
-    """A segment without its payload bytes, which are ``data[payload_start:end]``."""
+    """The head of a segment; its payload is ``data[payload_start:end]``."""
 
     kind: int
     encoding: int
@@ -115,7 +115,7 @@ class SegmentHead:
 
 
 def frame_header(kind: int, session: int, sequence: int) -> bytes:
-    """The 16 bytes that open a frame."""
+    """The 16 bytes at the start of a frame."""
     return _FRAME.pack(WIRE_VERSION, kind, 0, session, sequence)
 
 
@@ -123,19 +123,19 @@ def parse_frame_header(data: bytes | memoryview) -> tuple[int, int, int]:
     """``(kind, session, sequence)`` of a frame.
 
     Raises:
-        RemoteProtocolError: when the frame is too short or of another wire version.
+        RemoteProtocolError: when the frame is too short or has another wire version.
     """
     if len(data) < FRAME_HEADER_BYTES:
         msg = f"frame of {len(data)} bytes is shorter than its header, {FRAME_HEADER_BYTES} bytes"
         raise RemoteProtocolError(msg)
     version, kind, _, session, sequence = _FRAME.unpack_from(data)
     if version != WIRE_VERSION:
-        msg = f"frame has wire version {version}, this side speaks {WIRE_VERSION}"
+        msg = f"frame has wire version {version}, this process has {WIRE_VERSION}"
         raise RemoteProtocolError(msg)
     return kind, session, sequence
 
 
-def segment(  # noqa: PLR0913  # the head of a segment has so many fields
+def segment(  # noqa: PLR0913  # one for each field of the head
     destinations: Sequence[int],
     payload: bytes,
     *,
@@ -148,7 +148,7 @@ def segment(  # noqa: PLR0913  # the head of a segment has so many fields
     rows: int,
     options: bytes = b"",
 ) -> bytes:
-    """One segment as bytes; `options` are ready-made optional fields (see `option`)."""
+    """One segment as bytes; `options` are encoded optional fields (see `option`)."""
     count = len(destinations)
     length = SEGMENT_HEADER_BYTES + 4 * count + len(options) + len(payload)
     head = _SEGMENT.pack(
@@ -163,7 +163,7 @@ def option(tag: int, value: bytes) -> bytes:
 
 
 def retargeted(source: bytes | memoryview, destinations: Sequence[int]) -> bytes | memoryview:
-    """The same segment addressed to `destinations`; itself when that is what it is addressed to."""
+    """The segment addressed to `destinations`; the same object if it is addressed to them already."""
     view = memoryview(source)
     length, count, _, _ = _ROUTE.unpack_from(view)
     at = SEGMENT_HEADER_BYTES
@@ -178,7 +178,7 @@ def retargeted(source: bytes | memoryview, destinations: Sequence[int]) -> bytes
 def marker_segment(
     destinations: Sequence[int], marker: Marker, value: int, *, plan_version: int, source_task: int, incarnation: int
 ) -> bytes:
-    """A marker from a task to tasks; `value` is the plan version, checkpoint id or time, 0 for END."""
+    """A marker from a task to tasks; `value` is a plan version, checkpoint id or time, and 0 for END."""
     return segment(
         destinations,
         struct.pack("<q", value),
@@ -195,7 +195,7 @@ def marker_segment(
 def segment_routes(
     data: bytes | memoryview, start: int = FRAME_HEADER_BYTES
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """``(start, end, destinations)`` of each segment of a frame: all that a stream manager reads.
+    """``(start, end, destinations)`` of each segment of a frame: the part that a stream manager reads.
 
     Raises:
         RemoteProtocolError: when a segment does not fit into its frame.
@@ -219,7 +219,7 @@ def segment_routes(
 
 
 def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
-    """The head of the segment at `start`, its optional fields included; sizes as `segment_routes` checked them."""
+    """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes."""
     view = memoryview(data)
     (length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, _, option_bytes) = (
         _SEGMENT.unpack_from(view, start)
@@ -256,7 +256,7 @@ def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
 
 
 def credit_body(task_id: int, released_bytes: int) -> bytes:
-    """The body of a CREDIT frame: which task (0: the link as a whole), and all bytes released so far."""
+    """The body of a CREDIT frame: the task (0: the whole link), and the total of bytes released."""
     return _CREDIT.pack(task_id, released_bytes)
 
 
@@ -264,7 +264,7 @@ def parse_credit(data: bytes) -> tuple[int, int]:
     """``(task id, released bytes)`` of a CREDIT frame.
 
     Raises:
-        RemoteProtocolError: when it has another length.
+        RemoteProtocolError: when the frame has a wrong length.
     """
     if len(data) != FRAME_HEADER_BYTES + _CREDIT.size:
         msg = f"credit frame of {len(data)} bytes, not {FRAME_HEADER_BYTES + _CREDIT.size} bytes"

@@ -1,8 +1,8 @@
-"""The CURVE keys of a topology: made by the command that launches it, one part of them for each process.
+"""The CURVE keys of a topology. The command that starts a topology makes them; each process gets a part of them.
 
-A key pair belongs to a kind of speaker, not to a process: who holds a member's secret is the topology. What listens
-proves itself with the server's pair and knows the public keys of those it lets in. Secrets stand in the state manager
-and in files with mode 0600, and nowhere else; so nothing here shows one by accident.
+A key pair belongs to a kind of client, not to a process: every process of the topology has the member's pair. A process
+that listens proves its identity with the server's pair and knows the public keys of the clients that it accepts.
+Secrets are kept only in the state manager and in files with mode 0600. The `repr` of a pair hides its secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY_LENGTH = 40  # 32 bytes in Z85
 
 
 class Speaker(enum.Enum):
-    """Who may connect: a process of the topology, a command that may change it, one that may only look."""
+    """A kind of client: a process of the topology, a command that may change it, a command that may only read."""
 
     MEMBER = "member"
     CONTROL = "control"
@@ -43,7 +43,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class ServerKeys:
-    """For a socket that listens: its own pair, and whose key each public key is that it lets in."""
+    """The keys of a socket that listens: its own pair, and the owner of each public key that it accepts."""
 
     pair: KeyPair
     clients: dict[str, Speaker]
@@ -51,7 +51,7 @@ class ServerKeys:
 
 @dataclass(frozen=True, slots=True)
 class ClientKeys:
-    """For a socket that connects: whom it expects there, and its own pair."""
+    """The keys of a socket that connects: the server's public key, and its own pair."""
 
     server_public: str
     pair: KeyPair
@@ -67,11 +67,11 @@ class TopologyKeys:
     reader: KeyPair
 
     def listening_to(self, *speakers: Speaker) -> ServerKeys:
-        """The keys of a socket that lets these in and nobody else."""
+        """The keys of a socket that accepts only these clients."""
         return ServerKeys(self.server, {self._pair(speaker).public: speaker for speaker in speakers})
 
     def connecting_as(self, speaker: Speaker) -> ClientKeys:
-        """The keys of a socket that speaks as this one."""
+        """The keys of a socket that connects as this client."""
         return ClientKeys(self.server.public, self._pair(speaker))
 
     def _pair(self, speaker: Speaker) -> KeyPair:
@@ -80,7 +80,7 @@ class TopologyKeys:
 
 
 def new_keys() -> TopologyKeys:
-    """Keys that nobody else has."""
+    """New random keys."""
     return TopologyKeys(_new_pair(), _new_pair(), _new_pair(), _new_pair())
 
 

@@ -1,4 +1,4 @@
-"""Where the topology manager is: a process of a container asks its executor, and hears of every change."""
+"""The link to the topology manager. The executor of the container sends its location, now and at each change."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["TManagerChannel"]
 
 _log = logging.getLogger(__name__)
 
-_RECONNECT_S = 0.1  # who is refused asks again, but not without pause
+_RECONNECT_S = 0.1  # the pause before a new attempt, so that a refusal does not cost all processor time
 
 
 class TManagerChannel:
-    """A channel to the present topology manager, whoever that is.
+    """A channel to the topology manager that leads.
 
-    `on_connect` is called with each new one, and again when the connection to it was broken, as it then knows this
-    process no more; `on_envelope` with what it says, if its epoch is not older than the newest seen. What a deposed
-    leader says is refused and counted in `deposed`; to hear it, the link to the former one is kept until its other
-    end is gone.
+    `on_connect` is called for each new leader, and again after the connection to a leader was broken, because the
+    leader has forgotten this process then. `on_envelope` is called with each message whose epoch is not older than the
+    newest one. Messages of a deposed leader are refused and counted in `deposed`. The link to a former leader is read
+    for this purpose until its other end closes it.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class TManagerChannel:
         self._executor.send(control_frame(Envelope(location_request=pb.LocationRequest(process=process))))
 
     def send(self, envelope: Envelope) -> bool:
-        """Sends to the topology manager; False when there is none at the moment."""
+        """Sends to the topology manager; False when none is known now."""
         if self._channel is None:
             return False
         self._channel.send(control_frame(envelope))
         return True
 
     def metrics(self) -> tuple[Metric, ...]:
-        """What was refused."""
+        """The number of refused messages."""
         return (Metric(DEPOSED_MESSAGES, MetricKind.COUNTER, "messages", self.deposed),)
 
     def _read_executor(self) -> None:
@@ -73,7 +73,7 @@ class TManagerChannel:
                 envelope = parse_control(frame)
             except RemoteProtocolError as error:
                 self.refused += 1
-                _log.error("the executor broke the rules: %s", error)
+                _log.error("refused a message of the executor: %s", error)
                 continue
             if body_of(envelope) == "tmanager_location":
                 self._locate(envelope.tmanager_location)
@@ -90,26 +90,26 @@ class TManagerChannel:
     def _connect(self) -> None:
         channel = self._channel = self._sockets.client_of(self._endpoint, keys=self._keys)
         self._reactor.on_readable(channel, self._read)
-        self._reactor.on_disconnect(channel, lambda: self._broken(channel))
+        self._reactor.on_disconnect(channel, lambda: self._disconnected(channel))
         self._on_connect()
 
-    def _broken(self, channel: Channel) -> None:
+    def _disconnected(self, channel: Channel) -> None:
         if channel is self._former:
-            self._read_former()  # its last words
+            self._read_former()  # its last messages
             self._forget_former()
         if channel is self._channel:
             self._read()
             self._close(channel)
             self._channel = None
             endpoint = self._endpoint
-            self._reactor.after(_RECONNECT_S, lambda: self._again(endpoint))
+            self._reactor.after(_RECONNECT_S, lambda: self._reconnect(endpoint))
 
-    def _again(self, endpoint: str) -> None:
+    def _reconnect(self, endpoint: str) -> None:
         if self._channel is None and endpoint and endpoint == self._endpoint:
             self._connect()
 
     def _leave(self) -> None:
-        """Another leads, or nobody does; whoever did may not know it yet."""
+        """Keeps the channel as the former leader's: the process may not know yet that it is deposed."""
         former, self._channel = self._channel, None
         if former is not None:
             self._forget_former()
@@ -135,7 +135,7 @@ class TManagerChannel:
                 envelope = parse_control(frame)
             except RemoteProtocolError as error:
                 self.refused += 1
-                _log.error("the topology manager at %s broke the rules: %s", self._endpoint, error)
+                _log.error("refused a message of the topology manager at %s: %s", self._endpoint, error)
                 continue
             if envelope.epoch < self._epoch:
                 self.deposed += 1

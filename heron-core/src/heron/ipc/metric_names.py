@@ -1,4 +1,4 @@
-"""The engine's own metrics and events by name. Heron's names where Heron has them, less the underscores."""
+"""The names of the engine's own metrics and events: Heron's names, if Heron has one, without the underscores."""
 
 from __future__ import annotations
 
@@ -38,36 +38,38 @@ __all__ = [
     "TAKEOVERS",
 ]
 
-EMIT_COUNT = "emit-count"  # counter, tuples; label stream; once per emit, whatever the number of destinations
+EMIT_COUNT = "emit-count"  # counter, tuples; label stream; one per emit, whatever the number of destinations
 EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source
-ACK_COUNT = "ack-count"  # counter, tuples; bolt: ack calls; spout: ack() calls it was given
-FAIL_COUNT = "fail-count"  # counter, tuples; bolt: fail calls and exceptions in process; spout: fail() calls
-IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: doubled, of ticks, of what nobody waits for
+ACK_COUNT = "ack-count"  # counter, tuples; bolt: calls of ack; spout: ack() calls that it received
+FAIL_COUNT = "fail-count"  # counter, tuples; bolt: calls of fail and exceptions in process; spout: fail() calls
+IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: repeated acks, acks of ticks and of untracked tuples
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
-EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code per tuple, one entry a tuple
-IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; how much may wait, see heron.instance.queue_capacity
+EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
+IN_QUEUE_CAPACITY = (
+    "in-queue-capacity-bytes"  # gauge, bytes; the capacity of the queue, see heron.instance.queue_capacity
+)
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
-OUTPUT_HELD = "output-held-s"  # counter, s; how long data has waited for topology.component.output.bps
+OUTPUT_HELD = "output-held-s"  # counter, s; time for which topology.component.output.bps has delayed data
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
-OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; what a stream manager holds for a task
-BACKPRESSURE = "backpressure-s"  # counter, s; label task; how long a task has been a culprit
+OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; the outlet of a task in a stream manager
+BACKPRESSURE = "backpressure-s"  # counter, s; label task; time for which a task has been a culprit
 DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
-LATE_S = "late-s"  # counter, s; how long a stream manager came too late to its own timer, in all
-HELD_BACK = "held-back-s"  # counter, s; how long a spout was held back by back pressure
-DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; what a deposed topology manager said, refused
-LEADER_EPOCH = "leader-epoch"  # gauge; of the topology manager that leads; each new leader has a greater one
-TAKEOVERS = "takeovers"  # counter; how often the topology manager of this container has followed another leader
-PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached, and for how long; stream manager
+LATE_S = "late-s"  # counter, s; how late a stream manager's own timer has fired, in total
+HELD_BACK = "held-back-s"  # counter, s; time for which back pressure has throttled a spout
+DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; refused messages of a deposed topology manager
+LEADER_EPOCH = "leader-epoch"  # gauge; the epoch of the topology manager that leads; it grows with each leader
+TAKEOVERS = "takeovers"  # counter; how often the topology manager of this container has replaced another leader
+PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached; in a stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
-GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; how long the instance stood still for each
+GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; the pause of the instance for each collection
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
 SINK_DROPPED = "sink-dropped"  # counter, records; labels sink, reason; in a metrics manager
-SINK_OUTAGE = "sink-outage-s"  # gauge, s; label sink; how long it has delivered nothing, 0 while it works
+SINK_OUTAGE = "sink-outage-s"  # gauge, s; label sink; time for which it has delivered nothing, 0 while it works
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

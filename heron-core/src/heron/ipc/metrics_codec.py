@@ -1,8 +1,8 @@
-"""Metrics records to and from the wire.
+"""Encodes and decodes metrics records.
 
-What is made for each record becomes a tuple by way of a list: one made of a generator is shortened when it is done, and
-the interpreter keeps up to 2,000 of each length for later, which such a tuple never uses. That is megabytes in the
-first half hour of every process that reads records.
+Tuples are made of lists here, not of generators. A tuple made of a generator is resized at its end; the interpreter
+keeps up to 2,000 freed tuples of each length, and a resized tuple never reuses one. That costs megabytes in the first
+half hour of every process that decodes records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["publish_message", "record_of"]
 
 
 def publish_message(record: MetricsRecord) -> pb.MetricsPublish:
-    """The wire form of a record."""
+    """Encodes a record."""
     source = record.source
     return pb.MetricsPublish(
         topology=source.topology,
@@ -40,7 +40,7 @@ def publish_message(record: MetricsRecord) -> pb.MetricsPublish:
 
 
 def record_of(message: pb.MetricsPublish) -> MetricsRecord:
-    """The record of a wire form; a metric of a kind this side does not know is left out."""
+    """Decodes a record; metrics of an unknown kind are skipped."""
     source = Source(
         message.topology,
         message.container_id,
@@ -95,5 +95,5 @@ def _labels(labels: dict[str, str]) -> list[pb.Label]:
 
 
 def _text(value: str) -> str:
-    """What protobuf takes: an author's text may hold surrogates that are none."""
+    """A text that protobuf accepts: the text of an author may contain lone surrogates."""
     return value.encode("utf-8", "backslashreplace").decode()

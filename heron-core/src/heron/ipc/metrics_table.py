@@ -1,4 +1,4 @@
-"""The newest metrics as a topology manager tells them: one row for each metric of a component, task or process."""
+"""The newest metrics as the topology manager returns them: one row for each metric of a component, task or process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["MetricsRow", "decode_metrics", "encode_metrics"]
 class MetricsRow:
     """One metric.
 
-    `component` is "" for the engine's own processes, whose `process` is ``NAME-CONTAINER``; `task_id` is 0 where tasks
-    are summed up. `value` is a counter's total since the start of its process, a gauge's value now, or the number of a
-    histogram's entries. `rate_per_s` (counters and histograms), `p50` and `p99` (histograms) are those of the last
-    period of export; None where there is no such period, or nothing was measured in it.
+    `component` is "" for the engine's own processes, whose `process` is ``NAME-CONTAINER``. `task_id` is 0 if the row
+    is a sum over tasks. `value` is the total of a counter since the start of its process, the present value of a gauge,
+    or the number of entries of a histogram. `rate_per_s` (counters and histograms), `p50` and `p99` (histograms) cover
+    the last export period; they are None if nothing was measured in it.
     """
 
     component: str
@@ -43,7 +43,7 @@ def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
     """The inverse of `encode_metrics`.
 
     Raises:
-        RemoteProtocolError: when the bytes are no such rows.
+        RemoteProtocolError: when the bytes do not decode.
     """
     try:
         return msgspec.json.decode(data, type=tuple[MetricsRow, ...])

@@ -1,4 +1,4 @@
-"""The address at which a process listens on the network."""
+"""The network address at which a process listens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["check_listening", "listen_endpoint"]
 
 
 def listen_endpoint(host: str, *, anywhere: bool = False) -> str:
-    """Where to bind for others to connect to `host`: an address, an interface or a name of this machine; any port.
+    """The endpoint to bind, at any port. `host` is an address, an interface or a name of this machine.
 
-    `anywhere` also takes the unspecified address, to which nobody can connect.
+    With `anywhere`, `host` may also be the unspecified address, which peers cannot connect to.
 
     Raises:
-        HeronError: when it is none of these.
+        HeronError: when `host` is neither of them.
     """
     interfaces = [name for _, name in socket.if_nameindex()]
     if host in interfaces:
@@ -26,16 +26,16 @@ def listen_endpoint(host: str, *, anywhere: bool = False) -> str:
     except ValueError:
         address = _resolved(host, interfaces)
     if address.is_unspecified and not anywhere:
-        msg = f"heron.network.host: {host!r} is no address that others could connect to; name one of this machine's"
+        msg = f"heron.network.host: peers cannot connect to {host!r}; set an address of this machine"
         raise HeronError(msg)
     return f"tcp://[{address}]:*" if address.version == 6 else f"tcp://{address}:*"
 
 
 def check_listening(host: str) -> None:
-    """Whether a process of this machine could listen there.
+    """Checks that a process of this machine can listen at `host`.
 
     Raises:
-        HeronError: as `listen_endpoint`, and when the address is another machine's.
+        HeronError: as in `listen_endpoint`, and when the address belongs to another machine.
     """
     endpoint = listen_endpoint(host)
     if host in (name for _, name in socket.if_nameindex()):

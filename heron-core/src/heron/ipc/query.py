@@ -1,4 +1,4 @@
-"""The topology manager's socket as commands use it: one question, one answer, within a time limit."""
+"""The client of the topology manager that commands use: one request, one reply, within a time limit."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _OTHER_VERSION = "it may be of another version of heron-core than this command"
 
 
 class TManagerClient:
-    """Asks the topology manager at an endpoint. Not thread-safe; a context manager.
+    """Sends requests to the topology manager at an endpoint. Not thread-safe; a context manager.
 
-    With a reader's keys it may look, with the control keys it may also change. It is of one connection: once that has
-    ended, every question ends in `UnreachableError`. Every method raises
+    A client with the reader's keys may only read; the control keys also allow changes. A client has one connection.
+    After that has ended, every request raises `UnreachableError`. Every method raises
 
-    - `RefusedError` when the topology manager refuses; nothing was changed;
-    - `AccessError` when it does not know the key; nothing was changed;
-    - `UnreachableError` when it does not answer within `timeout_s`, or is gone; the outcome is unknown;
-    - `RemoteProtocolError` when it answers what this side cannot read.
+    - `RefusedError` when the topology manager refuses the request; nothing has changed;
+    - `AccessError` when it does not know the key; nothing has changed;
+    - `UnreachableError` when it does not reply within `timeout_s`, or is gone; the outcome is unknown;
+    - `RemoteProtocolError` when its reply does not decode.
     """
 
     def __init__(self, endpoint: str, keys: ClientKeys) -> None:
@@ -42,12 +42,12 @@ class TManagerClient:
         self._requests = itertools.count(1)
 
     def status(self, timeout_s: float) -> TopologyStatus:
-        """What the topology manager knows now."""
+        """The present status of the topology."""
         answer = self._ask(lambda number: Envelope(status_request=pb.StatusRequest(request_id=number)), timeout_s)
         return decode_status(answer.status_reply.document)
 
     def metrics(self, component: str, task_id: int, *, by_task: bool, timeout_s: float) -> tuple[MetricsRow, ...]:
-        """The newest metrics, summed up by component or by task; "" and 0 stand for all."""
+        """The newest metrics, summed up by component or by task; "" and 0 select all."""
 
         def question(number: int) -> Envelope:
             return Envelope(
@@ -59,7 +59,7 @@ class TManagerClient:
         return decode_metrics(self._ask(question, timeout_s).metrics_reply.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
-        """Asks for ``running``, ``paused`` or ``killed``; returns when that is written."""
+        """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""
         self._ask(lambda number: Envelope(change_state=pb.ChangeState(request_id=number, state=state)), timeout_s)
 
     def close(self) -> None:
@@ -84,31 +84,31 @@ class TManagerClient:
             if self._channel.wait(left_s):
                 if (answer := self._answer(number)) is not None:
                     return answer
-            elif left_s <= 0:  # and yet it has looked: the answer may have come while this side was stopped
+            elif left_s <= 0:  # checked after the wait: the reply may have come while this process was stopped
                 break
         end = self._channel.end
         why = end.value if end else f"nothing came within {timeout_s:g} s"
         if end in _OTHER_KEYS:
-            msg = f"the topology manager at {self._endpoint} does not let this command in: {why}"
+            msg = f"the topology manager at {self._endpoint} refuses this command: {why}"
             raise AccessError(msg)
         msg = f"the topology manager at {self._endpoint} did not answer: {why}"
         raise UnreachableError(msg)
 
     def _answer(self, number: int) -> Envelope | None:
-        """The answer to this question, if the next frame is it."""
+        """The reply to this request, if the next frame is one."""
         frame = self._channel.receive()
         if frame is None:
             return None
         try:
             answer = parse_control(frame)
         except RemoteProtocolError as error:
-            msg = f"the topology manager at {self._endpoint} cannot be understood: {error}; {_OTHER_VERSION}"
+            msg = f"the topology manager at {self._endpoint} sent an unknown reply: {error}; {_OTHER_VERSION}"
             raise RemoteProtocolError(msg) from error
         answered = getattr(getattr(answer, body_of(answer)), "request_id", 0)
         if body_of(answer) == "refused":
             if answered == number:
                 raise RefusedError(answer.refused.reason)
-            if not answered:  # it could not even read whose question it was
-                msg = f"the topology manager does not understand: {answer.refused.reason}; {_OTHER_VERSION}"
+            if not answered:  # it could not read the number of the request
+                msg = f"the topology manager cannot read the request: {answer.refused.reason}; {_OTHER_VERSION}"
                 raise RefusedError(msg)
-        return answer if answered == number else None  # else the late answer to a question that was given up
+        return answer if answered == number else None  # otherwise a late reply to an earlier request

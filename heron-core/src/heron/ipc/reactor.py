@@ -1,4 +1,4 @@
-"""The event loop of a process or thread that owns sockets: readable sources, timers, and an end-of-round call."""
+"""The event loop of a process or thread that owns sockets: readable sources, timers, and calls after each round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heron.clock import Clock, SystemClock
 from heron.ipc.socket import Channel, Hub, Inbox
 from heron.ipc.wakeup import Wakeup
 
-if TYPE_CHECKING:  # instances have no use for it, and would pay for its imports
+if TYPE_CHECKING:  # instances do not use it, and need not import it
     from heron.ipc.guarded_hub import GuardedHub
 
 __all__ = ["Reactor", "Timer"]
@@ -22,7 +22,7 @@ _LONGEST_WAIT_S = 60.0
 
 
 class Timer:
-    """A call that is due at some time; repeated where it has a period."""
+    """A call at a certain time; repeated if it has a period."""
 
     __slots__ = ("call", "cancelled", "period_s")
 
@@ -32,12 +32,12 @@ class Timer:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """It will not be called again; idempotent."""
+        """Prevents further calls; idempotent."""
         self.cancelled = True
 
 
 class Reactor:
-    """Calls back when a source is readable or a time has come, all on the thread that runs it."""
+    """Calls back when a source is readable or a timer fires, always on the thread that runs the reactor."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -51,13 +51,13 @@ class Reactor:
         self.on_readable(self._stop.fd, self._stop.drain)
 
     def on_readable(self, source: Channel | Hub | Inbox | int, call: Callable[[], None]) -> None:
-        """Calls `call` in each round in which `source` (a socket or a file descriptor) has something to read."""
+        """Calls `call` in each round in which `source` (a socket or a file descriptor) is readable."""
         key = source if isinstance(source, int) else source.raw
         self._poller.register(key, zmq.POLLIN)
         self._calls[key] = call
 
     def on_disconnect(self, channel: Channel, call: Callable[[], None]) -> None:
-        """Calls `call` when the channel's peer is gone or cannot be reached."""
+        """Calls `call` when the peer of the channel is gone or cannot be reached."""
         monitor = channel.monitor()
 
         def drain() -> None:
@@ -69,22 +69,22 @@ class Reactor:
         self._calls[monitor] = drain
 
     def guard(self, hub: GuardedHub) -> None:
-        """Answers whoever connects to a hub on the network, and counts those who are not let in."""
+        """Serves the gate of a hub on the network: checks the keys of peers that connect, and counts refused ones."""
         for source in hub.attendants:
             self._poller.register(source, zmq.POLLIN)
             self._calls[source] = hub.serve
 
     def pause(self, source: Channel) -> None:
-        """Leaves a source unread for now; `resume` ends that."""
+        """Stops reading a source until `resume`."""
         if source.raw in self._poller:
             self._poller.unregister(source.raw)
 
     def resume(self, source: Channel) -> None:
-        """Reads a paused source again."""
+        """Continues to read a paused source."""
         self._poller.register(source.raw, zmq.POLLIN)
 
     def forget(self, source: Channel | Hub | Inbox | int) -> None:
-        """Ends all calls for a source; before it is closed."""
+        """Ends all calls for a source. Call it before closing the source."""
         keys: tuple[object, ...] = (source,) if isinstance(source, int) else (source.raw, *source.attendants)
         for key in keys:
             if key in self._poller:
@@ -100,16 +100,16 @@ class Reactor:
         return self._schedule(Timer(call, period_s), period_s)
 
     def at_round_end(self, call: Callable[[], None]) -> None:
-        """Calls after the calls of each round: the place to send what a round has gathered."""
+        """Calls after all other calls of each round, to send the data that the round has gathered."""
         self._round_end.append(call)
 
     def run(self) -> None:
-        """Runs until `stop`; not at all when that was called before."""
+        """Runs rounds until `stop`; returns at once if `stop` was called before."""
         while self._running:
             self.run_once()
 
     def run_once(self, longest_s: float = _LONGEST_WAIT_S) -> None:
-        """One round: waits for a source, a timer or `longest_s`, and makes the calls that are due."""
+        """Runs one round: waits for a source or a timer, at most `longest_s`, and makes the calls that are due."""
         wait_s = min(longest_s, self._next_timer_s())
         for key, _ in self._poller.poll(max(0, -int(-wait_s * 1000 // 1))):
             call = self._calls.get(key)
@@ -120,7 +120,7 @@ class Reactor:
             call()
 
     def stop(self) -> None:
-        """Ends `run` after the present round; from any thread, and from a signal handler."""
+        """Ends `run` after the present round. May be called from any thread and from a signal handler."""
         self._running = False
         self._stop.asleep = True
         self._stop.wake()

@@ -1,11 +1,11 @@
-"""ZeroMQ behind a few small classes; nothing outside `heron.ipc` knows that it is ZeroMQ.
+"""The sockets of the engine: small classes over ZeroMQ, which no module outside `heron.ipc` imports.
 
-Queues of ZeroMQ count messages and are unlimited here: what bounds memory is the byte credit of the links above
-(`heron.ipc.link`). Only `Push` is limited, because what it carries may be dropped, counted.
+The queues of ZeroMQ count messages and are unlimited here. Byte credit (`heron.ipc.link`) limits the memory of links.
+Only `Push` has a limited queue, because its messages may be dropped and counted.
 
-Sockets are files in the run directory, which only its owner may enter, or they are on the network: then they are
-encrypted and both sides have proved their keys (`heron.ipc.keys`). There is no third kind: a network address without
-keys is refused here.
+A socket is either a file in the run directory, which only its owner may enter, or it is on the network. A socket on the
+network is encrypted, and both sides have proved their keys (`heron.ipc.keys`). A network address without keys is
+refused here.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from heron.ipc.keys import ClientKeys, KeyPair
 __all__ = ["HANDSHAKE_S", "Channel", "Hub", "Inbox", "Push", "SocketContext"]
 
 HANDSHAKE_S = 10.0
-"""A connection that has not proved its key by then is closed: two round trips, and a handler that may be at work."""
+"""The time to prove a key: two round trips, and the wait for a busy handler. Then the connection is closed."""
 
 _GONE = int(zmq.EVENT_DISCONNECTED)
-_NOT_TO_BE_HAD = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
-_RECONNECT_MS = 20  # processes of a container start together: who comes first looks again soon
+_CONNECT_FAILED = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
+_RECONNECT_MS = 20  # processes of a container start together, so the peer is there soon
 _NO_RECONNECT = -1
-_CONNECT_MS = (
-    2000  # two requests, of which one may be lost: the system would wait ever longer for an answer, 2 min in all
-)
-_LATE_RECONNECT_MS = 24 * 3600 * 1000  # longer than anybody waits for an answer
+_CONNECT_MS = 2000  # two SYN packets, of which one may be lost; the system would wait for 2 minutes
+_LATE_RECONNECT_MS = 24 * 3600 * 1000  # longer than any command waits
 _NETWORK = "tcp://"
-_PINGS = 3  # in the time after which a silent link counts as broken
-_PUSH_LIMIT = 1000  # records of metrics that wait for a metrics manager; a few seconds' worth of a busy container
+_PINGS = 3  # within the time after which a silent link counts as broken
+_PUSH_LIMIT = 1000  # metrics records that wait for a metrics manager: a few seconds of a busy container
 
 
 class SocketContext:
-    """One per process or per thread that owns sockets; closing it closes them all.
+    """Opens sockets; one for each process or thread that owns sockets. Closing it closes all of them.
 
-    A link on the network whose other side has not answered for `link_timeout_s` is broken; it is made anew.
+    A link on the network is broken when its other side has not answered for `link_timeout_s`.
     """
 
     def __init__(self, *, max_frame_bytes: int = -1, link_timeout_s: float = 15.0) -> None:
         self._context = zmq.Context()
         self._max_frame_bytes = max_frame_bytes
         self._link_timeout_s = link_timeout_s
-        self._held: list[zmq.Socket[bytes]] = []  # the library holds them weakly, and complains of a forgotten one
+        self._held: list[
+            zmq.Socket[bytes]
+        ] = []  # pyzmq has weak references only, and warns of a socket that is not closed
 
     def channel_bound(self, endpoint: str) -> Channel:
-        """A channel that waits for its one peer at `endpoint`."""
+        """Opens a channel that waits for its only peer at `endpoint`."""
         socket = self._open(zmq.PAIR)
         _bind(socket, endpoint)
         return Channel(socket)
 
     def channel_to(self, endpoint: str) -> Channel:
-        """A channel to the one that waits at `endpoint`."""
+        """Opens a channel to the peer that waits at `endpoint`."""
         socket = self._open(zmq.PAIR)
         _connect(socket, endpoint)
         return Channel(socket)
@@ -62,14 +62,14 @@ class SocketContext:
     def client_of(
         self, endpoint: str, identity: bytes = b"", *, eager: bool = True, keys: ClientKeys | None = None
     ) -> Channel:
-        """A channel to a hub; the hub knows it by `identity`, or by one of its own making.
+        """Opens a channel to a hub, which identifies it by `identity`, or by a generated one.
 
-        What is sent before the hub is there waits for it, unless `eager` is off: then it is dropped. `keys` are for
-        a hub on the network; a channel to such a hub ends with its connection, or when there is none to be had
+        Frames that are sent before the hub exists wait for it; without `eager` they are dropped. `keys` are for a hub
+        on the network. A channel to such a hub ends with its connection, or when the first attempt to connect fails
         (`Reactor.on_disconnect`).
 
         Raises:
-            HeronError: when the endpoint is not one, or is on the network and there are no keys.
+            HeronError: when the endpoint is invalid, or is on the network and `keys` is None.
         """
         socket = self._open(zmq.DEALER)
         if keys is not None and endpoint.startswith(_NETWORK):
@@ -81,14 +81,14 @@ class SocketContext:
         return Channel(socket)
 
     def hub(self, endpoint: str) -> Hub:
-        """A hub at `endpoint`."""
+        """Opens a hub at `endpoint`."""
         socket = self._open(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         _bind(socket, endpoint)
         return Hub(socket)
 
     def server(self, kind: int, keys: KeyPair, domain: bytes) -> zmq.Socket[bytes]:
-        """A socket on the network, not yet bound; for `heron.ipc.guarded_hub`, which sees to who may connect."""
+        """Opens a socket on the network that is not bound yet, for `heron.ipc.guarded_hub`, which checks its peers."""
         socket = self._open(kind)
         self._tune(socket)
         socket.setsockopt(zmq.CURVE_SERVER, 1)
@@ -98,33 +98,33 @@ class SocketContext:
         return socket
 
     def client(self, endpoint: str, keys: ClientKeys) -> zmq.Socket[bytes]:
-        """A socket for a hub on the network, not yet connected; for `heron.ipc.watched_channel`."""
+        """Opens a socket for a hub on the network that is not connected yet, for `heron.ipc.watched_channel`."""
         socket = self._open(zmq.DEALER)
         self._secure_client(socket, endpoint, keys)
-        # Where there is to be no other connection the library forgets, with the one it had, what came and is unread.
+        # Without a reconnect interval, ZeroMQ drops unread frames together with the connection.
         socket.setsockopt(zmq.RECONNECT_IVL, _LATE_RECONNECT_MS)
         return socket
 
     def push_to(self, endpoint: str) -> Push:
-        """A one-way sender that drops, counted, when nobody takes what it sends."""
+        """Opens a one-way sender that drops and counts frames when no receiver takes them."""
         socket = self._open(zmq.PUSH)
         socket.setsockopt(zmq.SNDHWM, _PUSH_LIMIT)
         _connect(socket, endpoint)
         return Push(socket)
 
     def inbox(self, endpoint: str) -> Inbox:
-        """The receiving end of any number of `Push`."""
+        """Opens the receiver of any number of `Push` sockets."""
         socket = self._open(zmq.PULL)
         _bind(socket, endpoint)
         return Inbox(socket)
 
     def close(self, linger_s: float = 0.0) -> None:
-        """Closes every socket; what is not on its way within `linger_s` is lost."""
+        """Closes every socket; frames that are not sent within `linger_s` are lost."""
         self._context.destroy(linger=int(linger_s * 1000))
 
     def _secure_client(self, socket: zmq.Socket[bytes], endpoint: str, keys: ClientKeys) -> None:
         self._tune(socket)
-        # A connection is a session: what the library would pass on in a new one belongs to the old.
+        # A connection is a session: after a reconnect, ZeroMQ would send frames of the old session in the new one.
         socket.setsockopt(zmq.RECONNECT_IVL, _NO_RECONNECT)
         socket.setsockopt(zmq.CONNECT_TIMEOUT, _CONNECT_MS)
         socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode("ascii"))
@@ -133,7 +133,7 @@ class SocketContext:
         socket.setsockopt(zmq.IPV6, "[" in endpoint)
 
     def _tune(self, socket: zmq.Socket[bytes]) -> None:
-        """What any socket on the network has: limits on the time that the other side may say nothing."""
+        """Sets the options of every socket on the network: how long the other side may be silent."""
         socket.setsockopt(zmq.HANDSHAKE_IVL, int(HANDSHAKE_S * 1000))
         socket.setsockopt(zmq.HEARTBEAT_IVL, max(1, int(self._link_timeout_s * 1000 / _PINGS)))
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, max(1, int(self._link_timeout_s * 1000)))
@@ -150,7 +150,7 @@ class SocketContext:
 
 
 class _Socket:
-    """What the four have in common."""
+    """The base of all sockets."""
 
     __slots__ = ("raw",)
 
@@ -159,11 +159,11 @@ class _Socket:
 
     @property
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
-        """What a reactor polls beside it, if it was asked to."""
+        """The sockets that a reactor polls beside this one."""
         return ()
 
     def close(self) -> None:
-        """Closes it; idempotent."""
+        """Closes the socket; idempotent."""
         self.raw.close()
 
 
@@ -177,28 +177,28 @@ class Channel(_Socket):
         self._monitor: zmq.Socket[bytes] | None = None
 
     def send(self, frame: bytes) -> None:
-        """Queues a frame; never blocks while a peer is connected, and drops it when there never was one."""
+        """Queues a frame. Never blocks; drops the frame if no peer has ever connected."""
         try:
             self.raw.send(frame, zmq.NOBLOCK)
         except zmq.Again:
             return
 
     def receive(self) -> bytes | None:
-        """The next frame, or None when there is none at the moment."""
+        """The next frame, or None when none has arrived."""
         try:
             return self.raw.recv(zmq.NOBLOCK)
         except zmq.Again:
             return None
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until there is a frame to receive; False when there was none in time."""
+        """Waits for a frame; False when none has arrived in time."""
         return bool(self.raw.poll(int(timeout_s * 1000)))
 
     def monitor(self) -> zmq.Socket[bytes]:
-        """A source for the reactor that becomes readable when the peer is gone, or the only attempt has failed."""
+        """A source for the reactor: readable when the peer is gone, or when the only attempt to connect has failed."""
         if self._monitor is None:
             once = self.raw.getsockopt(zmq.RECONNECT_IVL) == _NO_RECONNECT
-            self._monitor = self.raw.get_monitor_socket(_GONE | _NOT_TO_BE_HAD if once else _GONE)
+            self._monitor = self.raw.get_monitor_socket(_GONE | _CONNECT_FAILED if once else _GONE)
         return self._monitor
 
     @property
@@ -214,12 +214,12 @@ class Channel(_Socket):
 
 
 class Hub(_Socket):
-    """Frames to and from many channels, each known by its identity."""
+    """Frames to and from many channels, each with its identity."""
 
     __slots__ = ()
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """``(identity, frame)``, or None when there is none at the moment; malformed messages are skipped."""
+        """``(identity, frame)``, or None when no frame has arrived; malformed messages are skipped."""
         while True:
             try:
                 parts = self.raw.recv_multipart(zmq.NOBLOCK)
@@ -255,12 +255,12 @@ class Push(_Socket):
 
 
 class Inbox(_Socket):
-    """Takes what any number of `Push` send."""
+    """Receives the frames of any number of `Push` sockets."""
 
     __slots__ = ()
 
     def receive(self) -> bytes | None:
-        """The next frame, or None when there is none at the moment."""
+        """The next frame, or None when none has arrived."""
         try:
             return self.raw.recv(zmq.NOBLOCK)
         except zmq.Again:
@@ -269,14 +269,14 @@ class Inbox(_Socket):
 
 def _bind(socket: zmq.Socket[bytes], endpoint: str) -> None:
     if endpoint.startswith(_NETWORK):
-        msg = f"cannot bind {endpoint}: on the network only a guarded hub listens"
+        msg = f"cannot bind {endpoint}: only a guarded hub may listen on the network"
         raise HeronError(msg)
     _attempt(socket.bind, endpoint, "bind")
 
 
 def _connect(socket: zmq.Socket[bytes], endpoint: str) -> None:
     if endpoint.startswith(_NETWORK) and socket.getsockopt(zmq.MECHANISM) != zmq.CURVE:
-        msg = f"cannot connect to {endpoint}: it is on the network, and there are no keys for it"
+        msg = f"cannot connect to {endpoint}: an address on the network needs keys"
         raise HeronError(msg)
     _attempt(socket.connect, endpoint, "connect to")
 
@@ -285,5 +285,5 @@ def _attempt(action: Callable[[str], object], endpoint: str, verb: str) -> None:
     try:
         action(endpoint)
     except zmq.ZMQError as error:
-        msg = f"cannot {verb} socket {endpoint}: {error}; is its directory there and writable?"
+        msg = f"cannot {verb} socket {endpoint}: {error}; does its directory exist, and is it writable?"
         raise HeronError(msg) from error

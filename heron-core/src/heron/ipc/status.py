@@ -1,6 +1,6 @@
-"""What a topology manager says of its topology to whoever asks: frozen values, JSON on the wire and in the report.
+"""The status of a topology, which the topology manager returns: frozen values, JSON on the wire and in the report.
 
-All counts are cumulative over every incarnation of a task; `*_at_s` are wall-clock seconds, `None` where the thing has
+All counts are totals over every incarnation of a task. `*_at_s` are wall-clock seconds, and None for an event that has
 not happened yet.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ComponentStatus:
-    """A component's sums over its tasks; `kind` is ``spout`` or ``bolt``, `latency_s` the mean time in user code."""
+    """Sums over the tasks of a component; `kind` is ``spout`` or ``bolt``, `latency_s` the mean time in user code."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class ComponentStatus:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """One task: where it runs, as which incarnation, and why it last failed ("" when it did not)."""
+    """One task: its container, its incarnation, and why it last failed ("" if it did not)."""
 
     task_id: int
     component: str
@@ -58,11 +58,11 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One process as its executor reports it, executors included; `pid` is 0 where it does not run.
+    """One process, as its executor reports it; executors are included. `pid` is 0 if the process does not run.
 
-    `state` is ``running``, ``restarting`` or ``down`` (given up); `restarts` counts since its container began, an
-    executor's since the topology did. `last_error` says why it last died ("" when it did not). `task_id` is 0 for the
-    engine's own processes.
+    `state` is ``running``, ``restarting`` or ``down`` (given up). `restarts` counts since the start of the container,
+    and for an executor since the start of the topology. `last_error` is why it last died ("" if it did not). `task_id`
+    is 0 for the engine's own processes.
     """
 
     container_id: int
@@ -78,9 +78,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class LeaderStatus:
-    """The topology manager that leads: where, since when (wall-clock seconds), and its epoch, which grows from each
-    leader to the next.
-    """
+    """The topology manager that leads, since when (wall-clock seconds), and its epoch, which grows with each leader."""
 
     container_id: int
     pid: int
@@ -91,7 +89,7 @@ class LeaderStatus:
 
 @dataclass(frozen=True, slots=True)
 class StandbyStatus:
-    """A topology manager that waits to lead; `state` as that of a process, `pid` is 0 where it does not run."""
+    """A topology manager that waits to lead; `state` and `pid` are as in `ProcessStatus`."""
 
     container_id: int
     pid: int
@@ -101,7 +99,7 @@ class StandbyStatus:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """A task whose full buffer holds back its spouts, since when, and why it is full."""
+    """A task whose full buffer throttles the spouts that feed it: since when, and why."""
 
     task_id: int
     component: str
@@ -122,7 +120,7 @@ class SinkOutage:
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """A container whose stream manager is not heard, by whom and for how long; `by` 0 is the topology manager."""
+    """A container whose stream manager is silent: who misses it (`by`; 0: the topology manager), and for how long."""
 
     container_id: int
     by: int
@@ -131,7 +129,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True)
 class TopologyStatus:
-    """The whole topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
+    """A topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
     topology: str
     topology_id: str
@@ -161,7 +159,7 @@ def decode_status(data: bytes) -> TopologyStatus:
     """The inverse of `encode_status`.
 
     Raises:
-        RemoteProtocolError: when the bytes are not a status.
+        RemoteProtocolError: when the bytes do not decode.
     """
     try:
         return msgspec.json.decode(data, type=TopologyStatus)

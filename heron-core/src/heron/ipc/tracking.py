@@ -1,8 +1,8 @@
-"""Acks on the wire, as far as no arrays are needed: the usual case. WIRE.md describes these segments.
+"""Acks on the wire in the usual case, in which no arrays are needed. WIRE.md describes these segments.
 
-A root is 64 bits: the task that made it in the upper 16, that task's counter in the lower 48. What is derived is sent
-as what it is derived from: a batch of one destination that is acked whole is 28 bytes, whatever its size. Else arrays
-travel as raw little-endian, never an element at a time; those are `heron.ipc.tracking_arrays`, which needs numpy.
+A root has 64 bits: its task in the upper 16, a counter of that task in the lower 48. Keys and roots that can be derived
+are sent in a short form: the ack of a whole batch with one destination is 28 bytes, whatever its size. All others are
+arrays of raw little-endian numbers; `heron.ipc.tracking_arrays` handles them, and needs numpy.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ __all__ = [
 
 COUNTER_BITS = 48
 MAX_ROOT_TASK = 0xFFFF
-MAX_DERIVED_ROWS = 1 << 20  # of what a few bytes stand for; more are listed: its receiver makes arrays of so many
+MAX_DERIVED_ROWS = (
+    1 << 20
+)  # in the short form; larger batches are listed, because the receiver allocates arrays of this length
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
 DERIVED, LISTED = 0, 1
-"""The encoding field of a segment about roots: the payload gives what its arrays derive from, or the arrays."""
+"""The encoding field of a segment about roots: the payload is the short form, or the arrays."""
 
 RANGE = struct.Struct("<QQIQ")
-"""First counter, batch key, a task or how many tasks follow, rows."""
+"""First counter, batch key, a task or the number of tasks that follow, rows."""
 
 _SIZE = 8
 
 
 class RootOutcome(enum.IntEnum):
-    """What became of roots; the stream field of a SETTLED segment."""
+    """How a root ended; the stream field of a SETTLED segment."""
 
     COMPLETE = 0
     FAILED = 1
@@ -54,13 +56,13 @@ class RootOutcome(enum.IntEnum):
 
 
 def new_roots_derived(task_id: int, base: int, batch_key: int, rows: int, tasks: Sequence[int]) -> bytes:
-    """Roots of rows that every one of `tasks` gets whole."""
+    """A ROOTS segment for rows that each of `tasks` receives."""
     payload = RANGE.pack(base, batch_key, len(tasks), rows) + struct.pack(f"<{len(tasks)}I", *tasks)
     return tracking_segment(task_id, SegmentKind.ROOTS, DERIVED, rows, payload)
 
 
 def ack_range(root_base: int, batch_key: int, task_id: int, rows: int) -> bytes:
-    """A batch acked whole by its one task: row n has the root ``root_base + n``."""
+    """An ACK segment for a whole batch with one destination: row n has the root ``root_base + n``."""
     task, base = root_base >> COUNTER_BITS, root_base & _COUNTER_MASK
     return tracking_segment(task, SegmentKind.ACK, DERIVED, rows, RANGE.pack(base, batch_key, task_id, rows))
 
@@ -69,7 +71,7 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
     """The outcome and the roots' counters of a SETTLED segment.
 
     Raises:
-        RemoteProtocolError: when its length or outcome does not fit.
+        RemoteProtocolError: when its length or outcome is wrong.
     """
     payload = memoryview(data)[head.payload_start : head.end]
     try:
@@ -87,7 +89,7 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
 
 
 def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload: bytes, stream: int = 0) -> bytes:
-    """A segment about roots of a task."""
+    """A segment about the roots of a task."""
     return segment(
         (task_id,),
         payload,
@@ -102,22 +104,22 @@ def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload:
 
 
 def expect_counters(first: int, head: SegmentHead) -> None:
-    """Refuses counters from `first` on that do not fit into a root.
+    """Checks that the counters from `first` on fit into roots.
 
     Raises:
-        RemoteProtocolError: when they do not.
+        RemoteProtocolError: when they do not fit.
     """
     if first + head.rows > 1 << COUNTER_BITS:
-        msg = f"segment of kind {head.kind} for {head.rows} roots from {first} on exceeds {COUNTER_BITS} bits"
+        msg = f"segment of kind {head.kind} for {head.rows} roots from counter {first} exceeds {COUNTER_BITS} bits"
         raise RemoteProtocolError(msg)
 
 
 def expect_length(holds: bool, head: SegmentHead) -> None:
-    """Refuses a segment about roots whose payload has another length than its head says.
+    """Checks a condition on the length of the payload of a segment about roots.
 
     Raises:
-        RemoteProtocolError: when it does not hold.
+        RemoteProtocolError: when the condition does not hold.
     """
     if not holds:
-        msg = f"segment of kind {head.kind} for {head.rows} roots has a payload of another length"
+        msg = f"segment of kind {head.kind} for {head.rows} roots has a payload of a wrong length"
         raise RemoteProtocolError(msg)

@@ -1,7 +1,7 @@
-"""How one thread wakes another that sleeps in its reactor, at the price of a flag while it is awake.
+"""Wakes a thread that sleeps in its reactor. While that thread is awake, a wake-up costs only a look at a flag.
 
-A full fence is not needed: both sides hold the interpreter lock when they look. The sleeper sets the flag, looks at its
-queue once more, and sleeps; the waker fills the queue first and looks at the flag then.
+No memory fence is needed, because both threads hold the interpreter lock when they read the flag. The sleeper sets the
+flag, checks its queue once more, and sleeps. The waker fills the queue first and reads the flag then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Wakeup"]
 
 
 class Wakeup:
-    """An eventfd with a flag that says whether writing to it is needed."""
+    """An eventfd, and a flag that is true while a write to it is needed."""
 
     __slots__ = ("asleep", "fd")
 
@@ -21,13 +21,13 @@ class Wakeup:
         self.asleep = False
 
     def wake(self) -> None:
-        """Wakes the sleeper if it sleeps."""
+        """Wakes the sleeper, if it sleeps."""
         if self.asleep:
             self.asleep = False
             os.eventfd_write(self.fd, 1)
 
     def drain(self) -> None:
-        """Called by the sleeper once awake."""
+        """Resets the flag and the eventfd; the sleeper calls it when it is awake."""
         self.asleep = False
         try:
             os.eventfd_read(self.fd)

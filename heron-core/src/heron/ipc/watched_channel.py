@@ -1,4 +1,4 @@
-"""A channel to a hub on the network that knows why its connection came to nothing."""
+"""A channel to a hub on the network that reports why its connection failed or ended."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from heron.ipc.socket import Channel, SocketContext
 
 __all__ = ["ConnectionEnd", "WatchedChannel", "open_watched_channel"]
 
-_EVENT = struct.Struct("=HI")  # event and value: the first part of what a monitor says
+_EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
 
 
 class ConnectionEnd(enum.Enum):
-    """Why there is no connection, or no longer."""
+    """Why a connection failed or ended."""
 
-    NOBODY = "nobody listens there"
+    NOBODY = "no process listens there"
     UNKNOWN_KEY = "it does not know this key"
-    FOREIGN = "what listens there has other keys"
+    FOREIGN = "the process that listens there has other keys"
     GONE = "it ended the connection"
 
 
@@ -35,10 +35,10 @@ _ENDS = {
 
 
 def open_watched_channel(sockets: SocketContext, endpoint: str, keys: ClientKeys) -> WatchedChannel:
-    """A channel to the hub at a network endpoint, watched from before its first attempt to connect.
+    """Opens a channel to the hub at a network endpoint; it is watched from its first attempt to connect.
 
     Raises:
-        HeronError: when `endpoint` is not one.
+        HeronError: when `endpoint` is invalid.
     """
     channel = WatchedChannel(sockets.client(endpoint, keys))
     try:
@@ -51,12 +51,12 @@ def open_watched_channel(sockets: SocketContext, endpoint: str, keys: ClientKeys
 
 
 class WatchedChannel(Channel):
-    """Frames to and from one hub, for who waits for an answer and for nothing else. It connects once."""
+    """Frames to and from one hub, for a caller that sends a request and waits for the reply. It connects only once."""
 
     __slots__ = ("_events", "end")
 
     def __init__(self, raw: zmq.Socket[bytes]) -> None:
-        """For a socket that is not connected yet."""
+        """Takes a socket that is not connected yet."""
         super().__init__(raw)
         self.end: ConnectionEnd | None = None
         events = 0
@@ -65,9 +65,7 @@ class WatchedChannel(Channel):
         self._events: zmq.Socket[bytes] = raw.get_monitor_socket(events)
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until there is a frame to receive; False when there was none in time, or the connection is at its
-        `end`.
-        """
+        """Waits for a frame; False when none has arrived in time, or the connection has ended (`end`)."""
         poller = zmq.Poller()
         poller.register(self.raw, zmq.POLLIN)
         if self.end is None:
@@ -77,7 +75,7 @@ class WatchedChannel(Channel):
             return True
         if self._events in ready:
             self._take_end()
-            return bool(self.raw.poll(0))  # its last words
+            return bool(self.raw.poll(0))  # a last frame may have arrived
         return False
 
     def close(self) -> None:
