@@ -10,8 +10,8 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
 
 
-def test_an_envelope_travels_in_a_control_frame() -> None:
-    """Control frames name their session and stand outside the data's sequence."""
+def test_an_envelope_is_encoded_as_a_control_frame() -> None:
+    """Control frames carry their session, but are not part of the sequence of data frames."""
     envelope = Envelope(epoch=3, stop=pb.Stop(reason="asked to"))
     frame = control_frame(envelope, 12)
     assert parse_frame_header(frame) == (FrameKind.CONTROL, 12, 0)
@@ -29,14 +29,14 @@ def test_an_envelope_travels_in_a_control_frame() -> None:
         (frame_header(FrameKind.CONTROL, 0, 0) + b"\xff" * 9, "does not decode"),
     ],
 )
-def test_what_is_no_control_message_is_a_typed_error(frame: bytes, complaint: str) -> None:
-    """Whoever reads a control socket catches one class of error."""
+def test_a_frame_that_is_not_a_control_message_is_a_typed_error(frame: bytes, complaint: str) -> None:
+    """The reader of a control socket catches one class of errors."""
     with pytest.raises(RemoteProtocolError, match=complaint):
         parse_control(frame)
 
 
 def test_every_truncated_control_frame_is_read_or_refused() -> None:
-    """Protobuf accepts some prefixes, as fields are optional; none may raise anything else."""
+    """Protobuf accepts some prefixes, because fields are optional; the others raise the typed error."""
     plan = control_frame(Envelope(epoch=300, plan=pb.Plan(version=7, document=b"{}" * 20)))
     for size in range(FRAME_HEADER_BYTES, len(plan)):
         try:
@@ -46,7 +46,7 @@ def test_every_truncated_control_frame_is_read_or_refused() -> None:
 
 
 def test_fields_of_a_later_version_are_skipped() -> None:
-    """A newer peer may say more: unknown fields beside a known body do no harm."""
+    """A newer peer may send fields that this version does not know."""
     stop = pb.Stop(reason="x").SerializeToString() + b"\xfa\x3e\x03new"  # field 1007, length-delimited
     data = b"\x7a" + bytes([len(stop)]) + stop
     envelope = parse_control(frame_header(FrameKind.CONTROL, 0, 0) + data)

@@ -1,4 +1,4 @@
-"""Frames and segments: what is written is read again, and no garbage is more than a typed error."""
+"""Frames and segments: parsing returns the written values, and garbage raises only a typed error."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def frame_of(*parts: bytes) -> bytes:
 
 
 @given(st.lists(segments(), max_size=4))
-def test_segments_are_found_one_behind_the_other(parts: list[bytes]) -> None:
-    """A stream manager cuts by lengths alone: every cut must be exactly one segment."""
+def test_a_frame_is_cut_into_its_segments(parts: list[bytes]) -> None:
+    """A stream manager cuts by lengths only, so each cut must be exactly one segment."""
     frame = frame_of(*parts)
     cuts = [frame[start:end] for start, end, _ in segment_routes(frame)]
     assert cuts == parts
@@ -86,10 +86,10 @@ def test_segments_are_found_one_behind_the_other(parts: list[bytes]) -> None:
     rows=_U32,
     options=st.dictionaries(st.integers(0, 2**16 - 1), st.binary(max_size=20), max_size=4),
 )
-def test_a_head_reads_back_what_was_written(
+def test_a_parsed_head_has_the_written_values(
     destinations: list[int], payload: bytes, rows: int, options: dict[int, bytes]
 ) -> None:
-    """Unknown option tags are carried along, not refused: later versions add some."""
+    """Unknown option tags are kept, because later versions may add some."""
     data = segment(
         destinations,
         payload,
@@ -111,8 +111,8 @@ def test_a_head_reads_back_what_was_written(
 
 
 @given(segments(), _DESTINATIONS)
-def test_retargeting_changes_the_destinations_only(data: bytes, destinations: list[int]) -> None:
-    """The payload crosses every hop as its task made it."""
+def test_retargeting_changes_only_the_destinations(data: bytes, destinations: list[int]) -> None:
+    """The payload stays as the emitting task encoded it."""
     before, after = parse_segment(data, 0), parse_segment(retargeted(data, destinations), 0)
     changed = bytes(retargeted(memoryview(data), destinations))
     assert after.destinations == tuple(destinations)
@@ -123,14 +123,14 @@ def test_retargeting_changes_the_destinations_only(data: bytes, destinations: li
     assert retargeted(changed, before.destinations) == data
 
 
-def test_retargeting_to_the_same_destinations_copies_nothing() -> None:
-    """The usual case, one task, must cost nothing."""
+def test_retargeting_to_the_same_destinations_does_not_copy() -> None:
+    """One destination is the usual case and must cost nothing."""
     data = plain([8])
     assert retargeted(data, [8]) is data
 
 
 def test_every_truncated_frame_is_a_typed_error() -> None:
-    """A frame cut anywhere but between segments ends its session, never the process."""
+    """A truncated frame ends its session, but not the process."""
     first, second = plain([1, 2], options=option(1, b"12345678")), plain([3])
     whole = frame_of(first, second)
     fine = {FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + len(first), len(whole)}
@@ -149,7 +149,7 @@ def read_all(frame: bytes) -> None:
 
 @given(st.binary(max_size=120), segments())
 def test_garbage_is_read_or_refused(garbage: bytes, data: bytes) -> None:
-    """Whatever bytes come: either they parse, or it is a RemoteProtocolError."""
+    """Any bytes are either parsed or raise RemoteProtocolError."""
     for frame in (garbage, frame_of(garbage), frame_of(data, garbage)):
         try:
             read_all(frame)
@@ -159,7 +159,7 @@ def test_garbage_is_read_or_refused(garbage: bytes, data: bytes) -> None:
 
 @pytest.mark.parametrize("length", [0, SEGMENT_HEADER_BYTES - 1, SEGMENT_HEADER_BYTES, 2**32 - 1])
 def test_a_wrong_segment_length_is_refused(length: int) -> None:
-    """Length 0 would otherwise be read for ever, and a large one beyond the frame."""
+    """Length 0 would never end the loop, and a large one would exceed the frame."""
     data = bytearray(frame_of(plain([1])))
     struct.pack_into("<I", data, FRAME_HEADER_BYTES, length)
     with pytest.raises(RemoteProtocolError, match="does not fit"):
@@ -167,7 +167,7 @@ def test_a_wrong_segment_length_is_refused(length: int) -> None:
 
 
 def test_an_option_beyond_its_segment_is_refused() -> None:
-    """An option's own length is checked too."""
+    """The length of an option is checked, too."""
     data = bytearray(plain([1], options=option(2, b"1234")))
     struct.pack_into("<I", data, SEGMENT_HEADER_BYTES + 4 + 4, 5)
     with pytest.raises(RemoteProtocolError, match="optional field 2 of 5 bytes"):
@@ -175,7 +175,7 @@ def test_an_option_beyond_its_segment_is_refused() -> None:
 
 
 def test_another_wire_version_is_refused() -> None:
-    """The version stands first, so that every later one can be told apart."""
+    """The version comes first, so that each version can detect the others."""
     with pytest.raises(RemoteProtocolError, match="wire version 2"):
         parse_frame_header(b"\x02" + frame_header(FrameKind.DATA, 1, 1)[1:])
 
@@ -190,7 +190,7 @@ def test_a_marker_carries_kind_and_value() -> None:
 
 
 def test_credit_names_task_and_bytes() -> None:
-    """Credit is 12 bytes behind a header, no more and no less."""
+    """The body of a credit frame has exactly 12 bytes."""
     frame = frame_header(FrameKind.CREDIT, 1, 0) + credit_body(7, 2**40)
     assert parse_credit(frame) == (7, 2**40)
     for wrong in (frame[:-1], frame + b"x"):

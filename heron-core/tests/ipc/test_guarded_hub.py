@@ -1,4 +1,4 @@
-"""A hub on the network: who is let in, who is not, and as whom."""
+"""A hub on the network: which peers it accepts and refuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES = 100_000
 
 
 class Guarded:
-    """A hub in a context of its own, and clients in another."""
+    """A hub, and clients in another socket context."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.keys: TopologyKeys = new_keys()
@@ -59,8 +59,8 @@ def guarded() -> Iterator[Guarded]:
     made.close()
 
 
-def test_known_keys_are_let_in_and_each_frame_says_whose(guarded: Guarded) -> None:
-    """What may be said depends on it."""
+def test_known_keys_are_accepted_and_each_frame_carries_the_owner_of_the_key(guarded: Guarded) -> None:
+    """The rights of a client depend on it."""
     for speaker in (Speaker.MEMBER, Speaker.READER):
         client = guarded.client(guarded.keys.connecting_as(speaker), speaker.value.encode())
         client.send(b"hello")
@@ -72,8 +72,8 @@ def test_known_keys_are_let_in_and_each_frame_says_whose(guarded: Guarded) -> No
     assert not any(guarded.hub.gate.refused().values())
 
 
-def test_unknown_keys_are_denied_and_counted(guarded: Guarded) -> None:
-    """Also the topology's own control key, where it has nothing to say; and a good key with another server in mind."""
+def test_unknown_keys_are_refused_and_counted(guarded: Guarded) -> None:
+    """So are the topology's control key where it has no rights, and a known key for another server."""
     strangers = (new_keys().member, guarded.keys.control)
     for pair in strangers:
         guarded.client(ClientKeys(guarded.keys.server.public, pair)).send(b"let me in")
@@ -86,7 +86,7 @@ def test_unknown_keys_are_denied_and_counted(guarded: Guarded) -> None:
 
 
 def test_a_network_address_without_keys_is_refused_on_both_sides(guarded: Guarded) -> None:
-    """No link on a network is ever in clear text, whatever a caller forgets."""
+    """No link on the network is ever in clear text, even if a caller forgets the keys."""
     with pytest.raises(HeronError, match="an address on the network needs keys"):
         guarded.clients.client_of(guarded.hub.endpoint)
     for bind in (guarded.clients.hub, guarded.clients.inbox, guarded.clients.channel_bound):
@@ -94,8 +94,8 @@ def test_a_network_address_without_keys_is_refused_on_both_sides(guarded: Guarde
             bind("tcp://127.0.0.1:0")
 
 
-def test_a_frame_above_the_limit_costs_its_sender_the_connection(guarded: Guarded) -> None:
-    """It is cut before it is in memory; the sender hears of it as of any break."""
+def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guarded) -> None:
+    """The connection ends before the frame is in memory, and the sender notices it like any other break."""
     client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
     gone: list[bool] = []
     guarded.reactor.on_disconnect(client, lambda: gone.append(True))
@@ -107,8 +107,8 @@ def test_a_frame_above_the_limit_costs_its_sender_the_connection(guarded: Guarde
     guarded.reactor.forget(client)
 
 
-def test_a_link_that_has_fallen_silent_counts_as_broken(guarded: Guarded) -> None:
-    """A cable that was pulled ends no connection; idle links are pinged, and live ones answer. Its end is for good."""
+def test_a_silent_link_counts_as_broken(guarded: Guarded) -> None:
+    """A pulled cable ends no connection, so idle links are pinged. A broken connection does not resume."""
     host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
     keys = guarded.keys.connecting_as(Speaker.MEMBER)
@@ -130,12 +130,12 @@ def test_a_link_that_has_fallen_silent_counts_as_broken(guarded: Guarded) -> Non
         relay.close()
 
 
-def test_a_connection_that_nobody_takes_is_not_waited_for_long(guarded: Guarded) -> None:
-    """The system would ask for it ever more rarely, for two minutes, and the link would be down as long again."""
+def test_a_connection_attempt_without_answer_ends_soon(guarded: Guarded) -> None:
+    """The system would retry with growing pauses for two minutes, and delay the recovery of the link."""
     with socket.socket() as listener, socket.socket() as first:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
-        first.connect(listener.getsockname())  # there is room for one that is not accepted; others get no answer
+        first.connect(listener.getsockname())  # the backlog has room for one connection; further ones get no answer
         endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
         client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(Speaker.MEMBER))
         gone: list[bool] = []
@@ -145,7 +145,7 @@ def test_a_connection_that_nobody_takes_is_not_waited_for_long(guarded: Guarded)
 
 
 def test_a_hub_can_listen_on_an_interface() -> None:
-    """The endpoint that is published has the interface's address."""
+    """The published endpoint has the address of the interface."""
     made = Guarded("lo")
     try:
         assert made.hub.endpoint.startswith("tcp://127.0.0.1:")
@@ -155,10 +155,10 @@ def test_a_hub_can_listen_on_an_interface() -> None:
         made.close()
 
 
-def test_nobody_gets_in_before_the_gate_is_answered_for(guarded: Guarded) -> None:
-    """The library lets in any key when there is no handler; here there always is one, if a silent one."""
+def test_no_peer_is_accepted_before_the_gate_is_served(guarded: Guarded) -> None:
+    """ZeroMQ accepts every key without a handler. Here a handler always exists, even while it does not answer."""
     guarded.reactor.forget(guarded.hub)
-    guarded.reactor.on_readable(guarded.hub, guarded._read)  # the fixture's own
+    guarded.reactor.on_readable(guarded.hub, guarded._read)  # as in the fixture
     client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
     client.send(b"hello")
     for _ in range(5):

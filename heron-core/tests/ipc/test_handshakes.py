@@ -1,4 +1,4 @@
-"""Counting connections that were not let in, from events that do not say which connection they are about."""
+"""Counting refused connections from events that do not name the connection."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ LONGEST_S = 10.0
 NONE = {"unknown-key": 0, "protocol": 0, "unfinished": 0, "foreign": 0}
 
 
-def test_who_gets_in_is_not_counted() -> None:
-    """Neither while at it, nor in session, nor afterwards."""
+def test_accepted_peers_are_not_counted() -> None:
+    """Neither during the handshake, nor in the session, nor after it."""
     counts = Handshakes(LONGEST_S)
     counts.accepted(7, 0.0)
     assert counts.refused(0.0) == NONE
@@ -19,8 +19,8 @@ def test_who_gets_in_is_not_counted() -> None:
     assert counts.refused(101.0) == NONE
 
 
-def test_who_fails_is_counted_once_by_reason() -> None:
-    """The failure is told before the connection is closed."""
+def test_a_failed_handshake_is_counted_once_by_reason() -> None:
+    """The failure event comes before the event that the connection is closed."""
     counts = Handshakes(LONGEST_S)
     for descriptor, reason in enumerate(("unknown-key", "protocol", "unfinished")):
         counts.accepted(descriptor, 0.0)
@@ -29,16 +29,16 @@ def test_who_fails_is_counted_once_by_reason() -> None:
     assert counts.refused(50.0) == {"unknown-key": 1, "protocol": 1, "unfinished": 1, "foreign": 0}
 
 
-def test_who_does_not_speak_the_protocol_is_what_is_left() -> None:
-    """The library is silent about such a connection, but for its being accepted and closed."""
+def test_the_difference_are_peers_that_do_not_speak_the_protocol() -> None:
+    """For such a connection ZeroMQ reports only that it was accepted and closed."""
     counts = Handshakes(LONGEST_S)
     counts.accepted(3, 0.0)
     counts.disconnected(3)
     assert counts.refused(0.0) == NONE | {"foreign": 1}
 
 
-def test_a_count_never_goes_back_while_others_are_at_their_handshakes() -> None:
-    """A counter that falls is read as a restart."""
+def test_a_count_never_falls_while_other_handshakes_run() -> None:
+    """A counter that falls looks like a restart."""
     counts = Handshakes(LONGEST_S)
     counts.accepted(3, 0.0)
     counts.disconnected(3)

@@ -1,4 +1,4 @@
-"""The keys of a topology: who gets which part, and that no secret shows by accident."""
+"""The keys of a topology: the part of each process, and hidden secrets."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from heron.ipc.keys import ClientKeys, KeyPair, ServerKeys, Speaker, new_keys
 
 
-def test_each_process_gets_the_part_it_needs() -> None:
-    """Who listens has no client's secret, who connects not the server's, and a reader no other's."""
+def test_each_process_gets_only_the_keys_it_needs() -> None:
+    """A server has no secret of a client, a client none of the server, and a reader no other secret."""
     keys = new_keys()
     server = keys.listening_to(Speaker.MEMBER, Speaker.READER)
     assert server == ServerKeys(keys.server, {keys.member.public: Speaker.MEMBER, keys.reader.public: Speaker.READER})
     assert keys.connecting_as(Speaker.CONTROL) == ClientKeys(keys.server.public, keys.control)
 
 
-def test_no_secret_shows_in_a_log_or_a_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_log_or_message_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:
     """An object that holds keys may end up in a traceback, a log line or an assertion."""
     keys = new_keys()
     server, client = keys.listening_to(*Speaker), keys.connecting_as(Speaker.MEMBER)

@@ -1,4 +1,4 @@
-"""Finding the topology manager: through the executor, again and again, and never back to a deposed one."""
+"""The link to the topology manager: it follows each leader, and never returns to a deposed one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heron_testing.relay import Relay
 
 
 class Environment:
-    """An executor's hub and two topology managers' hubs, and the channel that is tested."""
+    """The hubs of an executor and of two topology managers, and the channel under test."""
 
     def __init__(self, folder: Path) -> None:
         self.reactor = Reactor()
@@ -81,8 +81,8 @@ def say(hub: Hub, client: bytes, reason: str, epoch: int) -> None:
     hub.send(client, control_frame(Envelope(epoch=epoch, stop=pb.Stop(reason=reason))))
 
 
-def test_it_follows_the_location(environment: Environment) -> None:
-    """Each new topology manager gets a hello; while there is none, sending says so."""
+def test_the_channel_follows_the_location(environment: Environment) -> None:
+    """Each leader receives a hello; `send` returns False while there is no leader."""
     assert not environment.channel.send(Envelope(stop=pb.Stop()))
     environment.locate(0, 1)
     first, hello = environment.read(environment.tmanagers[0])
@@ -99,7 +99,7 @@ def test_it_follows_the_location(environment: Environment) -> None:
 
 
 def test_an_older_epoch_is_refused(environment: Environment) -> None:
-    """A deposed leader's words and an outdated location change nothing, and are counted."""
+    """Messages of a deposed leader and an outdated location have no effect, and are counted."""
     environment.locate(0, 5)
     client, _ = environment.read(environment.tmanagers[0])
     say(environment.tmanagers[0], client, "deposed", 4)
@@ -115,8 +115,8 @@ def test_an_older_epoch_is_refused(environment: Environment) -> None:
 
 
 @pytest.mark.parametrize("away", [True, False])
-def test_a_deposed_leader_that_wakes_up_is_refused_and_counted(environment: Environment, away: bool) -> None:
-    """It was stopped, does not know, and answers what it was asked then; whether there is a successor yet or not."""
+def test_a_deposed_leader_that_resumes_is_refused_and_counted(environment: Environment, away: bool) -> None:
+    """The process was stopped and answers earlier requests, whether it has a successor or not."""
     environment.locate(0, 1)
     client, _ = environment.read(environment.tmanagers[0])
     environment.locate(*((None, 1) if away else (1, 2)))
@@ -134,8 +134,8 @@ def test_a_deposed_leader_that_wakes_up_is_refused_and_counted(environment: Envi
     assert [(each.name, each.value) for each in environment.channel.metrics()] == [("deposed-messages", 3)]
 
 
-def test_garbage_is_counted_and_survived(environment: Environment) -> None:
-    """Neither the executor nor the topology manager can end the process with a bad frame."""
+def test_garbage_is_counted_and_does_not_end_the_process(environment: Environment) -> None:
+    """It may come from the executor or from the topology manager."""
     environment.executor.send(environment.client, b"garbage")
     environment.locate(0, 1)
     client, _ = environment.read(environment.tmanagers[0])
@@ -145,8 +145,8 @@ def test_garbage_is_counted_and_survived(environment: Environment) -> None:
     assert environment.channel.refused == 2
 
 
-def test_a_broken_connection_is_made_anew_with_a_new_hello(environment: Environment) -> None:
-    """The topology manager knows this process by its connection: without a hello it could not answer."""
+def test_a_broken_connection_is_replaced_with_a_new_hello(environment: Environment) -> None:
+    """The topology manager identifies a process by its connection, and cannot answer before the hello."""
     hub = open_guarded_hub(environment.sockets, "127.0.0.1", environment.keys.listening_to(Speaker.MEMBER))
     environment.reactor.guard(hub)
     host, _, port = hub.endpoint.removeprefix("tcp://").partition(":")

@@ -1,4 +1,4 @@
-"""Metrics records over the wire."""
+"""Metrics records on the wire."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ RECORD = MetricsRecord(
 )
 
 
-def test_a_record_survives_the_wire() -> None:
-    """Kinds, labels, histograms and events come back as they were."""
+def test_a_record_decodes_as_it_was_encoded() -> None:
+    """Kinds, labels, histograms and events are unchanged."""
     sent = publish_message(RECORD).SerializeToString()
     assert record_of(pb.MetricsPublish.FromString(sent)) == RECORD
 
 
-def test_a_metric_of_an_unknown_kind_is_left_out() -> None:
-    """A newer process may measure what this side cannot show."""
+def test_a_metric_of_an_unknown_kind_is_skipped() -> None:
+    """A newer process may send kinds that this version does not know."""
     message = publish_message(RECORD)
     message.metrics[0].kind = "sketch"
     assert [metric.name for metric in record_of(message).metrics] == ["resident-bytes", "execute-latency"]
 
 
-def test_reading_records_for_ever_takes_no_memory() -> None:
-    """A record replaces the one before: what the interpreter keeps of that for later must be of use later."""
+def test_decoding_records_does_not_use_up_memory() -> None:
+    """Memory that the interpreter keeps of a decoded record must be reused for later ones."""
     message = publish_message(RECORD)
     latest = [record_of(message) for _ in range(10)]
     before = sys.getallocatedblocks()

@@ -1,4 +1,4 @@
-"""Where a process listens on the network."""
+"""The network address at which a process listens."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from heron.ipc.network import listen_endpoint
         (socket.if_nameindex()[0][1], f"tcp://{socket.if_nameindex()[0][1]}:*"),
     ],
 )
-def test_addresses_and_interfaces_are_taken_as_they_are(host: str, endpoint: str) -> None:
-    """An interface has another address on each host, so one profile serves many."""
+def test_addresses_and_interfaces_are_used_unchanged(host: str, endpoint: str) -> None:
+    """An interface has another address on each host, so one profile serves many hosts."""
     assert listen_endpoint(host) == endpoint
 
 
 def test_a_name_is_resolved() -> None:
-    """A socket is bound to an address."""
+    """A socket is bound to an address, not to a name."""
     assert listen_endpoint("localhost") in {"tcp://127.0.0.1:*", "tcp://[::1]:*"}
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # refused is what they are
-def test_no_particular_address_is_refused(host: str) -> None:
-    """It would be published, and nobody can connect to it."""
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # they are refused
+def test_the_unspecified_address_is_refused(host: str) -> None:
+    """It would be published, and peers cannot connect to it."""
     with pytest.raises(HeronError, match=r"heron.network.host: peers cannot connect to "):
         listen_endpoint(host)
 
 
-def test_an_unknown_name_is_refused_with_the_interfaces_there_are() -> None:
-    """The setting is one word in a profile; the error says what it may be."""
+def test_an_unknown_name_is_refused_with_a_list_of_interfaces() -> None:
+    """The error lists the possible values of the setting."""
     with pytest.raises(HeronError, match=f"'no.such.invalid' is neither.*'{socket.if_nameindex()[0][1]}'"):
         listen_endpoint("no.such.invalid")

@@ -1,4 +1,4 @@
-"""How a command asks, and what it is told when there is no answer."""
+"""The client of the topology manager: requests, replies, and errors without a reply."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from heron.ipc.status import TopologyStatus, encode_status
 from heron.ipc.watched_channel import open_watched_channel
 from heron_testing.pytest_plugin import wait_until
 
-LONG_S = 20.0  # nothing here takes so long
+LONG_S = 20.0  # no test takes this long
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)
 
 
 def answer_to(question: Envelope, status: TopologyStatus = STATUS) -> bytes:
-    """What a topology manager answers."""
+    """The reply of a topology manager."""
     reply = pb.StatusReply(request_id=question.status_request.request_id, document=encode_status(status))
     return control_frame(Envelope(epoch=1, status_reply=reply))
 
 
 class TManager:
-    """A topology manager's socket on a thread of its own; `answer` makes the answers, None for none."""
+    """The socket of a topology manager on its own thread; `answer` makes the replies, and None means no reply."""
 
     def __init__(self, linger_s: float = 0.0) -> None:
         self.keys = new_keys()
@@ -52,15 +52,15 @@ class TManager:
         self._thread.start()
 
     def client(self, keys: ClientKeys | None = None) -> TManagerClient:
-        """A command's view of it."""
+        """A client as a command uses it."""
         return TManagerClient(self.endpoint, keys or self.keys.connecting_as(Speaker.CONTROL))
 
     def say(self, frame: bytes) -> None:
-        """Sends to who asked last."""
+        """Sends a frame to the last client."""
         self._hub.send(self._asker, frame)
 
     def close(self) -> None:
-        """Ends it as a killed process ends: its sockets are closed and nothing is said. Idempotent."""
+        """Closes the sockets without a message, as when the process is killed. Idempotent."""
         if self._thread.is_alive():
             self._reactor.stop()
             self._thread.join()
@@ -83,8 +83,8 @@ def tmanager() -> Iterator[TManager]:
     made.close()
 
 
-def test_a_question_is_answered(tmanager: TManager) -> None:
-    """Several on one connection, each with its own kind of answer."""
+def test_requests_get_their_replies(tmanager: TManager) -> None:
+    """One connection serves several requests of different kinds."""
     row = MetricsRow("count", 0, "count", "execute-count", "counter", "tuples", 3.0)
     with tmanager.client() as client:
         assert client.status(LONG_S) == STATUS
@@ -100,8 +100,8 @@ def test_a_question_is_answered(tmanager: TManager) -> None:
         assert client.metrics("count", 5, by_task=True, timeout_s=LONG_S) == (row,)
 
 
-def test_a_key_that_is_unknown_is_told_from_another_topology(tmanager: TManager) -> None:
-    """Both at once and by name: waiting does not help, and the remedies differ."""
+def test_an_unknown_key_and_another_server_key_have_different_errors(tmanager: TManager) -> None:
+    """Both errors come at once, because waiting does not help. Their remedies differ."""
     stranger, own = new_keys().connecting_as(Speaker.CONTROL), tmanager.keys.connecting_as(Speaker.CONTROL)
     for keys, why in (
         (replace(own, pair=stranger.pair), "it does not know this key"),
@@ -115,11 +115,11 @@ def test_a_key_that_is_unknown_is_told_from_another_topology(tmanager: TManager)
     assert not tmanager.heard.is_set()
 
 
-def test_nobody_at_the_endpoint_is_known_at_once() -> None:
-    """Its topology manager was killed, and the state manager does not know yet."""
+def test_an_endpoint_without_a_process_fails_at_once() -> None:
+    """The topology manager was killed, and the state manager still has its location."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"  # bound, and nobody listens
+        endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"  # bound, but it does not listen
         with (
             TManagerClient(endpoint, new_keys().connecting_as(Speaker.READER)) as client,
             pytest.raises(UnreachableError, match="no process listens there"),
@@ -127,8 +127,8 @@ def test_nobody_at_the_endpoint_is_known_at_once() -> None:
             client.status(LONG_S)
 
 
-def test_the_last_words_of_one_that_leaves_are_heard() -> None:
-    """The answer to a kill comes with the end of the connection: both may be there before the command looks."""
+def test_the_last_reply_before_the_end_of_a_connection_is_received() -> None:
+    """The reply to a kill comes with the end of the connection; both may arrive before the command reads."""
     for _ in range(20):
         tmanager = TManager(linger_s=LONG_S)
         sockets = SocketContext()
@@ -145,8 +145,8 @@ def test_the_last_words_of_one_that_leaves_are_heard() -> None:
             sockets.close()
 
 
-def test_one_that_dies_before_its_answer_is_known_at_once(tmanager: TManager) -> None:
-    """Nobody waits for an answer that cannot come; later questions say the same."""
+def test_the_death_of_the_topology_manager_before_its_reply_fails_at_once(tmanager: TManager) -> None:
+    """The command does not wait for a reply that cannot come; later requests fail, too."""
     tmanager.answer = lambda _: None
 
     def end_when_asked() -> None:
@@ -163,8 +163,8 @@ def test_one_that_dies_before_its_answer_is_known_at_once(tmanager: TManager) ->
             client.status(LONG_S)
 
 
-def test_one_that_is_silent_costs_the_time_limit(tmanager: TManager) -> None:
-    """It hangs, or something else listens there that says nothing."""
+def test_a_silent_topology_manager_fails_after_the_time_limit(tmanager: TManager) -> None:
+    """It hangs, or another program listens there that sends nothing."""
     tmanager.answer = lambda _: None
     with tmanager.client() as client, pytest.raises(UnreachableError, match=r"nothing came within 0\.2 s"):
         client.status(0.2)
@@ -177,8 +177,8 @@ def test_one_that_is_silent_costs_the_time_limit(tmanager: TManager) -> None:
             client.status(0.2)
 
 
-def test_the_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmanager: TManager) -> None:
-    """It comes when the next one is asked."""
+def test_a_late_reply_is_not_taken_for_the_reply_to_the_next_request(tmanager: TManager) -> None:
+    """It arrives during the next request."""
     late: list[bytes] = []
 
     def keep(question: Envelope) -> None:
@@ -197,10 +197,10 @@ def test_the_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tma
         assert client.status(LONG_S).plan_version == 2
 
 
-def test_an_answer_that_is_there_is_heard_though_the_time_is_over(
+def test_a_reply_that_has_arrived_counts_after_the_time_limit(
     tmanager: TManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command that was stopped, or that waited for its turn on a busy machine, has not looked meanwhile."""
+    """A command that was stopped, or waits for a processor, could not read it earlier."""
     with tmanager.client() as client:
 
         def clock() -> Iterator[float]:
@@ -212,8 +212,8 @@ def test_an_answer_that_is_there_is_heard_though_the_time_is_over(
         assert client.status(LONG_S) == STATUS
 
 
-def test_a_refusal_is_told_with_its_reason(tmanager: TManager) -> None:
-    """In the topology manager's own words; one that names no question is of a side that could not read it."""
+def test_a_refusal_is_raised_with_its_reason(tmanager: TManager) -> None:
+    """A refusal without a request number comes from a process that could not read the request."""
     tmanager.answer = lambda question: control_frame(
         Envelope(refused=pb.Refused(request_id=question.change_state.request_id, reason="it is finished"))
     )
@@ -226,8 +226,8 @@ def test_a_refusal_is_told_with_its_reason(tmanager: TManager) -> None:
 
 
 @pytest.mark.parametrize("reply", [b"", b"\x02" * 64, b"\xff" * 40])
-def test_an_answer_of_another_wire_version_is_no_riddle(tmanager: TManager, reply: bytes) -> None:
-    """The topology may be run by another version of heron-core."""
+def test_a_reply_of_another_wire_version_names_the_cause(tmanager: TManager, reply: bytes) -> None:
+    """Another version of heron-core may run the topology."""
     tmanager.answer = lambda _: reply
     with tmanager.client() as client, pytest.raises(RemoteProtocolError, match="another version of heron-core"):
         client.status(LONG_S)

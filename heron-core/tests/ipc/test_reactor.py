@@ -1,4 +1,4 @@
-"""The event loop: timers by the clock it is given, wake-ups from other threads, disconnections."""
+"""The event loop: timers, wake-ups from other threads, disconnections."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def sockets() -> Iterator[SocketContext]:
     context.close()
 
 
-def test_timers_fire_in_order_when_their_time_has_come(fake_clock: FakeClock) -> None:
-    """One shot once, periodic again and again, cancelled never."""
+def test_timers_fire_in_order_at_their_time(fake_clock: FakeClock) -> None:
+    """A single timer fires once, a periodic one repeatedly, a cancelled one never."""
     reactor, fired = Reactor(fake_clock), list[str]()
     reactor.after(2.0, lambda: fired.append("late"))
     reactor.after(1.0, lambda: fired.append("early"))
@@ -42,7 +42,7 @@ def test_timers_fire_in_order_when_their_time_has_come(fake_clock: FakeClock) ->
 
 
 def test_a_timer_may_set_another(fake_clock: FakeClock) -> None:
-    """A retry schedules itself from its own call."""
+    """A retry sets its next timer in its own call."""
     reactor, fired = Reactor(fake_clock), list[int]()
 
     def again() -> None:
@@ -58,7 +58,7 @@ def test_a_timer_may_set_another(fake_clock: FakeClock) -> None:
 
 
 def test_stop_from_another_thread_ends_a_wait() -> None:
-    """A signal or another thread must not wait for the next timer; a stop before the start counts too."""
+    """A stop must not wait for the next timer. A stop before the start counts, too."""
     reactor = Reactor()
     started = threading.Event()
     reactor.after(0.0, started.set)
@@ -72,7 +72,7 @@ def test_stop_from_another_thread_ends_a_wait() -> None:
 
 
 def test_the_end_of_a_round_comes_after_its_calls() -> None:
-    """What a round gathered is sent once, whatever number of sources were readable."""
+    """The data of a round is sent once, whatever the number of readable sources."""
     reactor, calls, wakeups = Reactor(), list[str](), (Wakeup(), Wakeup())
 
     def read(wakeup: Wakeup) -> None:
@@ -96,7 +96,7 @@ def test_the_end_of_a_round_comes_after_its_calls() -> None:
 
 
 def test_a_wakeup_writes_only_for_a_sleeper() -> None:
-    """The price while awake is a flag: no system call."""
+    """While the thread is awake, a wake-up needs no system call."""
     wakeup = Wakeup()
     wakeup.wake()
     with pytest.raises(BlockingIOError):
@@ -109,8 +109,8 @@ def test_a_wakeup_writes_only_for_a_sleeper() -> None:
     wakeup.close()
 
 
-def test_a_peer_that_goes_is_noticed(tmp_path: Path, sockets: SocketContext) -> None:
-    """Both ends of a session see its end without a message: so does an instance whose stream manager was killed."""
+def test_both_ends_of_a_session_notice_its_end(tmp_path: Path, sockets: SocketContext) -> None:
+    """No message is needed, so an instance notices that its stream manager was killed."""
     endpoint = f"ipc://{tmp_path}/s"
     reactor, gone = Reactor(), list[str]()
     bound = sockets.channel_bound(endpoint)
@@ -130,8 +130,8 @@ def test_a_peer_that_goes_is_noticed(tmp_path: Path, sockets: SocketContext) -> 
     bound.close()
 
 
-def test_a_source_may_be_forgotten_and_closed_in_its_own_call(tmp_path: Path, sockets: SocketContext) -> None:
-    """A session that breaks the rules is closed from where it is read."""
+def test_a_source_may_be_removed_and_closed_in_its_own_call(tmp_path: Path, sockets: SocketContext) -> None:
+    """A session that breaks the protocol is closed by the call that reads it."""
     endpoint = f"ipc://{tmp_path}/s"
     reactor = Reactor()
     bound, peer = sockets.channel_bound(endpoint), sockets.channel_to(endpoint)

@@ -1,4 +1,4 @@
-"""The four kinds of sockets: what they keep, what they drop, and what they say when they cannot be opened."""
+"""The four kinds of sockets: which frames they keep and drop, and their errors."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def received(hub: Hub, eventually: Eventually) -> tuple[bytes, bytes]:
     return found[0]
 
 
-def test_a_hub_answers_whom_it_heard(tmp_path: Path, sockets: SocketContext, eventually: Eventually) -> None:
-    """Identities are the clients' own where they give one."""
+def test_a_hub_replies_to_the_sender_of_a_frame(tmp_path: Path, sockets: SocketContext, eventually: Eventually) -> None:
+    """A client may set its identity."""
     hub = sockets.hub(f"ipc://{tmp_path}/hub")
     client = sockets.client_of(f"ipc://{tmp_path}/hub", b"me")
     client.send(b"question")
@@ -45,15 +45,15 @@ def test_a_hub_answers_whom_it_heard(tmp_path: Path, sockets: SocketContext, eve
     assert client.receive() is None
 
 
-def test_a_hub_says_when_a_peer_is_not_there(tmp_path: Path, sockets: SocketContext) -> None:
-    """ZeroMQ would drop the message silently."""
+def test_a_hub_reports_a_peer_that_is_not_connected(tmp_path: Path, sockets: SocketContext) -> None:
+    """ZeroMQ drops the frame silently by default."""
     assert not sockets.hub(f"ipc://{tmp_path}/hub").send(b"nobody", b"frame")
 
 
-def test_a_client_waits_for_its_hub_only_if_it_is_eager(
+def test_only_an_eager_client_keeps_frames_for_an_absent_hub(
     tmp_path: Path, sockets: SocketContext, eventually: Eventually
 ) -> None:
-    """A hello that is repeated anyway must not pile up while nobody hears it; a question must wait."""
+    """A request must wait for its hub. Repeated hellos must not pile up."""
     endpoint = f"ipc://{tmp_path}/hub"
     modest, eager = sockets.client_of(endpoint, b"modest", eager=False), sockets.client_of(endpoint, b"eager")
     modest.send(b"dropped")
@@ -66,7 +66,7 @@ def test_a_client_waits_for_its_hub_only_if_it_is_eager(
 def test_an_oversize_frame_ends_its_connection_only(
     tmp_path: Path, sockets: SocketContext, eventually: Eventually
 ) -> None:
-    """The receiver cuts it off before it takes memory; others go on."""
+    """The receiver closes it before the frame takes memory; other connections continue."""
     endpoint = f"ipc://{tmp_path}/hub"
     hub = sockets.hub(endpoint)
     bad, good = sockets.client_of(endpoint, b"bad"), sockets.client_of(endpoint, b"good")
@@ -77,14 +77,14 @@ def test_an_oversize_frame_ends_its_connection_only(
 
 
 def test_a_push_drops_and_counts_without_a_receiver(tmp_path: Path, sockets: SocketContext) -> None:
-    """Metrics may be lost, memory may not grow: 1,000 records wait, further ones are counted."""
+    """Metrics may be lost, but memory must not grow: 1,000 records wait, further ones are counted."""
     push = sockets.push_to(f"ipc://{tmp_path}/nobody")
     for _ in range(1200):
         push.send(b"record")
     assert push.dropped == 200
 
 
-def test_a_socket_that_cannot_be_opened_names_its_place(tmp_path: Path, sockets: SocketContext) -> None:
-    """The usual cause is a directory that is gone."""
+def test_the_error_of_a_socket_names_its_path(tmp_path: Path, sockets: SocketContext) -> None:
+    """The usual cause is a missing directory."""
     with pytest.raises(HeronError, match="does its directory exist, and is it writable"):
         sockets.hub(f"ipc://{tmp_path}/missing/hub")

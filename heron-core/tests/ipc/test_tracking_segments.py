@@ -1,4 +1,4 @@
-"""Segments about roots: what is written is read, what is garbled is refused."""
+"""Segments about roots: parsing returns the written values, and garbled segments are refused."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def read(segment: bytes) -> tuple[bytes, SegmentHead]:
     return segment, parse_segment(segment, 0)
 
 
-def test_roots_of_rows_that_go_to_several_tasks_come_as_the_xor_of_their_keys() -> None:
-    """Both sides derive the keys, and only what they derive from travels."""
+def test_roots_of_rows_for_several_tasks_are_parsed_as_the_xor_of_their_keys() -> None:
+    """Both sides derive the keys, so the segment does not carry them."""
     segment, head = read(new_roots_derived(TASK, 100, KEY, 5, (3, 4)))
     roots = parse_new_roots(segment, head)
     assert head.destinations == (TASK,)
@@ -49,15 +49,15 @@ def test_roots_of_rows_that_go_to_several_tasks_come_as_the_xor_of_their_keys() 
     assert roots.xors.tolist() == (edge_keys_of_range(KEY, 5, 3) ^ edge_keys_of_range(KEY, 5, 4)).tolist()
 
 
-def test_listed_roots_come_as_they_were_sent() -> None:
-    """Zero, for a root without copies, included."""
+def test_listed_roots_are_parsed_as_written() -> None:
+    """A root without copies has the XOR zero."""
     xors = np.array([5, 0, 2**64 - 1], dtype=np.uint64)
     roots = parse_new_roots(*read(new_roots_listed(TASK, 9, xors)))
     assert (roots.base, roots.xors.tolist()) == (9, xors.tolist())
 
 
-def test_a_range_of_acks_is_what_single_acks_would_be() -> None:
-    """The quick way must mean the same."""
+def test_the_ack_of_a_range_equals_single_acks() -> None:
+    """The short form must have the same meaning."""
     rows = np.arange(4, dtype=np.uint64)
     whole = parse_ack(*read(ack_range((TASK << COUNTER_BITS) | 50, KEY, 3, 4)))
     (single,) = acks(rows + np.uint64((TASK << COUNTER_BITS) | 50), edge_keys(KEY, rows, 3))
@@ -68,8 +68,8 @@ def test_a_range_of_acks_is_what_single_acks_would_be() -> None:
     assert listed.xors.tolist() == whole.xors.tolist()
 
 
-def test_acks_and_fails_of_several_tasks_roots_go_apart() -> None:
-    """Each task's ledger is elsewhere; the order within a task stays."""
+def test_acks_and_fails_are_divided_by_the_task_of_their_roots() -> None:
+    """Each task has its own ledger, maybe in another process. The order within a task stays."""
     roots = np.array([(2 << COUNTER_BITS) | 8, (1 << COUNTER_BITS) | 9, (2 << COUNTER_BITS) | 3], dtype=np.uint64)
     xors = np.array([10, 11, 12], dtype=np.uint64)
     found = {}
@@ -87,13 +87,13 @@ def test_acks_and_fails_of_several_tasks_roots_go_apart() -> None:
 @pytest.mark.parametrize("outcome", list(RootOutcome))
 @pytest.mark.parametrize("counters", [[5], [5, 6, 7], [7, 6, 5], [5, 7, 8], [6, 5, 7]])
 def test_settled_roots_keep_their_order(outcome: RootOutcome, counters: list[int]) -> None:
-    """`Spout.ack` is called in the order of completion, whichever way the counters travel."""
+    """`Spout.ack` is called in the order of completion, in either encoding."""
     found, roots = parse_settled(*read(settled(TASK, outcome, np.array(counters, dtype=np.int64))))
     assert (found, list(roots)) == (outcome, counters)
 
 
 def garbled() -> dict[str, bytes]:
-    """Segments whose payload does not fit what they announce."""
+    """Segments whose payload does not match their head."""
     roots, ack, fail, done = SegmentKind.ROOTS, SegmentKind.ACK, SegmentKind.FAIL, SegmentKind.SETTLED
     many = MAX_DERIVED_ROWS + 1
     too_far = struct.pack("<QQIQ", 1 << COUNTER_BITS, KEY, 3, 2)
@@ -132,7 +132,7 @@ PARSERS = {
 
 @pytest.mark.parametrize("name", list(garbled()))
 def test_a_garbled_segment_is_refused(name: str) -> None:
-    """As a protocol error, which ends the session, and not as whatever the arrays would raise."""
+    """It raises a protocol error, which ends the session, and no error of numpy."""
     segment, head = read(garbled()[name])
     with pytest.raises(RemoteProtocolError):
         PARSERS[SegmentKind(head.kind)](segment, head)

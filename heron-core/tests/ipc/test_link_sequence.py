@@ -1,4 +1,4 @@
-"""Sequence numbers: a gap is counted, a repeat or another session ends the session."""
+"""Sequence numbers: a gap is counted, and a repeat or another session ends the session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heron.ipc.link import ReceiveLane, SendLane
 
 
 def test_a_lane_counts_from_one() -> None:
-    """Both sides start at 1 in each session, so that the loss of the first frame shows too."""
+    """Both sides start at 1 in each session, so that the loss of the first frame is noticed."""
     sender, receiver = SendLane(7), ReceiveLane(7)
     for expected in (1, 2, 3):
         kind, session, sequence = parse_frame_header(sender.header(FrameKind.DATA))
@@ -19,7 +19,7 @@ def test_a_lane_counts_from_one() -> None:
 
 
 def test_a_gap_is_the_number_of_missing_frames() -> None:
-    """ZeroMQ loses whole messages when a peer restarts; what was lost is counted once."""
+    """ZeroMQ loses whole messages when a peer restarts; each lost frame is counted once."""
     receiver = ReceiveLane(7)
     assert receiver.accept(7, 4) == 3
     assert receiver.accept(7, 5) == 0
@@ -27,7 +27,7 @@ def test_a_gap_is_the_number_of_missing_frames() -> None:
 
 @pytest.mark.parametrize(("session", "sequence"), [(8, 2), (6, 2), (7, 1), (7, 0)])
 def test_a_repeat_or_another_session_is_refused(session: int, sequence: int) -> None:
-    """Neither may be taken for new data, and the refusal changes nothing."""
+    """Neither frame is new data, and the refusal changes nothing."""
     receiver = ReceiveLane(7)
     receiver.accept(7, 1)
     with pytest.raises(RemoteProtocolError):

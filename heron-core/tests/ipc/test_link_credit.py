@@ -1,4 +1,4 @@
-"""Byte credit: never more than a window under way, and never a link that stands still."""
+"""Byte credit: at most one window is under way, and no link stops for ever."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from heron.ipc.link import CreditGrant, CreditWindow
 
 
 @given(sizes=st.lists(st.integers(1, 300), max_size=60), window=st.integers(1, 200), data=st.data())
-def test_never_over_the_window_and_never_stuck(sizes: list[int], window: int, data: st.DataObject) -> None:
-    """Random sizes, deliveries and releases, credit messages doubled and late: all is sent in the end."""
+def test_a_sender_never_exceeds_the_window_and_never_stops_for_ever(
+    sizes: list[int], window: int, data: st.DataObject
+) -> None:
+    """Random sizes, deliveries and releases, with repeated and late credit messages: every frame is sent in the end."""
     sender, receiver = CreditWindow(window), CreditGrant()
     waiting, wire, held = deque(sizes), deque[int](), deque[int]()
     told = deque[int]()
@@ -47,7 +49,7 @@ def test_never_over_the_window_and_never_stuck(sizes: list[int], window: int, da
 
 
 def test_a_frame_larger_than_the_window_goes_alone() -> None:
-    """No size may block a link for good, and none may join another beyond the window."""
+    """No frame size may block a link for ever, and no other frame may exceed the window."""
     window = CreditWindow(100)
     assert window.allows(1000)
     window.spend(1000)
@@ -57,8 +59,8 @@ def test_a_frame_larger_than_the_window_goes_alone() -> None:
     assert not window.allows(1000)
 
 
-def test_an_old_credit_message_takes_nothing_back() -> None:
-    """Totals are cumulative: what comes late or twice changes nothing."""
+def test_an_old_credit_message_has_no_effect() -> None:
+    """Credit messages carry totals, so a late or repeated one changes nothing."""
     window = CreditWindow(100)
     window.spend(80)
     window.release(50)
@@ -66,16 +68,16 @@ def test_an_old_credit_message_takes_nothing_back() -> None:
     assert window.released_bytes == 50
 
 
-def test_more_released_than_sent_is_the_peers_fault() -> None:
-    """A peer that counts wrongly would unbound the link."""
+def test_a_release_of_more_than_was_sent_is_a_protocol_error() -> None:
+    """A peer that counts wrongly would remove the limit of the link."""
     window = CreditWindow(100)
     window.spend(10)
     with pytest.raises(RemoteProtocolError, match="releases 11 bytes, only 10 bytes were sent"):
         window.release(11)
 
 
-def test_credit_is_told_once() -> None:
-    """A round without news costs no message."""
+def test_credit_is_sent_once() -> None:
+    """A round without new credit costs no message."""
     grant = CreditGrant()
     assert grant.due() is None
     grant.receive(30)
