@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heron.instance.batch_codec import PICKLE, decode_columns
+from heron.instance.batch_codec import decode_columns
+from heron.instance.serializers import PICKLE
 from heron.ipc.frame import (
     Encoding,
     FrameKind,
@@ -23,7 +24,7 @@ __all__ = ["data_frame", "decoded_columns", "decoded_rows", "end_marker", "tuple
 
 
 def tuple_segment(
-    rows: Sequence[tuple[object, ...]], destinations: Sequence[int], *, source_task: int = 1, **changes: object
+    rows: Sequence[tuple[object, ...]], destinations: Sequence[int], /, *, source_task: int = 1, **changes: object
 ) -> bytes:
     """A segment of tuples, on the first stream of `source_task` under plan version 1.
 

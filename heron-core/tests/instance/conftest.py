@@ -7,40 +7,33 @@ each tuple is the number of its emit.
 from __future__ import annotations
 
 import gc
-import pickle
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from typing import cast
 
 import pytest
 
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
-)
+from builders import bolt, decoded_rows, plan_index, spout, stream, stream_origin, subscription, topology
+from heron.api.definition import GroupingDefinition, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.batch_codec import decode_columns
-from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.bolt_acks import AckTracker
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.garbage import collect_less
-from heron.instance.in_batch import UNTRACKED, tracked_batch
-from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
-from heron.instance.root_book import RootBook
-from heron.instance.root_settler import RootSettler
-from heron.instance.session import settled_of
-from heron.instance.stream_routes import routes_of
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.session import settled_roots
+from heron.instance.stream_routes import StreamRoutes, routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics
+from heron.instance.tracked_batch import UNTRACKED, tracked_batch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.tuple_pool import TuplePool
 from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TaskPlan, TopologyState
+from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_outcomes import AckOutcomes
 
 Copy = tuple[int, int]
@@ -52,24 +45,16 @@ SPOUTS, MIDDLES, LASTS, SIDE = (1, 2), (3, 4), (5, 6), 7
 
 
 def index_of(to_middle: GroupingDefinition, to_last: GroupingDefinition, to_side: GroupingDefinition) -> PlanIndex:
-    """A plan: spout (2) -> middle (2) -> last (2), and a side bolt that hears of all of them."""
-    heard, unheard = StreamDefinition("default", FIELDS), StreamDefinition("unheard", FIELDS)
-    side = tuple(InputDefinition(name, "default", to_side) for name in ("spout", "middle", "last"))
-    bolt = ComponentKind.BOLT
-    topology = TopologyDefinition(
-        "t",
-        (
-            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", len(SPOUTS), (heard, unheard)),
-            ComponentDefinition(
-                "middle", bolt, "m:M", 2, (heard, unheard), (InputDefinition("spout", "default", to_middle),)
-            ),
-            ComponentDefinition("last", bolt, "m:L", 2, (heard,), (InputDefinition("middle", "default", to_last),)),
-            ComponentDefinition("side", bolt, "m:X", 1, (), side),
-        ),
+    """A plan: spout (2) -> middle (2) -> last (2), and a side bolt that subscribes to all of them."""
+    both = stream(*FIELDS), stream(*FIELDS, name="unread")
+    side = [subscription(name, to_side) for name in ("spout", "middle", "last")]
+    definition = topology(
+        spout("spout", *both, parallelism=2),
+        bolt("middle", subscription("spout", to_middle), outputs=both, parallelism=2),
+        bolt("last", subscription("middle", to_last), outputs=both[:1], parallelism=2),
+        bolt("side", *side),
     )
-    places = (("spout", SPOUTS), ("middle", MIDDLES), ("last", LASTS), ("side", (SIDE,)))
-    tasks = tuple(TaskPlan(task, name, at, 1) for name, ids in places for at, task in enumerate(ids))
-    return PlanIndex(PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ()))
+    return plan_index(definition, {"spout": SPOUTS, "middle": MIDDLES, "last": LASTS, "side": (SIDE,)})
 
 
 class Lane:
@@ -100,8 +85,8 @@ class Lane:
     def wait_for_room(self, timeout_s: float) -> None:
         """Never."""
 
-    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
-        """Nobody does."""
+    def on_linger_over(self, action: Callable[[], None]) -> None:
+        """Never calls it."""
 
 
 def copies_of(segments: Iterable[bytes]) -> list[Copy]:
@@ -110,8 +95,7 @@ def copies_of(segments: Iterable[bytes]) -> list[Copy]:
     for each in segments:
         head = parse_segment(each, 0)
         if head.kind == SegmentKind.TUPLES:
-            uids = pickle.loads(each[head.payload_start : head.end])[0]
-            copies += [(uid, task) for uid in uids for task in head.destinations]
+            copies += [(cast("int", row[0]), task) for row in decoded_rows(each) for task in head.destinations]
     return copies
 
 
@@ -214,8 +198,8 @@ class EmittingTask:
 
     def _left(self, segments: Sequence[bytes]) -> list[int]:
         uids: list[int] = []
-        for name, stream in self.streams.items():
-            if not stream.rows:
+        for name, each in self.streams.items():
+            if not each.rows:
                 uids += self._pending.pop(name, [])
         self.net.model.left(uids, copies_of(segments))
         return uids
@@ -225,17 +209,19 @@ class EmittingTask:
 
 
 class SpoutTask(EmittingTask):
-    """A spout's emitter, book and settler."""
+    """A spout's emitter, pending roots and callbacks."""
 
     def __init__(self, net: Net, task_id: int) -> None:
         super().__init__(net, task_id)
-        self.book = RootBook(lambda: net.now_s)
+        self.pending_roots = PendingRoots(lambda: net.now_s)
         self.emitter = SpoutEmitter(net.origin(task_id), self.lane)
-        self.emitter.set_streams(net.streams(task_id, partial(_rooted, self.book)))
+        self.emitter.set_streams(net.streams(task_id, partial(_rooted, self.pending_roots)))
         self._emit = self.emitter.specialised()
-        self.settler = RootSettler(self.book, TaskMetrics(), lambda _doing, error, _id: net.errors.append(error))
-        self.settler.on_ack = lambda name: net.outcomes.append(("ack", name))
-        self.settler.on_fail = lambda name: net.outcomes.append(("fail", name))
+        self.callbacks = RootCallbacks(
+            self.pending_roots, TaskMetrics(), lambda _doing, error, _id: net.errors.append(error)
+        )
+        self.callbacks.on_ack = lambda name: net.outcomes.append(("ack", name))
+        self.callbacks.on_fail = lambda name: net.outcomes.append(("fail", name))
 
     @property
     def streams(self) -> dict[str, OutStream]:
@@ -255,7 +241,7 @@ class BoltTask(EmittingTask):
         super().__init__(net, task_id)
         self.inbox: deque[bytes] = deque()
         self.kept: list[Tuple] = []
-        self.tracker = BoltTracker(self.lane)
+        self.tracker = AckTracker(self.lane)
         self.emitter = BoltEmitter(net.origin(task_id), self.lane)
         self.emitter.set_streams(net.streams(task_id, partial(_anchored, self.tracker)))
         self._emit = self.emitter.specialised()
@@ -283,7 +269,7 @@ class BoltTask(EmittingTask):
         source = (head.source_task, head.stream)
         pool = self._pools.setdefault(source, TuplePool(Tuple.source("c", "s", head.source_task)))
         self._pool = pool.take(head.rows)
-        self.tracker.in_work[0] = batch
+        self.tracker.in_work = batch
         pairs = zip(self._pool, values, strict=False)
         tup: Tuple
         for done, (tup, tup.values) in enumerate(pairs, 1):
@@ -293,7 +279,7 @@ class BoltTask(EmittingTask):
         del pairs, tup
         self.settle()
         self.emitter.resolve_anchors(batch)
-        self.tracker.in_work[0] = None
+        self.tracker.in_work = None
         pool.recycle(head.rows, batch or UNTRACKED)
 
     def settle(self) -> None:
@@ -339,7 +325,7 @@ class Net:
         batch_bytes: int = 400,
     ) -> None:
         self.index = index_of(to_middle, to_last, to_side)
-        self._limits = (batch_rows, batch_bytes, 100_000)
+        self._batch_rows, self._batch_bytes = batch_rows, batch_bytes
         self.now_s = 1000.0
         self.uids = 0
         self.model = TreeModel()
@@ -353,7 +339,9 @@ class Net:
 
     def origin(self, task_id: int) -> StreamOrigin:
         """Small batches, so that there are many kinds of them."""
-        return StreamOrigin(task_id, 0, 1, *self._limits)
+        return stream_origin(
+            task_id, batch_rows=self._batch_rows, batch_bytes=self._batch_bytes, tuple_max_bytes=100_000
+        )
 
     def streams(self, task_id: int, make: StreamMaker) -> list[OutStream]:
         """The output streams of a task."""
@@ -404,19 +392,19 @@ class Net:
     def _tell(self) -> None:
         """What was settled is told to the spouts; it must be what the model says."""
         for task_id, segments in self.desk.take_settled().items():
-            self.spouts[task_id].settler.take(settled_of(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)))
+            self.spouts[task_id].callbacks.settle(settled_roots(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)))
         assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
         assert self.desk.in_flight() == len(self.model.live)
 
 
 def _rooted(
-    book: RootBook, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    pending: PendingRoots, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
 ) -> OutStream:
-    return RootStream(number, definition, routes, origin, book)
+    return RootStream(number, definition, routes, origin, pending)
 
 
 def _anchored(
-    tracker: BoltTracker, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    tracker: AckTracker, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
 ) -> OutStream:
     return AnchoredStream(number, definition, routes, origin, tracker)
 

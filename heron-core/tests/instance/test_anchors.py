@@ -6,8 +6,8 @@ import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import EmitError
-from heron.instance.anchors import UNANCHORED, Anchors, checked_anchors
-from heron.instance.in_batch import UNTRACKED, InBatch
+from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.tracked_stream import UNANCHORED, Anchors, checked_anchors
 
 MAKE = Tuple.source("c", "s", 1)
 
@@ -18,8 +18,8 @@ def pooled(place: int, batch: object = None) -> Tuple:
 
 
 def resolved(
-    parents: list[Tuple | tuple[Tuple, ...]], current: InBatch | None
-) -> tuple[list[tuple[int, InBatch, list[int]]], dict[int, list[tuple[InBatch, int]]]]:
+    parents: list[Tuple | tuple[Tuple, ...]], current: TrackedBatch | None
+) -> tuple[list[tuple[int, TrackedBatch, list[int]]], dict[int, list[tuple[TrackedBatch, int]]]]:
     anchors = Anchors()
     anchors.parents.extend(parents)
     anchors.resolve(current)
@@ -29,13 +29,13 @@ def resolved(
 
 def test_one_anchor_each_in_the_batch_in_work_is_a_list_of_places() -> None:
     """The usual case; a row without an anchor has no place."""
-    batch = InBatch(1, 9, 5)
+    batch = TrackedBatch(1, 9, 5)
     assert resolved([pooled(3), UNANCHORED, pooled(3)], batch) == ([(0, batch, [3, -1, 3])], {})
 
 
 def test_rows_of_several_batches_may_wait_for_one_flush() -> None:
     """Each is resolved before its tuples are used again."""
-    anchors, first, second = Anchors(), InBatch(1, 9, 5), InBatch(1, 9, 6)
+    anchors, first, second = Anchors(), TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     for batch, place in ((first, 1), (second, 2)):
         anchors.parents.append(pooled(place))
         anchors.resolve(batch)
@@ -48,7 +48,7 @@ def test_rows_of_several_batches_may_wait_for_one_flush() -> None:
 
 def test_a_kept_tuple_names_its_own_batch() -> None:
     """Whatever batch is in work, or none."""
-    old, current = InBatch(1, 9, 5), InBatch(1, 9, 6)
+    old, current = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     kept = pooled(4, old)
     for at_work in (current, None):
         assert resolved([kept], at_work) == ([], {0: [(old, 4)]})
@@ -57,13 +57,13 @@ def test_a_kept_tuple_names_its_own_batch() -> None:
 
 def test_several_anchors_count_once_each() -> None:
     """The same tuple given twice is one anchor; an empty list is none."""
-    old, current = InBatch(1, 9, 5), InBatch(1, 9, 6)
+    old, current = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     kept, new = pooled(4, old), pooled(1)
     assert resolved([(kept, new, kept), ()], current) == ([], {0: [(old, 4), (current, 1)]})
 
 
-@pytest.mark.parametrize("current", [None, InBatch(1, 9, 5)])
-def test_what_nobody_waits_for_is_no_anchor(current: InBatch | None) -> None:
+@pytest.mark.parametrize("current", [None, TrackedBatch(1, 9, 5)])
+def test_what_nobody_waits_for_is_no_anchor(current: TrackedBatch | None) -> None:
     """Ticks, tuples of untracked batches that were kept, tuples that an author has made, and no anchor."""
     parents = [UNANCHORED, TupleHelper.make_tick_tuple(), pooled(2, UNTRACKED), Tuple(values=("made",))]
     assert resolved([*parents, tuple(parents)], current) == ([], {})
@@ -71,7 +71,7 @@ def test_what_nobody_waits_for_is_no_anchor(current: InBatch | None) -> None:
 
 def test_a_tuple_whose_ack_has_left_is_no_anchor_any_more() -> None:
     """Nobody could tell the ledger of what hangs on it; until it leaves, it is one."""
-    batch = InBatch(1, 4, 5)
+    batch = TrackedBatch(1, 4, 5)
     batch.settle([1, 2])
     assert resolved([pooled(1), pooled(3)], batch) == ([(0, batch, [1, 3])], {})
     batch.note_acks_left([1])

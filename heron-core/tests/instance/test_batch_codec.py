@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.errors import SerializationError
-from heron.instance.batch_codec import PICKLE, decode_columns, encode_rows
+from heron.instance.batch_codec import decode_columns, encode_rows
+from heron.instance.serializers import PICKLE
 
 _PROPERTY = settings(max_examples=60)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import pickle
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -13,16 +12,21 @@ from typing import Any, ClassVar
 
 import pytest
 
-from heron.api.bolt import Bolt
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
+from builders import (
+    bolt,
+    data_frame,
+    decoded_rows,
+    end_marker,
+    instance_spec,
+    physical_plan,
+    spout,
+    stream,
+    subscription,
+    topology,
+    tuple_segment,
 )
+from heron.api.bolt import Bolt
+from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
@@ -35,19 +39,15 @@ from heron.ipc.envelope import Envelope
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     Encoding,
-    FrameKind,
     Marker,
     OptionTag,
     SegmentKind,
-    frame_header,
     marker_segment,
     option,
     parse_segment,
-    segment,
 )
-from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+from heron.planner.physical_plan import TaskPlan
 from heron.spi.metricsink import Metric
 from heron_testing.fake_clock import FakeClock
 
@@ -68,56 +68,35 @@ class WhenIdle(Signals):
 
 
 def tuples(values: Sequence[tuple[object, ...]], source: int = 1, **changes: object) -> bytes:
-    fields: dict[str, object] = {
-        "kind": SegmentKind.TUPLES,
-        "encoding": Encoding.PICKLE,
-        "stream": 0,
-        "plan_version": 1,
-        "source_task": source,
-        "incarnation": 0,
-        "rows": len(values),
-    }
-    payload = pickle.dumps([list(column) for column in zip(*values, strict=True)], 5)
-    return segment((BOLT,), payload, **(fields | changes))  # type: ignore[arg-type]  # the fields of a segment
+    return tuple_segment(values, (BOLT,), source_task=source, **changes)
 
 
 def end(source: int) -> bytes:
-    return marker_segment((BOLT,), Marker.END, 0, plan_version=1, source_task=source, incarnation=0)
+    return end_marker((BOLT,), source)
 
 
 class Bench:
     """A bolt task without sockets: what comes in is put into its queue, what goes out is read from the other."""
 
     def __init__(
-        self, bolt: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
+        self, component: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
     ) -> None:
-        both = tuple(InputDefinition("spout", name, GroupingDefinition(GroupingKind.ALL)) for name in ("default", "b"))
-        streams = (StreamDefinition("default", ("batch", "number")), StreamDefinition("b", ()))
-        outputs = (StreamDefinition("default", ("value",)),)
-        sink = (InputDefinition("bolt", "default", GroupingDefinition(GroupingKind.ALL)),)
-        topology = TopologyDefinition(
-            "t",
-            (
-                ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 2, streams),
-                ComponentDefinition("bolt", ComponentKind.BOLT, "m:B", 1, outputs, both),
-                ComponentDefinition("sink", ComponentKind.BOLT, "m:K", 1, (), sink),
-            ),
-            config or {},
+        both = [subscription("spout", GroupingKind.ALL, stream=name) for name in ("default", "b")]
+        definition = topology(
+            spout("spout", stream("batch", "number"), stream(name="b"), parallelism=2),
+            bolt("bolt", *both, outputs=(stream("value"),)),
+            bolt("sink", subscription("bolt", GroupingKind.ALL)),
+            config=config,
         )
-        tasks = (
-            *(TaskPlan(task, "spout", index, 1) for index, task in enumerate(SOURCES)),
-            TaskPlan(BOLT, "bolt", 0, 1),
-            TaskPlan(SINK, "sink", 0, 1),
-        )
-        plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
-        spec = InstanceSpec("t", "t-1", 1, BOLT, "bolt", 0, 0, "/run", "/log", "/package")
+        plan = physical_plan(definition, {"spout": SOURCES, "bolt": (BOLT,), "sink": (SINK,)})
+        spec = instance_spec("bolt", BOLT)
         settings = settings or EngineSettings()
         self.gateway = Gateway(spec, settings)
         self.task = Task(spec, settings, self.gateway, plan)
-        self.runner = BoltRunner(self.task, WhenIdle(self.gateway), bolt)
+        self.runner = BoltRunner(self.task, WhenIdle(self.gateway), component)
 
     def put(self, *segments: bytes) -> None:
-        frame = b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+        frame = data_frame(*segments)
         self.gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
 
     def run(self) -> Bolt:
@@ -135,11 +114,10 @@ class Bench:
                 found.append(item.task_report.phase)
                 continue
             for data in item[0]:
-                head = parse_segment(data, 0)
-                if head.kind == SegmentKind.MARKER:
+                if parse_segment(data, 0).kind == SegmentKind.MARKER:
                     found.append("END")
                 else:
-                    found += pickle.loads(data[head.payload_start : head.end])[0]
+                    found += [row[0] for row in decoded_rows(data)]
         return found
 
 
@@ -340,7 +318,7 @@ def test_a_frame_that_cannot_be_cut_loses_its_rest_only(garbage: bytes, capsys: 
     bench.run()
     assert bench.output()[1:] == ["before", "after"]
     assert bench.task.errors.count == 1
-    assert "the rest of it is lost" in capsys.readouterr().err
+    assert "the rest of the frame is lost" in capsys.readouterr().err
 
 
 def test_consumed_bytes_are_all_that_came() -> None:

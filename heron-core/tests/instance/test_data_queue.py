@@ -11,7 +11,7 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
-from heron.instance.queue_capacity import QueueCapacity
+from heron.instance.flow_limits import QueueCapacity
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.wakeup import Wakeup

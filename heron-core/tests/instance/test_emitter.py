@@ -6,16 +6,16 @@ import threading
 
 import pytest
 
+from builders import decoded_columns, stream_origin
 from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
-from heron.instance.batch_codec import decode_columns
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import KeyedEdge, OutStream, StreamOrigin, StreamRoutes
-from heron.instance.queue_capacity import QueueCapacity
-from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, ShuffleSplitter
+from heron.instance.flow_limits import QueueCapacity
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
 from heron.ipc.wakeup import Wakeup
@@ -23,12 +23,12 @@ from heron.planner.key_group import key_group, owner
 
 
 def origin_of(batch_rows: int = 1000) -> StreamOrigin:
-    return StreamOrigin(1, 5, 1, batch_rows, 100_000, 1_000_000)
+    return stream_origin(incarnation=5, batch_rows=batch_rows)
 
 
 def whole(origin: StreamOrigin, name: str = "default", number: int = 0, *tasks: int) -> OutStream:
     stream = OutStream(number, StreamDefinition(name, ("v",)), StreamRoutes(whole=tasks or (2,)), origin)
-    stream.limit[0] = stream.full_limit  # as within the linger of a flush
+    stream.limit = stream.full_limit  # as within the linger of a flush
     return stream
 
 
@@ -74,7 +74,7 @@ def test_the_gateway_flushes_only_while_the_author_s_code_runs() -> None:
     emitter.emit([1])
     emitter.flush_meanwhile()
     assert not out.items
-    with emitter.baton:
+    with emitter.lock.released():
         emitter.emit([2])
         emitter.flush_meanwhile()
         assert [head.rows for head in sent(out)] == [2]
@@ -89,7 +89,7 @@ def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
     emitter = SpoutEmitter(origin, out)
     memo = KeyMemo((5, 6, 7), 64, single=True)
     splitter = KeySplitter(memo)
-    keyed = KeyedEdge((0,), memo, splitter.picks)  # type: ignore[arg-type]
+    keyed = KeyedEdge((0,), memo, splitter.picks)
     routes = StreamRoutes(whole=(2,), splitters=(splitter,), keyed=(keyed,))
     emitter.set_streams([OutStream(0, StreamDefinition("default", ("v",)), routes, origin)])
     done = threading.Event()
@@ -101,7 +101,7 @@ def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
     thread = threading.Thread(target=gateway)
     thread.start()
     for start in range(0, 60_000, 1000):
-        with emitter.baton:
+        with emitter.lock.released():
             for number in range(start, start + 1000):
                 emitter.emit([number])
         emitter.flush()
@@ -112,7 +112,7 @@ def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
         assert not isinstance(item, Envelope)
         for data in item[0]:
             head = parse_segment(data, 0)
-            (column,) = decode_columns(data[head.payload_start : head.end], head.rows)
+            (column,) = decoded_columns(data)
             got.setdefault(head.destinations[0], []).extend(column)
     assert got.pop(2) == list(range(60_000))
     assert sorted(number for numbers in got.values() for number in numbers) == list(range(60_000))  # type: ignore[type-var]

@@ -9,12 +9,13 @@ from functools import partial
 
 import pytest
 
+from builders import stream_origin
 from heron.api.definition import StreamDefinition
 from heron.instance.emitter import SpoutEmitter
 from heron.instance.garbage import THRESHOLDS, GarbagePauses
-from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
-from heron.instance.root_book import RootBook
-from heron.instance.splitters import ShuffleSplitter
+from heron.instance.out_stream import OutStream
+from heron.instance.pending_roots import PendingRoots
+from heron.instance.stream_routes import ShuffleSplitter, StreamRoutes
 from heron.instance.tracked_stream import RootStream
 from heron.spi.metricsink import Histogram
 
@@ -37,14 +38,14 @@ class Nowhere:
     def wait_for_room(self, timeout_s: float) -> None:
         """Never."""
 
-    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
-        """Nobody does."""
+    def on_linger_over(self, action: Callable[[], None]) -> None:
+        """Never calls it."""
 
 
 def emits_of(tracked: bool, routes: StreamRoutes) -> SpoutEmitter:
     """A spout's emits; tracked ones are settled as they go."""
-    origin, book = StreamOrigin(1, 5, 1, ROWS, 500_000, 1_000_000), RootBook(lambda: 0.0)
-    make = partial(RootStream, book=book) if tracked else OutStream
+    origin, pending = stream_origin(batch_rows=ROWS, batch_bytes=500_000), PendingRoots(lambda: 0.0)
+    make = partial(RootStream, pending=pending) if tracked else OutStream
     emitter = SpoutEmitter(origin, Nowhere())
     emitter.set_streams([make(0, StreamDefinition("default", ("word", "number")), routes, origin)])
     emit = emitter.specialised()
@@ -52,7 +53,7 @@ def emits_of(tracked: bool, routes: StreamRoutes) -> SpoutEmitter:
     for number in range(TUPLES):
         emit([f"word {number % 500}", number], (number,))
         if number % (10 * ROWS) == 0:
-            book.settle_all()
+            pending.settle_all()
     emitter.flush()
     return emitter
 

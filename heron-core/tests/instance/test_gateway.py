@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition
+from builders import instance_spec, physical_plan, spout, topology
 from heron.clock import monotonic_s
 from heron.instance.data_queue import Command, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.flow_limits import OutputLimit
 from heron.instance.gateway import Gateway
-from heron.instance.output_limit import OutputLimit
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, control_frame, parse_control
@@ -28,24 +28,14 @@ from heron.ipc.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
-from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.spi.metricsink import MetricsRecord, Source
 from heron.state_nodes.plans import encode_plan
 from heron_testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.leaks_nothing
 
-PLAN = PhysicalPlan(
-    4,
-    1,
-    "t-1",
-    TopologyDefinition("t", (ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1),)),
-    TopologyState.RUNNING,
-    (TaskPlan(7, "spout", 0, 1),),
-    (),
-)
+PLAN = physical_plan(topology(spout("spout")), {"spout": (7,)}, version=4)
 
 
 class Site:
@@ -54,7 +44,7 @@ class Site:
     def __init__(self) -> None:
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
         container_dir(self.run_dir, 1).mkdir()
-        spec = InstanceSpec("t", "t-1", 1, 7, "spout", 0, 2, str(self.run_dir), str(self.run_dir), "/package")
+        spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
         self.gateway = Gateway(spec, EngineSettings(link_window_bytes=4096))
         self.sockets = SocketContext()
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
@@ -234,7 +224,7 @@ def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None
     data_in, data_out = site.gateway.data_in, site.gateway.data_out
     channel = site.session(1)
     clock = FakeClock()  # stands until the rest has come
-    data_out.throttle(limit := OutputLimit(1000.0, clock.monotonic_s))  # empty at first: the first frame is owed
+    data_out.limit_output(limit := OutputLimit(1000.0, clock.monotonic_s))  # empty at first: the first frame is owed
     for letter in (b"a", b"b"):
         data_out.put([letter * 500])
     data_out.put_acks([b"acks"])
@@ -253,4 +243,4 @@ def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None
     frame = receive(channel)
     assert parse_frame_header(frame)[0] == FrameKind.DATA
     assert frame[FRAME_HEADER_BYTES:] == b"b" * 500
-    assert limit.held_s() > 0.2
+    assert limit.delayed_s() > 0.2

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.instance.output_limit import OutputLimit
+from heron.instance.flow_limits import OutputLimit
 
 
 @dataclass
@@ -76,16 +76,16 @@ def test_the_time_that_data_was_held_is_counted_also_while_it_is() -> None:
     limit = OutputLimit(100.0, clock)
     send(limit, clock, 300)
     clock.now_s += 1.0
-    assert limit.held_s() == 0.0
+    assert limit.delayed_s() == 0.0
     assert not limit.allows()
     clock.now_s += 0.5
-    assert limit.held_s() == pytest.approx(0.5)
+    assert limit.delayed_s() == pytest.approx(0.5)
     assert not limit.allows()
     clock.now_s += 1.5
     assert limit.allows()
-    assert limit.held_s() == pytest.approx(2.0)
+    assert limit.delayed_s() == pytest.approx(2.0)
     clock.now_s += 10.0
-    assert limit.held_s() == pytest.approx(2.0)
+    assert limit.delayed_s() == pytest.approx(2.0)
 
 
 def test_another_pace_counts_from_now_on() -> None:
@@ -112,5 +112,5 @@ def test_time_without_credit_is_not_time_held_by_the_limit() -> None:
     clock.now_s += 1.0
     limit.idle()
     clock.now_s += 60.0
-    assert limit.held_s() == 1.0
+    assert limit.delayed_s() == 1.0
     assert limit.wait_s() is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.instance.data_queue import DataIn, DataOut, Sleeper
-from heron.instance.queue_capacity import PERIOD_S, QueueCapacity
+from heron.instance.flow_limits import PERIOD_S, QueueCapacity
 from heron.ipc.link import CreditWindow
 from heron.ipc.wakeup import Wakeup
 
@@ -190,7 +190,7 @@ def test_data_out_gives_the_task_thread_as_much_room_as_leaves_in_the_target_tim
             data_out.sent(400)
             while data_out.has_room():
                 data_out.put([b"x" * 400])
-        data_out.held = True
+        data_out.delayed = True
         data_out.adapt(period * PERIOD_S * 1.0001)
     assert data_out.capacity.current_bytes == pytest.approx(4000 * TARGET_S / PERIOD_S, rel=0.05)
     assert data_out.queued_bytes <= 4000 + 400
@@ -198,7 +198,7 @@ def test_data_out_gives_the_task_thread_as_much_room_as_leaves_in_the_target_tim
     while data_out.has_room():
         data_out.put([b"x" * 400])
     data_out.sleeper.prepare()
-    data_out.adapt(40 * PERIOD_S)  # nothing was held
+    data_out.adapt(40 * PERIOD_S)  # nothing was delayed
     assert data_out.has_room()
     assert not data_out.sleeper._asleep
     wakeup.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled, Sleeper
-from heron.instance.queue_capacity import QueueCapacity
+from heron.instance.flow_limits import QueueCapacity
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import pytest
 
+from builders import bolt, decoded_rows, instance_spec, physical_plan, spout, stream, subscription, topology
 from heron.api.context import TopologyContext
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
-)
+from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import PlanReceived, SessionOpened
@@ -28,9 +20,8 @@ from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import SegmentKind, parse_segment
-from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
+from heron.planner.physical_plan import PhysicalPlan, TopologyState
 
 
 class When(Signals):
@@ -47,27 +38,22 @@ class When(Signals):
 def plan_of(
     version: int = 1, state: TopologyState = TopologyState.RUNNING, sinks: tuple[int, ...] = (2,)
 ) -> PhysicalPlan:
-    inputs = (InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL)),)
-    topology = TopologyDefinition(
-        "t",
-        (
-            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1, (StreamDefinition("default", ("v",)),)),
-            ComponentDefinition("sink", ComponentKind.BOLT, "m:K", len(sinks), (), inputs),
-        ),
-    )
-    tasks = (TaskPlan(1, "spout", 0, 1), *(TaskPlan(task, "sink", index, 1) for index, task in enumerate(sinks)))
-    return PhysicalPlan(version, 1, "t-1", topology, state, tasks, ())
+    sink = bolt("sink", subscription("spout", GroupingKind.ALL), parallelism=len(sinks))
+    definition = topology(spout("spout", stream("v")), sink)
+    return physical_plan(definition, {"spout": (1,), "sink": sinks}, version=version, state=state)
 
 
 class Bench:
     """A spout task; its output is read from the queue."""
 
-    def __init__(self, spout: type[Spout], until: Callable[[Bench], bool], plan: PhysicalPlan | None = None) -> None:
-        spec = InstanceSpec("t", "t-1", 1, 1, "spout", 0, 0, "/run", "/log", "/package")
+    def __init__(
+        self, component: type[Spout], until: Callable[[Bench], bool], plan: PhysicalPlan | None = None
+    ) -> None:
+        spec = instance_spec("spout", 1)
         settings = EngineSettings()
         self.gateway = Gateway(spec, settings)
         self.task = Task(spec, settings, self.gateway, plan or plan_of())
-        self.runner = SpoutRunner(self.task, When(lambda: until(self)), spout)
+        self.runner = SpoutRunner(self.task, When(lambda: until(self)), component)
 
     def output(self) -> list[object]:
         """Per segment: plan version, destinations, and its values or ``"END"``; or a report's phase."""
@@ -78,8 +64,7 @@ class Bench:
                 continue
             for data in item[0]:
                 head = parse_segment(data, 0)
-                payload = data[head.payload_start : head.end]
-                rows = "END" if head.kind == SegmentKind.MARKER else pickle.loads(payload)[0]
+                rows = "END" if head.kind == SegmentKind.MARKER else [row[0] for row in decoded_rows(data)]
                 found.append((head.plan_version, head.destinations, rows))
         return found
 
@@ -247,7 +232,7 @@ def test_a_spout_that_is_held_back_is_not_asked_until_it_may_go_on() -> None:
     looks = itertools.count()
 
     def until(bench: Bench) -> bool:
-        held = bench.gateway.held_back
+        held = bench.gateway.throttle
         if next(looks) == 3:
             assert not bench.rows(), "it was asked"
             held.change(7, on=False)
@@ -255,11 +240,11 @@ def test_a_spout_that_is_held_back_is_not_asked_until_it_may_go_on() -> None:
         return not held.culprits and bool(bench.rows())
 
     bench = Bench(Endless, until)
-    bench.gateway.held_back.begin([7])
+    bench.gateway.throttle.begin([7])
     for _ in range(3):
         bench.gateway.data_in.put(PlanReceived(plan_of()))  # each ends a wait at once
     bench.runner.run(ended=False)
-    assert bench.gateway.held_back.total_s() > 0
+    assert bench.gateway.throttle.total_s() > 0
     assert "held-back-s" in {metric.name for metric in bench.task.record(bench.runner.emitter).metrics}
 
 

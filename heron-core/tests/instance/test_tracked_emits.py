@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 import pytest
 
+from builders import stream_origin
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
-from heron.instance.anchors import UNANCHORED
-from heron.instance.bolt_tracker import BoltTracker
+from heron.instance.bolt_acks import AckTracker
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.in_batch import InBatch
-from heron.instance.out_stream import KeyedEdge, StreamOrigin, StreamRoutes
-from heron.instance.queue_capacity import QueueCapacity
-from heron.instance.root_book import RootBook
-from heron.instance.splitters import KeyMemo, KeySplitter
-from heron.instance.tracked_stream import AnchoredStream, RootStream
+from heron.instance.flow_limits import QueueCapacity
+from heron.instance.out_stream import StreamOrigin
+from heron.instance.pending_roots import PendingRoots
+from heron.instance.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
+from heron.instance.tracked_batch import TrackedBatch
+from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking_arrays import parse_new_roots
 from heron.ipc.wakeup import Wakeup
@@ -28,20 +28,20 @@ MAKE = Tuple.source("c", "s", 1)
 
 def keyed() -> StreamRoutes:
     splitter = KeySplitter(KeyMemo((8, 9), 1024, single=True))
-    return StreamRoutes(splitters=(splitter,), keyed=(KeyedEdge((0,), splitter.memo, splitter.picks),))  # type: ignore[arg-type]  # filled by generated code
+    return StreamRoutes(splitters=(splitter,), keyed=(KeyedEdge((0,), splitter.memo, splitter.picks),))
 
 
 def origin_of() -> StreamOrigin:
-    return StreamOrigin(3, 0, 1, 1000, 100_000, 1_000_000)
+    return stream_origin(3)
 
 
 def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
     out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
-    emitter, tracker = BoltEmitter(origin_of(), out), BoltTracker(out)
-    batch = tracker.in_work[0] = InBatch(3, 9, 5)
+    emitter, tracker = BoltEmitter(origin_of(), out), AckTracker(out)
+    batch = tracker.in_work = TrackedBatch(3, 9, 5)
     batch.root_base = 100
     stream = AnchoredStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, tracker)
-    stream.limit[0] = stream.full_limit
+    stream.limit = stream.full_limit
     emitter.set_streams([stream])
     return emitter, stream
 
@@ -49,9 +49,8 @@ def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
 def rooted(routes: StreamRoutes) -> tuple[SpoutEmitter, RootStream, DataOut]:
     out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     emitter = SpoutEmitter(origin_of(), out)
-    book = RootBook(lambda: 0.0)
-    stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, book)
-    stream.limit[0] = stream.full_limit
+    stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, PendingRoots(lambda: 0.0))
+    stream.limit = stream.full_limit
     emitter.set_streams([stream])
     return emitter, stream, out
 
@@ -75,7 +74,7 @@ def test_anchors_may_be_any_iterable(
     for anchors in ([one], [], [one, two]):
         emit(["b"], anchors=make(anchors))
     assert len(stream.rows) == 4
-    stream.anchors.resolve(stream.tracker.in_work[0])
+    stream.anchors.resolve(stream.tracker.in_work)
     _, irregular = stream.anchors.take()
     assert {row: sorted(place for _, place in places) for row, places in irregular.items()} == {1: [1], 3: [1, 2]}
 
@@ -122,11 +121,11 @@ def test_ids_of_a_spout_may_be_anything() -> None:
     for tup_id in (["a list"], None, {"a": "dict"}, 0):
         emit(["v"], tup_id)
     emitter.flush()
-    assert stream.book.in_flight == 3
-    assert [ids for ids, _ in stream.book.settle_all()] == [[["a list"], {"a": "dict"}, 0]]
+    assert stream.pending.in_flight == 3
+    assert [ids for ids, _ in stream.pending.settle_all()] == [[["a list"], {"a": "dict"}, 0]]
     emit(["v"])
     emitter.flush()
-    assert stream.book.in_flight == 0
+    assert stream.pending.in_flight == 0
     kinds = [[parse_segment(data, 0).kind for data in item[0]] for item in out.items if isinstance(item, tuple)]
     assert kinds == [[SegmentKind.ROOTS, SegmentKind.TUPLES], [SegmentKind.TUPLES]]
 
@@ -139,7 +138,7 @@ def test_a_spouts_refused_emit_leaves_no_id() -> None:
             emitter.emit(values, "refused")
     emitter.emit(["v"], "good")
     emitter.flush()
-    assert [ids for ids, _ in stream.book.settle_all()] == [["good"]]
+    assert [ids for ids, _ in stream.pending.settle_all()] == [["good"]]
 
 
 def test_a_root_that_cannot_travel_fails_behind_its_insertion() -> None:

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from heron.api.bolt import Bolt
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
+from builders import (
+    bolt,
+    data_frame,
+    decoded_rows,
+    end_marker,
+    instance_spec,
+    physical_plan,
+    spout,
+    stream,
+    subscription,
+    topology,
+    tuple_segment,
 )
+from heron.api.bolt import Bolt
+from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
+from heron.instance.bolt_acks import AckTracker
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.bolt_tracker import BoltTracker
 from heron.instance.data_queue import SessionOpened
 from heron.instance.gateway import Gateway
-from heron.instance.in_batch import tracked_batch
-from heron.instance.runner import Runner
-from heron.instance.session import settled_of
+from heron.instance.runner import ComponentRunner
+from heron.instance.session import settled_roots
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
+from heron.instance.tracked_batch import tracked_batch
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     Encoding,
     FrameKind,
-    Marker,
     OptionTag,
     SegmentHead,
     SegmentKind,
     frame_header,
-    marker_segment,
     option,
     parse_segment,
-    segment,
 )
 from heron.ipc.tracking_arrays import parse_ack, parse_fail
-from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, TaskPlan, TopologyState
 from heron.stmgr.ack_outcomes import AckOutcomes
 
 SPOUT, BOLT, SINK = 1, 2, 3
@@ -81,31 +80,23 @@ class Rest:
         streams: Sequence[str] = ("default",),
         **config: int,
     ) -> None:
-        one = (StreamDefinition("default", ("v",)),)
-        several = tuple(StreamDefinition(name, ("v",)) for name in streams)
-        kinds = ComponentKind
-
-        def hears(source: str, *names: str) -> tuple[InputDefinition, ...]:
-            return tuple(InputDefinition(source, name, GroupingDefinition(GroupingKind.ALL)) for name in names)
-
-        topology = TopologyDefinition(
-            "t",
-            (
-                ComponentDefinition("spout", kinds.SPOUT, "m:S", 1, several),
-                ComponentDefinition("bolt", kinds.BOLT, "m:B", 1, one, hears("spout", *streams)),
-                ComponentDefinition("sink", kinds.BOLT, "m:K", 1, (), hears("bolt", "default")),
+        definition = topology(
+            spout("spout", *[stream("v", name=name) for name in streams]),
+            bolt(
+                "bolt",
+                *[subscription("spout", GroupingKind.ALL, stream=name) for name in streams],
+                outputs=(stream("v"),),
             ),
-            {"topology.reliability.mode": "ATLEAST_ONCE", **config},
+            bolt("sink", subscription("bolt", GroupingKind.ALL)),
+            config={"topology.reliability.mode": "ATLEAST_ONCE", **config},
         )
-        tasks = tuple(TaskPlan(task, name, 0, 1) for task, name in ((1, "spout"), (2, "bolt"), (3, "sink")))
-        plan = PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, ())
-        task_id = SPOUT if component == "spout" else BOLT
-        spec = InstanceSpec("t", "t-1", 1, task_id, component, 0, 0, "/run", "/log", "/package")
+        plan = physical_plan(definition, {"spout": (SPOUT,), "bolt": (BOLT,), "sink": (SINK,)})
+        spec = instance_spec(component, SPOUT if component == "spout" else BOLT)
         self.gateway = Gateway(spec, EngineSettings())
         self.task = Task(spec, EngineSettings(), self.gateway, plan)
         self.decide, self.until = decide, until
         self.desk = AckOutcomes()
-        self.downstream = BoltTracker(self)
+        self.downstream = AckTracker(self)
         self.most_in_flight = 0
         self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"
         self._deadline_s = monotonic_s() + DEADLINE_S
@@ -132,10 +123,10 @@ class Rest:
         self.downstream.flush()
         for segments in self.desk.take_settled().values():
             frame = frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)
-            self.gateway.data_in.put(settled_of(frame))
+            self.gateway.data_in.put(settled_roots(frame))
         return self.until(self)
 
-    def run(self, runner: type[SpoutRunner] | type[BoltRunner], component: type) -> Runner:
+    def run(self, runner: type[SpoutRunner] | type[BoltRunner], component: type) -> ComponentRunner:
         """Runs the task until it is to stop."""
         made = runner(self.task, Around(self), component)
         made.run(ended=False)
@@ -143,7 +134,7 @@ class Rest:
 
     def put(self, *segments: bytes) -> None:
         """Sends the task a frame."""
-        frame = b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+        frame = data_frame(*segments)
         self.gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
 
     def _read(self, data: bytes) -> None:
@@ -165,7 +156,7 @@ class Rest:
             self.desk.take(data, 0, head.destinations[0], 0.0)
 
     def _take_tuples(self, data: bytes, head: SegmentHead) -> None:
-        values = pickle.loads(data[head.payload_start : head.end])[0]
+        values = [row[0] for row in decoded_rows(data)]
         self.events += values
         batch = tracked_batch(head, head.destinations[0])
         if batch is None:
@@ -316,21 +307,12 @@ def tracked(base: int, *values: object, **changes: object) -> bytes:
     """A batch of the spout whose rows are its roots from `base` on."""
     options = option(OptionTag.BATCH_KEY, (base + 7).to_bytes(8, "little"))
     options += option(OptionTag.ROOT_BASE, ((SPOUT << 48) | base).to_bytes(8, "little"))
-    fields: dict[str, object] = {
-        "kind": SegmentKind.TUPLES,
-        "encoding": Encoding.PICKLE,
-        "stream": 0,
-        "plan_version": 1,
-        "source_task": SPOUT,
-        "incarnation": 0,
-        "rows": len(values),
-        "options": options,
-    }
-    return segment((BOLT,), pickle.dumps([list(values)], 5), **(fields | changes))  # type: ignore[arg-type]  # fields
+    rows = [(value,) for value in values]
+    return tuple_segment(rows, (BOLT,), **({"source_task": SPOUT, "options": options} | changes))  # type: ignore[arg-type]  # arguments of a segment
 
 
 def end() -> bytes:
-    return marker_segment((BOLT,), Marker.END, 0, plan_version=1, source_task=SPOUT, incarnation=0)
+    return end_marker((BOLT,), SPOUT)
 
 
 def settled(rest: Rest, how: str = "acked") -> list[int]:
@@ -383,7 +365,7 @@ def test_an_exception_fails_its_tuple_and_the_others_are_acked(capsys: pytest.Ca
     rest.put(tracked(10, "a", "bad", "c"))
     rest.run(BoltRunner, Raises)
     assert (settled(rest), settled(rest, "failed")) == ([10, 12], [11])
-    assert "this tuple is failed" in capsys.readouterr().err
+    assert "the tuple is failed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

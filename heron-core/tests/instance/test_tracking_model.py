@@ -73,7 +73,7 @@ class Story:
         """A root, or now and then a tuple that nobody waits for."""
         self.roots += 1
         name = None if anonymous else f"root-{self.roots}"
-        stream = "unheard" if self.chance.random() < 0.03 else "default"
+        stream = "unread" if self.chance.random() < 0.03 else "default"
         spout.emit(name, stream, bad=self.chance.random() < self.bad)
 
     def work(self, bolt: BoltTask) -> None:
@@ -129,7 +129,7 @@ class Story:
 
     def emit(self, bolt: BoltTask, anchors: list[Tuple] | None) -> None:
         """An emit of a bolt."""
-        stream = "unheard" if self.chance.random() < 0.05 and "unheard" in bolt.streams else "default"
+        stream = "unread" if self.chance.random() < 0.05 and "unread" in bolt.streams else "default"
         bolt.emit(anchors, stream, bad=self.chance.random() < self.bad / 2)
 
     def return_to(self, bolt: BoltTask) -> None:
@@ -185,7 +185,7 @@ def test_every_root_ends_once_as_the_trees_say(
     assert not net.errors
     told = [name for _, name in net.outcomes]
     assert sorted(told, key=repr) == sorted(net.model.names.values(), key=repr)
-    assert all(spout.book.in_flight == 0 for spout in net.spouts.values())
+    assert all(spout.pending_roots.in_flight == 0 for spout in net.spouts.values())
     assert net.desk.in_flight() == 0
 
 

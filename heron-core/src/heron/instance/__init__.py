@@ -1,5 +1,5 @@
-"""One spout or bolt task: reads segments from its stream manager, runs user code on them, writes segments back.
+"""One spout or bolt task: reads segments from its stream manager, runs user code on them, and writes segments back.
 
-Pure files first (codec, splitters, buffers, pools, aligner), then the two threads: `gateway` owns the sockets, the
-runners own the user's component; between them three queues (design D4).
+Two threads: the gateway owns the sockets (`gateway`, `session`), the task thread runs the author's component
+(`spout_runner`, `bolt_runner`). They exchange data through queues only (`data_queue`; design D4).
 """

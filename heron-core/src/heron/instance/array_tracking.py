@@ -1,6 +1,6 @@
-"""Ack tracking with arrays: batches that are divided, rows that hang on others, acks of single tuples.
+"""Ack tracking with arrays: for divided batches, anchored rows, and acks of single tuples.
 
-The only part of an instance that needs numpy; `heron.instance.arrays` loads it.
+The only module of an instance that needs numpy; `heron.instance.tracked_batch.array_tracking` loads it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.instance.anchors import Rooted
-from heron.instance.in_batch import InBatch
-from heron.instance.tracked_stream import AnchoredStream, TrackedStream
+from heron.instance.tracked_batch import TrackedBatch
+from heron.instance.tracked_stream import AnchoredRows, AnchoredStream, TrackedStream
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import (
@@ -37,12 +36,12 @@ RootOptions = Callable[[Rows | None], bytes]
 
 
 class ArrayTracking:
-    """`heron.instance.arrays.Arrays`."""
+    """Segments of flushes, acks and fails, computed with arrays. It has no state."""
 
     def root_segments(
         self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
     ) -> list[bytes]:
-        """`Arrays.root_segments`."""
+        """The segments of a flush of roots from `base` on; `with_id` are the rows that are roots (None: all)."""
         task_id = stream.origin.task_id
         root_base = (task_id << COUNTER_BITS) | base
         if with_id is None:
@@ -56,7 +55,7 @@ class ArrayTracking:
         failed: list[bytes] = []
         if flush.bad:
             bad = np.flatnonzero(np.isin(at, _rows(sorted(flush.bad))))
-            xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, right behind, is read
+            xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
             failed += fails(bad.astype(np.uint64) + np.uint64(root_base))
         return [new_roots_listed(task_id, base, xors), *flush.segments, *failed]
 
@@ -64,20 +63,20 @@ class ArrayTracking:
         self,
         stream: AnchoredStream,
         rows: list[object],
-        regular: list[Rooted],
-        irregular: dict[int, list[tuple[InBatch, int]]],
+        regular: list[AnchoredRows],
+        irregular: dict[int, list[tuple[TrackedBatch, int]]],
     ) -> list[bytes]:
-        """`Arrays.anchored_segments`."""
-        hung = [_hung(rooted) for rooted in regular]
-        roots, at = _roots_of(hung, irregular)
+        """The segments of a flush of anchored rows; the batches of the anchors learn the keys of the copies."""
+        anchored = [_anchored_rows(each) for each in regular]
+        roots, at = _roots_of(anchored, irregular)
         flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
         failed: list[bytes] = []
         if flush.bad:
             bad = _rows(sorted(flush.bad))
-            # Keys that nobody will ever ack: the acks of what they hang on overtake data, and so the fails.
+            # Keys that are never acked: acks of the anchors overtake data, and so would overtake these fails.
             flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
             failed += fails(roots[np.isin(at, bad)])
-        for batch_arrays, of_rows, places in hung:
+        for batch_arrays, of_rows, places in anchored:
             batch_arrays.add_children(places, flush.totals[of_rows])
         for row, parents in irregular.items():
             for batch, place in parents:
@@ -86,15 +85,15 @@ class ArrayTracking:
             stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
         return [*flush.segments, *failed]
 
-    def ack_segments(self, acked: list[tuple[InBatch, list[int] | None]]) -> list[bytes]:
-        """`Arrays.ack_segments`."""
+    def ack_segments(self, acked: list[tuple[TrackedBatch, list[int] | None]]) -> list[bytes]:
+        """Acks of these places of these batches (None: of all places)."""
         pairs = [_arrays_of(batch).pairs(_places(places)) for batch, places in acked]
         return list(
             acks(*_joined(np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])))
         )
 
-    def fail_segments(self, failed: list[tuple[InBatch, list[int]]]) -> list[bytes]:
-        """`Arrays.fail_segments`."""
+    def fail_segments(self, failed: list[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
+        """Fails of these places of these batches."""
         return list(fails(np.concatenate([_arrays_of(batch).pairs(_places(places))[0] for batch, places in failed])))
 
 
@@ -103,7 +102,7 @@ class _BatchArrays:
 
     __slots__ = ("_children", "_edges", "root_rows", "roots")
 
-    def __init__(self, batch: InBatch) -> None:
+    def __init__(self, batch: TrackedBatch) -> None:
         numbers = None if batch.numbers is None else words_of(batch.numbers)
         if numbers is None:
             self._edges = edge_keys_of_range(batch.batch_key, batch.rows, batch.task_id)
@@ -119,7 +118,7 @@ class _BatchArrays:
             self.root_rows = words_of(batch.root_rows).view(np.int64)
 
     def add_children(self, places: Rows, keys: U64) -> None:
-        """Copies with these keys were emitted under these tuples."""
+        """Adds the keys of copies that were emitted under these tuples."""
         if self._children is None:
             self._children = np.zeros(len(self._edges), dtype=np.uint64)
         np.bitwise_xor.at(self._children, places, keys)
@@ -141,7 +140,7 @@ class _BatchArrays:
         """``(roots, which of the places)``: every root of each place."""
         if self.root_rows is None:
             return self.roots[places], np.arange(len(places), dtype=np.int64)
-        # root_rows ascend, so the roots of a row stand together
+        # root_rows ascend, so the roots of one row are adjacent
         first = np.searchsorted(self.root_rows, places, "left")
         count = np.searchsorted(self.root_rows, places, "right") - first
         which = np.repeat(np.arange(len(places), dtype=np.int64), count)
@@ -149,13 +148,13 @@ class _BatchArrays:
         return self.roots[first[which] + within], which
 
 
-Hung = tuple[_BatchArrays, Rows, Rows]
-"""``(batch, rows, places)``: rows of a flush, each of which hangs on the tuple at its place of the batch."""
+RowsOfBatch = tuple[_BatchArrays, Rows, Rows]
+"""``(batch, rows, places)``: rows of a flush, each anchored to the tuple at its place in the batch."""
 
 
 @dataclass(slots=True)
 class _Flush:
-    """One flush under way: its segments, the XOR of each row's keys, and the rows that cannot travel."""
+    """A flush in progress: its segments, the XOR of each row's keys, and the rows that cannot be encoded."""
 
     totals: U64
     segments: list[bytes] = field(default_factory=list)
@@ -163,10 +162,10 @@ class _Flush:
 
 
 def _flush(stream: TrackedStream, rows: list[object], root_options: RootOptions, *, numbered: bool = False) -> _Flush:
-    """Encodes the rows; `root_options` gives the options that name the roots of a lot of rows (None: of all).
+    """Encodes the rows; `root_options` returns the options that list the roots of a lot of rows (None: of all rows).
 
-    `numbered`: the roots of a lot are told by the numbers of its rows, which its keys then derive from too. Else each
-    lot is a batch of its own, with rows from 0 on, and no number travels.
+    With `numbered`, the roots and keys of a lot derive from the numbers of its rows in the flush. Without it, each lot
+    is a batch with rows from 0 on, and no numbers are sent.
     """
     flush = _Flush(np.zeros(len(rows), dtype=np.uint64))
     batch_key = secrets.randbits(64)
@@ -193,7 +192,7 @@ def _base_options(root_base: int, lot: Rows | None) -> bytes:
 
 
 class _RowRoots:
-    """The roots of a flush's rows: `at` are the rows that the roots belong to, ascending."""
+    """The roots of a flush's rows: `at` is the row of each root, ascending."""
 
     __slots__ = ("_at", "_one_each", "_roots", "_rows")
 
@@ -219,21 +218,20 @@ def _is_range(at: Rows, rows: int) -> bool:
     return len(at) == rows and bool((at == np.arange(rows)).all())
 
 
-def _hung(rooted: Rooted) -> Hung:
-    """The rows that hang on tuples of one batch, and the place of each one's tuple."""
-    places = _rows(rooted.places)
-    rows = np.arange(rooted.start, rooted.start + len(places), dtype=np.int64)
-    hung = places >= 0
-    if not hung.all():
-        places, rows = places[hung], rows[hung]
-    return _arrays_of(rooted.batch), rows, places
+def _anchored_rows(anchored: AnchoredRows) -> RowsOfBatch:
+    places = _rows(anchored.places)
+    rows = np.arange(anchored.start, anchored.start + len(places), dtype=np.int64)
+    has_anchor = places >= 0
+    if not has_anchor.all():
+        places, rows = places[has_anchor], rows[has_anchor]
+    return _arrays_of(anchored.batch), rows, places
 
 
-def _roots_of(hung: list[Hung], irregular: dict[int, list[tuple[InBatch, int]]]) -> tuple[U64, Rows]:
-    """``(roots, rows)``: each root of each row, by ascending row."""
+def _roots_of(anchored: list[RowsOfBatch], irregular: dict[int, list[tuple[TrackedBatch, int]]]) -> tuple[U64, Rows]:
+    """``(roots, rows)``: each root of each row, in ascending order of rows."""
     roots: list[U64] = [np.empty(0, dtype=np.uint64)]
     rows: list[Rows] = [np.empty(0, dtype=np.int64)]
-    for batch_arrays, of_rows, places in hung:
+    for batch_arrays, of_rows, places in anchored:
         found, which = batch_arrays.roots_of(places)
         roots.append(found)
         rows.append(of_rows[which])
@@ -249,7 +247,7 @@ def _roots_of(hung: list[Hung], irregular: dict[int, list[tuple[InBatch, int]]])
 
 
 def _joined(roots: U64, xors: U64) -> tuple[U64, U64]:
-    """One entry for neighbours of one root: the words of a line, as far as they go to the same task, come together."""
+    """Joins adjacent entries of one root: the words of one line that go to the same task are adjacent."""
     differs = np.flatnonzero(roots[1:] != roots[:-1])
     if len(differs) + 1 >= len(roots):
         return roots, xors
@@ -257,8 +255,8 @@ def _joined(roots: U64, xors: U64) -> tuple[U64, U64]:
     return roots[starts], np.bitwise_xor.reduceat(xors, starts)
 
 
-def _even_roots(parents: list[tuple[InBatch, int]]) -> U64:
-    """Roots that an even number of a row's parents have: their acks tell of its key so often that it cancels."""
+def _even_roots(parents: list[tuple[TrackedBatch, int]]) -> U64:
+    """Roots that an even number of a row's parents have: the row's key cancels in the acks of these parents."""
     if len(parents) == 1:
         return np.empty(0, dtype=np.uint64)
     roots = [_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]
@@ -267,7 +265,7 @@ def _even_roots(parents: list[tuple[InBatch, int]]) -> U64:
     return even
 
 
-def _arrays_of(batch: InBatch) -> _BatchArrays:
+def _arrays_of(batch: TrackedBatch) -> _BatchArrays:
     if batch.arrays is None:
         batch.arrays = _BatchArrays(batch)
     return cast("_BatchArrays", batch.arrays)
@@ -278,5 +276,5 @@ def _places(places: list[int] | None) -> Rows | None:
 
 
 def _rows(numbers: list[int]) -> Rows:
-    """As an array; in half the time that numpy needs to look at each element's type."""
+    """The numbers as an array, in half the time that numpy takes, because it checks the type of each element."""
     return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")

@@ -1,4 +1,4 @@
-"""Rows to payload bytes and back: a batch is encoded as a list of columns, which is what decodes fastest (measured).
+"""Rows to payload bytes and back: a batch is encoded as a list of columns, because columns decode fastest (measured).
 
 A row is a tuple of values, or the bare value where the stream has one field.
 """
@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from heron.errors import LimitExceededError, SerializationError
-from heron.instance.pickle_serializer import PickleSerializer
+from heron.instance.serializers import PICKLE
 from heron.spi.serializer import Serializer
 
-__all__ = ["PICKLE", "decode_columns", "encode_rows"]
-
-PICKLE = PickleSerializer()
+__all__ = ["decode_columns", "encode_rows"]
 
 Rejected = Callable[[object, Exception], None]
 
@@ -27,10 +25,10 @@ def encode_rows(
     tuple_max_bytes: int,
     rejected: Rejected,
 ) -> Iterator[tuple[list[object], bytes]]:
-    """The rows as ``(rows, payload)``, in order; normally one, several where one would be too large.
+    """Yields ``(rows, payload)`` in order: normally one pair, several where one payload would be too large.
 
-    A row that cannot be encoded, or whose payload alone exceeds `tuple_max_bytes`, is given to `rejected` with the
-    reason and left out.
+    A row that cannot be encoded, or whose payload alone exceeds `tuple_max_bytes`, is left out and passed to `rejected`
+    with the reason.
     """
     try:
         payload = serializer.encode(rows_to_columns(rows, len(fields)))
@@ -53,7 +51,7 @@ def encode_rows(
 
 
 def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:
-    """The rows as one sequence per field: none for a stream without fields."""
+    """The rows as one sequence per field; an empty list for a stream without fields."""
     if arity == 1:
         return [rows]
     return list(zip(*rows, strict=True))
@@ -63,7 +61,7 @@ def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serialize
     """The columns of a payload.
 
     Raises:
-        SerializationError: when it does not decode, or is not `rows` long: the sender runs other code.
+        SerializationError: when it does not decode, or has another number of rows: the sender runs other code.
     """
     try:
         columns = serializer.decode(payload)
@@ -74,20 +72,20 @@ def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serialize
         )
         raise SerializationError(msg) from error
     if not _is_batch(columns, rows):
-        msg = f"a batch announced as {rows} tuples has columns of other lengths"
+        msg = f"a batch of {rows} tuples has columns of another length"
         raise SerializationError(msg)
     return columns
 
 
 def _is_batch(columns: object, rows: int) -> bool:
-    """What a serializer returns for bytes that it was not given by its like may be anything."""
+    """Checks the shape: a serializer may return anything for bytes that another serializer wrote."""
     return isinstance(columns, list) and all(
         isinstance(column, list | tuple) and len(column) == rows for column in columns
     )
 
 
 def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, error: Exception) -> SerializationError:
-    """Names the first field whose value alone does not encode."""
+    """An error that names the first field whose value does not encode alone."""
     values: Sequence[object] = (row,) if len(fields) == 1 else row  # type: ignore[assignment]  # a tuple of values
     for name, value in zip(fields, values, strict=True):
         try:
@@ -103,7 +101,7 @@ def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, err
 def _shown(value: object) -> str:
     try:
         return f"{value!r:.80}"
-    except Exception:  # the author's own code, and the type is named anyway
+    except Exception:  # a broken __repr__ of the author; the message names the type anyway
         return "a value"
 
 

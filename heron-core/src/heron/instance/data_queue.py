@@ -1,8 +1,8 @@
 """The queues between the gateway thread and the task thread.
 
-Each is a deque, whose `append` and `popleft` are atomic under the interpreter lock, with a way to sleep: the task
-thread sleeps on a raw lock, the gateway in its reactor on an eventfd. A waker pays for that only while the other one
-sleeps.
+Each queue is a deque, whose `append` and `popleft` are atomic under the interpreter lock, with a way to sleep: the task
+thread sleeps on a raw lock, the gateway in its reactor on an eventfd. A thread pays for waking the other one only while
+that thread sleeps.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heron.instance.output_limit import OutputLimit
-from heron.instance.queue_capacity import PERIOD_S, QueueCapacity
+from heron.instance.flow_limits import PERIOD_S, OutputLimit, QueueCapacity
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.tracking import RootOutcome
 from heron.ipc.wakeup import Wakeup
@@ -24,40 +23,40 @@ __all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "RootsS
 
 @dataclass(frozen=True, slots=True)
 class PlanReceived:
-    """A physical plan came."""
+    """A physical plan arrived."""
 
     plan: PhysicalPlan
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """A stream manager knows this instance now; `ended` says that this task ended in an earlier incarnation."""
+    """A stream manager has registered this instance; `ended`: the task ended in an earlier incarnation."""
 
     ended: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSeen:
-    """The topology manager has taken a report of this phase."""
+    """The topology manager has received a report of this phase."""
 
     phase: int
 
 
 @dataclass(frozen=True, slots=True)
 class RootsSettled:
-    """What became of roots of this task, and their counters, in the order of completion."""
+    """Outcomes of roots of this task with the counters of the roots, in the order of completion."""
 
-    news: tuple[tuple[RootOutcome, range | list[int]], ...]
+    outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
 
 
 Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled
 
 
 class Sleeper:
-    """Lets one thread sleep until another wakes it.
+    """Lets one thread sleep until another thread wakes it.
 
-    Who wakes it has put something where the sleeper looks, between `prepare` and `sleep`; what it does not look at is
-    told by `nudge`, which is remembered.
+    The waking thread first puts something where the sleeper looks between `prepare` and `sleep`, then calls `wake`. For
+    changes that the sleeper does not look at, it calls `nudge`, which is remembered.
     """
 
     __slots__ = ("_asleep", "_lock", "_nudged")
@@ -69,45 +68,45 @@ class Sleeper:
         self._nudged = False
 
     def prepare(self) -> None:
-        """Called by the sleeper before it looks for the last time whether there is something to do."""
-        self._lock.acquire(blocking=False)  # a wake that came too late for the sleep before
+        """Sleeper: called before it looks for work for the last time."""
+        self._lock.acquire(blocking=False)  # takes back a wake that came too late for the previous sleep
         self._asleep = True
 
     def sleep(self, timeout_s: float) -> None:
-        """Sleeps until `wake`, at most so long; after `prepare`."""
+        """Sleeper: sleeps until `wake` or for at most `timeout_s`; called after `prepare`."""
         if timeout_s > 0:
             self._lock.acquire(timeout=timeout_s)
         self._asleep = False
 
     def cancel(self) -> None:
-        """There is something to do after all."""
+        """Sleeper: has found work after `prepare` and does not sleep."""
         self._asleep = False
 
     def wake(self) -> None:
-        """Called by the other thread after it has put something there."""
+        """Other thread: called after it has put work where the sleeper looks."""
         if self._asleep:
             self._asleep = False
             try:
                 self._lock.release()
-            except RuntimeError:  # a wake that came late has released it already: the sleep ends all the same
+            except RuntimeError:  # a late wake has released it already, and the sleep ends anyway
                 return
 
     def nudge(self) -> None:
-        """Ends this sleep, or else the next one before it begins."""
-        self._nudged = True  # before the wake: a sleeper that misses the one sees the other
+        """Other thread: ends this sleep, or else the next one before it begins."""
+        self._nudged = True  # before the wake: a sleeper that misses the wake sees the nudge
         self.wake()
 
     def take_nudge(self) -> bool:
-        """Whether there was a nudge since the last time; after `prepare`."""
+        """Sleeper: whether there was a nudge since the last call; called after `prepare`."""
         nudged, self._nudged = self._nudged, False
         return nudged
 
 
 class DataIn:
-    """Frames and commands on their way to the task thread; bounded by the credit that the gateway grants.
+    """Frames and commands for the task thread, bounded by the credit that the gateway grants.
 
-    The most that its capacity can be is the window of the link; where it is less, so much of what was consumed is not
-    released yet. When nothing waits here all of it is, so that a batch of any size can come.
+    The window of the link is the largest capacity. While the capacity is smaller, that much of the consumed bytes is
+    not released yet. When the queue is empty everything is released, so that a batch of any size can arrive.
     """
 
     __slots__ = (
@@ -148,12 +147,12 @@ class DataIn:
         return self._items.popleft() if self._items else None
 
     def peek_command(self) -> Command | None:
-        """Task thread: the next item, if it is a command; it stays."""
+        """Task thread: the next item if it is a command; it stays in the queue."""
         item = self._items[0] if self._items else None
         return None if isinstance(item, bytes) else item
 
     def wait(self, timeout_s: float) -> None:
-        """Task thread: sleeps until there is an item or somebody wakes it."""
+        """Task thread: sleeps until there is an item or another thread wakes it."""
         self.sleeper.prepare()
         if self._items or self.sleeper.take_nudge():
             self.sleeper.cancel()
@@ -162,9 +161,9 @@ class DataIn:
             self.sleeper.sleep(timeout_s)
 
     def consume(self, size_bytes: int, largest_bytes: int = 0) -> None:
-        """Task thread: is done with so many bytes; tells the gateway when that is worth a credit message.
+        """Task thread: counts processed bytes, and wakes the gateway when they are worth a credit message.
 
-        `largest_bytes` is the largest batch among them: what the stream manager cannot divide.
+        `largest_bytes` is the largest batch among them, which the stream manager cannot divide.
         """
         self._largest_bytes = max(self._largest_bytes, largest_bytes)
         consumed_bytes = self.consumed_bytes = self.consumed_bytes + size_bytes
@@ -173,7 +172,7 @@ class DataIn:
             self._wakeup.wake()
 
     def adapt(self, now_s: float) -> None:
-        """Gateway: sets the capacity, when a period is over."""
+        """Gateway: sets the capacity when a period is over."""
         elapsed_s = 0.0 if self._adapted_s is None else now_s - self._adapted_s
         if 0 < elapsed_s < PERIOD_S:
             return
@@ -186,33 +185,32 @@ class DataIn:
         self._largest_bytes, self._ran_dry = 0, False
 
     def released_bytes(self) -> int:
-        """Gateway: how much of all that was received it may release now, in all; may be less than before."""
+        """Gateway: how many of all received bytes it may release now; may be less than in the last call."""
         consumed_bytes = self.reported_bytes = self.consumed_bytes
         if consumed_bytes == self.received_bytes:
             return consumed_bytes
         return consumed_bytes - (self.capacity.most_bytes - self.capacity.current_bytes)
 
     def queued_bytes(self) -> int:
-        """What waits now, the batch in work included."""
+        """The bytes that wait now, including the batch in work."""
         return self.received_bytes - self.consumed_bytes
 
 
 class DataOut:
-    """Segments and control messages on their way to the stream manager, in order."""
+    """Segments and control messages for the stream manager, in order."""
 
     __slots__ = (
         "_adapted_s",
-        "_flush",
         "_largest_bytes",
         "_limit_bytes",
-        "_limits",
+        "_linger_over",
         "_put_bytes",
         "_sent_bytes",
         "_sent_then",
         "_wakeup",
         "acks",
         "capacity",
-        "held",
+        "delayed",
         "items",
         "limit",
         "sleeper",
@@ -222,7 +220,7 @@ class DataOut:
         self._wakeup = wakeup
         self.capacity = capacity
         self.limit: OutputLimit | None = None
-        self.held = False  # gateway: whether data had to wait since the capacity was set
+        self.delayed = False  # gateway: whether data has waited since the capacity was set
         self._limit_bytes = capacity.current_bytes
         self._adapted_s: float | None = None
         self._largest_bytes = 0
@@ -230,14 +228,13 @@ class DataOut:
         self.sleeper = sleeper
         self.items: deque[tuple[Sequence[bytes], int] | Envelope] = deque()
         self.acks: deque[Sequence[bytes]] = deque()
-        self._limits: Sequence[list[int]] = ()
-        self._flush: Callable[[], None] | None = None
-        self._put_bytes = 0  # written by who has the baton
+        self._linger_over: Callable[[], None] | None = None
+        self._put_bytes = 0  # written by the thread that has the emit lock
         self._sent_bytes = 0  # written by the gateway alone
 
     @property
     def queued_bytes(self) -> int:
-        """What waits now."""
+        """The bytes that wait now."""
         return self._put_bytes - self._sent_bytes
 
     def put(self, segments: Sequence[bytes]) -> None:
@@ -248,23 +245,17 @@ class DataOut:
         self.items.append((segments, size_bytes))
         self._wakeup.wake()
 
-    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
-        """Task thread: has the gateway do what `end_linger` says."""
-        self._limits = limits
-        self._flush = flush
+    def on_linger_over(self, action: Callable[[], None]) -> None:
+        """Task thread: has the gateway call `action` when the linger after a flush is over."""
+        self._linger_over = action
 
     def end_linger(self) -> None:
-        """Gateway: the linger since a flush is over. What is emitted from now on goes out at once, until the next.
-
-        What was emitted since goes out now, also while the author's code blocks.
-        """
-        for limit in self._limits:
-            limit[0] = 0
-        if self._flush is not None:
-            self._flush()
+        """Gateway: the linger after a flush is over."""
+        if self._linger_over is not None:
+            self._linger_over()
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """Task thread: appends acks and fails, which data does not hold up."""
+        """Task thread: appends acks and fails, which data does not block."""
         self.acks.append(segments)
         self._wakeup.wake()
 
@@ -286,27 +277,27 @@ class DataOut:
             self.sleeper.sleep(timeout_s)
 
     def sent(self, size_bytes: int) -> None:
-        """Gateway: so many bytes have left."""
+        """Gateway: counts bytes that have left."""
         before = self._sent_bytes
         self._sent_bytes = before + size_bytes
-        if self._put_bytes - before >= self._limit_bytes:  # looked at after the change: no waiter is missed
+        if self._put_bytes - before >= self._limit_bytes:  # read after the change, so that no waiter is missed
             self.sleeper.wake()
 
-    def throttle(self, limit: OutputLimit) -> None:
-        """Task thread, before it emits: no more than this leaves; and so no more than two batches need wait."""
+    def limit_output(self, limit: OutputLimit) -> None:
+        """Task thread, before its first emit: sets the output limit; two batches of it are enough to hold."""
         self.capacity.least_bytes = min(self.capacity.least_bytes, 2 * limit.batch_bytes)
         self.limit = limit
 
     def adapt(self, now_s: float) -> None:
-        """Gateway: sets the capacity, when a period is over."""
+        """Gateway: sets the capacity when a period is over."""
         elapsed_s = 0.0 if self._adapted_s is None else now_s - self._adapted_s
         if 0 < elapsed_s < PERIOD_S:
             return
         if elapsed_s:
             left_bytes, largest_bytes = self._sent_bytes - self._sent_then, self._largest_bytes
-            self.capacity.adapt(left_bytes, elapsed_s, ran_dry=not self.held, largest_bytes=largest_bytes)
+            self.capacity.adapt(left_bytes, elapsed_s, ran_dry=not self.delayed, largest_bytes=largest_bytes)
         self._adapted_s, self._sent_then = now_s, self._sent_bytes
-        self._largest_bytes, self.held = 0, False
+        self._largest_bytes, self.delayed = 0, False
         before_bytes, self._limit_bytes = self._limit_bytes, self.capacity.current_bytes
         if self._limit_bytes > before_bytes:
             self.sleeper.wake()

@@ -1,36 +1,39 @@
-"""The output side of a task: its streams, and the way of their segments into the data-out queue.
+"""The output side of a task: its streams, and the flush of their segments into the data-out queue.
 
-Belongs to the task thread. `SpoutEmitter` and `BoltEmitter` are the collectors that components are constructed with;
-`specialised` gives the generated emit that replaces their general one once the component is initialised.
+`SpoutEmitter` and `BoltEmitter` are the collectors that components are constructed with. `specialised` returns the
+generated emit that replaces their general one once the component is initialised. They belong to the task thread, except
+for `end_linger`, which the gateway calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
 from typing import Protocol
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, known, nearest
-from heron.instance.baton import Baton
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
-from heron.instance.hook_calls import BoltHookCalls
-from heron.instance.in_batch import InBatch
 from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream
+from heron.instance.user_component import BoltHookCalls
 from heron.ipc.frame import Marker, marker_segment
 
-__all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter"]
+__all__ = ["BoltEmitter", "EmitLock", "Emitter", "SegmentSink", "SpoutEmitter"]
 
-_ROOM_WAIT_S = 0.1  # an emit that finds the queue full looks again so often; the gateway wakes it anyway
+_ROOM_WAIT_S = 0.1  # how often an emit checks for a stop while the queue is full; the gateway wakes it for room
 
 
 class SegmentSink(Protocol):
-    """Where segments go: the data-out queue, or the inboxes of a simulation."""
+    """The destination of segments: the data-out queue, or the inboxes of a simulation."""
 
     def put(self, segments: Sequence[bytes]) -> None:
-        """Takes the segments of one flush."""
+        """Appends the segments of one flush."""
         ...
 
     def has_room(self) -> bool:
@@ -41,13 +44,64 @@ class SegmentSink(Protocol):
         """Sleeps until there may be room."""
         ...
 
-    def hurry(self, limits: Sequence[list[int]], flush: Callable[[], None]) -> None:
-        """Is to set these to zero, and to call `flush`, when the linger since a flush is over."""
+    def on_linger_over(self, action: Callable[[], None]) -> None:
+        """Has `action` called whenever the linger after a flush is over."""
         ...
 
 
+class EmitLock:
+    """Decides which thread may flush: the task thread, or the gateway while the task thread is in the author's code.
+
+    A tuple waits no longer than the linger, even if `next_tuple` or `process` blocks for minutes after its emit (design
+    D2). The task thread therefore holds the lock, except while it calls the author's code, ``with lock.released():``.
+    The gateway may acquire it then. Emits continue meanwhile: they only append, and append the row itself last, so that
+    a flush takes a prefix of each list. Releasing and reacquiring cost 0.1 us, once per slice of calls.
+    """
+
+    __slots__ = ("_is_released", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self._is_released = False
+
+    def released(self) -> EmitLock:
+        """Task thread: a context manager around calls of the author's code."""
+        return self
+
+    def __enter__(self) -> None:
+        self._is_released = True
+        self._lock.release()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.acquire()
+        self._is_released = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Task thread: holds the lock for a flush of its own, also within the author's code."""
+        if not self._is_released:
+            yield
+            return
+        with self._lock:
+            yield
+
+    def try_acquire(self) -> bool:
+        """Gateway: acquires the lock if the task thread is in the author's code."""
+        return self._lock.acquire(blocking=False)
+
+    def release(self) -> None:
+        """Gateway: releases the lock after `try_acquire`."""
+        self._lock.release()
+
+
 class Emitter:
-    """What spouts and bolts have in common."""
+    """The streams of a task, and what spouts and bolts share of their emits.
+
+    `overflowed` tells the runner that there was a flush since the runner cleared it.
+    """
 
     signature = ""
 
@@ -59,14 +113,15 @@ class Emitter:
         self._out = out
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
-        self.baton = Baton()
-        self.stop_requested: Callable[[], bool] = lambda: False  # an emit that waits for room lets go then
-        self.overflowed = [False]  # whether there was a flush; a list: the spout's loop reads it after each call
+        self.lock = EmitLock()
+        self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
+        self.overflowed = False
+        out.on_linger_over(self.end_linger)
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
-        """Takes the streams of a plan; what was emitted under the one before is sent first.
+        """Replaces the streams by those of a new plan, after a flush under the old plan.
 
-        `ids` is the list that takes the tup_ids of emits, where anybody asks for them.
+        `ids` is a list to which emits append their `tup_id`; None where nobody needs them.
         """
         self.flush()
         for name, stream in self.streams.items():
@@ -74,40 +129,45 @@ class Emitter:
             stream.emitted = 0
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
-        self._out.hurry([stream.limit for stream in self.streams.values()], self.flush_meanwhile)
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
 
     def specialised(self) -> Callable[..., list[int] | None] | None:
-        """The generated emit, or None where hooks want to see each call, or there is no default stream."""
+        """The generated emit; None if hooks must see each call, or if there is no default stream."""
         stream = self.streams.get(DEFAULT_STREAM)
         if stream is None or self.hooks:
             return None
         return make_emit(stream, self._overflow_of(stream), self.general_emit, self.signature, ids=self._ids)
 
     def flush(self) -> bool:
-        """Sends all that was emitted; False when there was nothing."""
+        """Sends everything that was emitted; False if there was nothing."""
         segments = [segment for stream in self.streams.values() if stream.rows for segment in stream.flush()]
         if segments:
             self._out.put(segments)
         return bool(segments)
 
+    def end_linger(self) -> None:
+        """Gateway: the linger after a flush is over. The next emit flushes; rows that wait are flushed if possible."""
+        for stream in self.streams.values():
+            stream.limit = 0
+        self.flush_meanwhile()
+
     def flush_meanwhile(self) -> None:
-        """Gateway: flushes while the task thread is in the author's code, and only then."""
-        if self.pending_rows() and self.baton.borrow():
+        """Gateway: flushes if the task thread is in the author's code; otherwise its runner flushes soon."""
+        if self.pending_rows() and self.lock.try_acquire():
             try:
                 self.flush()
-                self.overflowed[0] = True  # a spout whose calls last looks up: there may be commands and acks
+                self.overflowed = True  # a spout whose calls block returns to its loop: there may be commands and acks
             finally:
-                self.baton.return_()
+                self.lock.release()
 
     def pending_rows(self) -> int:
         """Rows that wait for a flush."""
         return sum(len(stream.rows) for stream in self.streams.values())
 
     def emitted(self, stream: str) -> int:
-        """Tuples emitted on a stream so far, whatever waits included."""
+        """Tuples emitted on a stream so far, including those that wait for a flush."""
         current = self.streams.get(stream)
         return self._emitted_before.get(stream, 0) + (current.emitted + len(current.rows) if current else 0)
 
@@ -127,7 +187,7 @@ class Emitter:
             self._out.put([marker])
 
     def general_emit(self, *arguments: object) -> list[int] | None:
-        """What the generated emit calls for whatever it was not written for."""
+        """`emit`, as the generated emit calls it for everything that it was not generated for."""
         raise NotImplementedError
 
     def add(
@@ -140,7 +200,7 @@ class Emitter:
         tup_id: object = None,
         anchors: Iterable[Tuple] | None = None,
     ) -> list[int] | None:
-        """Appends a row to any stream; the receiving tasks when asked for.
+        """Appends a row to any stream; returns the receiving tasks if `need_task_ids`.
 
         Raises:
             EmitError: when the stream or task is unknown, or the number of values is wrong.
@@ -152,11 +212,11 @@ class Emitter:
         if need_task_ids:
             self._flush_stream(target)
         self._check_direct(target, direct_task)
-        target.direct[0] = () if direct_task is None else (direct_task,)
+        target.direct = () if direct_task is None else (direct_task,)
         try:
             self._adders[stream](values, tup_id, anchors)
         finally:
-            target.direct[0] = ()
+            target.direct = ()
         for hook in self.hooks:
             hook.emit(EmitInfo(tuple(values), stream, self.origin.task_id, []))
         if not need_task_ids:
@@ -169,13 +229,13 @@ class Emitter:
         if direct_task is not None and direct_task not in allowed:
             msg = (
                 f"stream {stream.definition.name!r}: direct_task {direct_task} is not a task of a consumer with "
-                f"Grouping.DIRECT; these are {sorted(allowed)}"
+                f"Grouping.DIRECT; their tasks: {sorted(allowed)}"
             )
             raise EmitError(msg)
 
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
-            self.overflowed[0] = True
+            self.overflowed = True
             self._flush_stream(stream)
             while not (self._out.has_room() or self.stop_requested()):
                 self._out.wait_for_room(_ROOM_WAIT_S)
@@ -183,13 +243,9 @@ class Emitter:
         return overflow
 
     def _flush_stream(self, stream: OutStream) -> None:
-        taken = self.baton.take_back()
-        try:
+        with self.lock.held():
             if segments := stream.flush():
                 self._out.put(segments)
-        finally:
-            if taken:
-                self.baton.return_()
 
 
 class SpoutEmitter(Emitter):
@@ -209,20 +265,20 @@ class SpoutEmitter(Emitter):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emits."""
+        """Emits a tuple."""
         return self.add(values, stream, direct_task, need_task_ids, tup_id=tup_id)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
-        return self.emit(*arguments)  # type: ignore[arg-type]  # as the generated signature has them
+        return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
 
     def end(self) -> None:
-        """This task will make no new root."""
+        """Announces that this task emits no new root."""
         self.ending = True
 
 
 class BoltEmitter(Emitter):
-    """`heron.api.BoltCollector`; acks and fails are counted, as delivery is at most once."""
+    """`heron.api.BoltCollector`; the runner settles `acked` and `failed` after each batch."""
 
     signature = BOLT_SIGNATURE
 
@@ -240,27 +296,31 @@ class BoltEmitter(Emitter):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emits."""
+        """Emits a tuple."""
         return self.add(values, stream, direct_task, need_task_ids, anchors=anchors)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
-        return self.emit(*arguments)  # type: ignore[arg-type]  # as the generated signature has them
+        return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
 
-    def resolve_anchors(self, batch: InBatch | None) -> None:
-        """The tuples of this batch will be used again: what hangs on them must no longer need them."""
+    def resolve_anchors(self, batch: TrackedBatch | None) -> None:
+        """Resolves the anchors of emitted rows, because the tuples of this batch will be reused."""
         for stream in self.streams.values():
             if isinstance(stream, AnchoredStream):
                 stream.anchors.resolve(batch)
 
     def ack(self, tup: Tuple) -> None:
-        """This tuple is done with."""
+        """Acks a tuple."""
         self.acked.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.acked(tup)
 
     def fail(self, tup: Tuple) -> None:
-        """This tuple failed."""
+        """Fails a tuple."""
         self.failed.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.failed(tup)
+
+
+def _never() -> bool:
+    return False

@@ -1,4 +1,4 @@
-"""When Python looks for cycles, and how long the tuple path stands still meanwhile."""
+"""How often Python's collector looks for cycles, and how long it stops the tuple path."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from heron.spi.metricsink import Metric, MetricKind
 __all__ = ["THRESHOLDS", "GarbagePauses", "collect_less", "freeze_start_up"]
 
 THRESHOLDS = (50_000, 10, 10)
-"""Objects that survive before the youngest are looked at, and how often before the next older ones are.
+"""How many new objects must survive before a collection of the youngest, and how often before those of the older ones.
 
-Measured on a million tuples: at 700, the default, a spout spends 15 % of its time in 900 collections that find nothing,
-as a batch of rows is alive until its flush; from 10,000 on there is none, whatever the number of destinations. A bolt
-that keeps every tuple pauses 0.75 s in all at 700, 0.2 s at 10,000, 0.16 s at 50,000; one that makes a cycle of each
-then waits 10 ms for a collection, and 23 ms at 100,000. So 50,000: room for what authors hold, and short pauses.
+Measured on a million tuples. At 700, the default, a spout spends 15 % of its time in 900 collections that find nothing,
+because the rows of a batch live until its flush. From 10,000 on there is no collection, for any number of destinations.
+A bolt that keeps every tuple pauses 0.75 s in total at 700, 0.2 s at 10,000 and 0.16 s at 50,000. A bolt that makes a
+cycle of each tuple waits 10 ms for a collection at 50,000, and 23 ms at 100,000. So 50,000 leaves room for the objects
+that authors hold, and keeps pauses short.
 """
 
 _GENERATIONS = 3
 
 
 def freeze_start_up() -> None:
-    """What start-up made stays, the author's `initialize` included: collections need not look at it again."""
+    """Exempts the objects of start-up from collections, including those of the author's `initialize`: they stay."""
     gc.collect()
     gc.freeze()
 
 
 def collect_less() -> None:
-    """Called before the author's file is loaded, which makes many objects that stay."""
+    """Raises the thresholds; called before the author's file is loaded, which makes many objects that stay."""
     gc.set_threshold(*THRESHOLDS)
 
 
 class GarbagePauses:
-    """Counts collections and their time. Called back by the interpreter: it costs nothing between collections."""
+    """Counts collections and their durations. The interpreter calls it, so it costs nothing between collections."""
 
     def __init__(self, clock: Callable[[], float] = monotonic_s) -> None:
         self._clock = clock
@@ -45,11 +46,11 @@ class GarbagePauses:
         self._pauses = LatencyHistogram()
 
     def watch(self) -> None:
-        """Begins to count, until `close`."""
+        """Starts to count."""
         gc.callbacks.append(self._note)
 
     def close(self) -> None:
-        """Counts no more."""
+        """Stops to count."""
         gc.callbacks.remove(self._note)
 
     def metrics(self) -> list[Metric]:
@@ -61,7 +62,7 @@ class GarbagePauses:
         return [*counts, Metric(GC_COLLECTION_TIME, MetricKind.HISTOGRAM, "s", self._pauses.value())]
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start":  # one collection at a time, whichever thread it is on
+        if phase == "start":  # there is one collection at a time, in any thread
             self._since_s = self._clock()
         else:
             self._counts[info["generation"]] += 1

@@ -1,7 +1,8 @@
-"""The gateway thread: owns every socket of an instance and knows nothing of user code.
+"""The gateway thread: owns every socket of an instance and never calls user code.
 
-It works per batch, so that the interpreter lock is not fought over per tuple, and goes on while user code blocks: a
-slow task is not a dead one (design D4). When its stream manager goes, it waits on a new socket for the next.
+The gateway works per batch, so that the threads do not compete for the interpreter lock at each tuple. It continues
+while user code blocks: a slow task is not a dead one (design D4). When its stream manager goes away, the gateway waits
+for the next one on a new socket.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from pathlib import Path
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
-from heron.instance.held_back import HeldBack
-from heron.instance.queue_capacity import QueueCapacity
+from heron.instance.flow_limits import QueueCapacity, SpoutThrottle
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
@@ -36,12 +36,12 @@ __all__ = ["Gateway"]
 
 _log = logging.getLogger(__name__)
 
-_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may not be there yet, or be restarting
+_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may still be starting, or be restarting
 _FRAMES_A_ROUND = 16
 
 
 class Gateway:
-    """Runs on a thread of its own from `start` to `close`."""
+    """Owns the sockets and the queues of one instance; its thread runs from `start` to `close`."""
 
     def __init__(self, spec: InstanceSpec, settings: EngineSettings) -> None:
         self._spec = spec
@@ -51,27 +51,26 @@ class Gateway:
         self.data_in = DataIn(self._wakeup, QueueCapacity(least_bytes, settings.link_window_bytes, target_s))
         out_capacity = QueueCapacity(least_bytes, settings.out_queue_bytes, target_s)
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity)
-        self.held_back = HeldBack(SystemClock())
+        self.throttle = SpoutThrottle(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
         self._session: Session | None = None
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Event | None = None
         self._linger: Timer | None = None
-        self._held: Timer | None = None
+        self._delay: Timer | None = None
         self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread."""
         self._thread.start()
 
     def publish(self, record: MetricsRecord) -> None:
-        """Task thread: hands a record to the metrics manager."""
+        """Task thread: sends a record to the metrics manager."""
         self.metrics_out.append(record)
         self._wakeup.wake()
 
     def close(self, timeout_s: float) -> None:
-        """Task thread: sends what may still be sent without credit, and ends the thread."""
+        """Task thread: sends everything that needs no more credit, and ends the gateway thread."""
         closing = threading.Event()
         self._closing = closing
         self._wakeup.asleep = True
@@ -82,8 +81,8 @@ class Gateway:
         try:
             self._serve()
         except Exception:
-            # Without its gateway a task would wait for ever; its executor starts it again, and says so.
-            _log.critical("the gateway thread ends", exc_info=True)
+            # Without its gateway the task would wait forever; the executor restarts the process and reports it.
+            _log.critical("the gateway thread failed; the process ends", exc_info=True)
             logging.shutdown()
             os._exit(1)
 
@@ -95,7 +94,7 @@ class Gateway:
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
         self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
-        self._reactor.every(_HELLO_EVERY_S, self._say_hello)
+        self._reactor.every(_HELLO_EVERY_S, self._send_hello)
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._reactor.run()
@@ -112,13 +111,13 @@ class Gateway:
             Path(spec.run_dir), spec.container_id, spec.task_id, spec.incarnation, next(self._attempts)
         )
         self._session = None
-        self.held_back.begin()
+        self.throttle.begin()
         channel = self._channel = self._sockets.channel_bound(self._endpoint)
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
-        self._say_hello()
+        self._send_hello()
 
-    def _say_hello(self) -> None:
+    def _send_hello(self) -> None:
         if self._session is None:
             hello = pb.InstanceHello(
                 task_id=self._spec.task_id,
@@ -137,7 +136,7 @@ class Gateway:
                 _log.error("on the registration socket: %s", error)
                 continue
             if body_of(envelope) == "refused":
-                _log.error("the stream manager refuses: %s", envelope.refused.reason)
+                _log.error("the stream manager refused the registration: %s", envelope.refused.reason)
 
     def _read(self) -> None:
         channel = self._channel
@@ -160,7 +159,7 @@ class Gateway:
             raise RemoteProtocolError(msg)
         welcome = envelope.instance_welcome
         self._session = Session(welcome.session, welcome.window_bytes, self.data_in)
-        self.held_back.begin(welcome.culprits)
+        self.throttle.begin(welcome.culprits)
         self.data_in.put(SessionOpened(welcome.ended))
 
     def _handle(self, envelope: Envelope) -> None:
@@ -179,25 +178,25 @@ class Gateway:
             raise RemoteProtocolError(str(error)) from error
 
     def _pressure_changed(self, envelope: Envelope) -> None:
-        self.held_back.change(envelope.pressure.task_id, on=envelope.pressure.on)
+        self.throttle.change(envelope.pressure.task_id, on=envelope.pressure.on)
         self.data_in.sleeper.nudge()
 
     def _end_linger(self) -> None:
         self._linger = None
         self.data_out.end_linger()
 
-    def _look_again_when_allowed(self) -> None:
-        """The limit of the output is no event: a round at the right time is."""
+    def _continue_when_allowed(self) -> None:
+        """Runs a round when the output limit allows the next frame: the limit raises no event."""
         limit = self.data_out.limit
         wait_s = limit.wait_s() if limit is not None else None
-        if wait_s is not None and self._held is None:
-            self._held = self._reactor.after(wait_s, self._end_hold)
+        if wait_s is not None and self._delay is None:
+            self._delay = self._reactor.after(wait_s, self._end_delay)
 
-    def _end_hold(self) -> None:
-        self._held = None
+    def _end_delay(self) -> None:
+        self._delay = None
 
     def _end_round(self) -> None:
-        """Sends what may be sent; asks to be woken from here on, and looks once more."""
+        """Asks to be woken from now on, then sends everything that may be sent."""
         self._wakeup.asleep = True
         if self._session is not None and self._channel is not None:
             now_s = monotonic_s()
@@ -205,7 +204,7 @@ class Gateway:
             self._session.send_credit(self._channel, self.data_in)
             if self._session.pump(self._channel, self.data_out) and self._linger is None:
                 self._linger = self._reactor.after(self._settings.linger_s, self._end_linger)
-            self._look_again_when_allowed()
+            self._continue_when_allowed()
             self.data_out.adapt(now_s)
         while self.metrics_out:
             record = self.metrics_out.pop(0)

@@ -16,7 +16,7 @@ from heron.instance.bolt_runner import BoltRunner
 from heron.instance.data_queue import PlanReceived, ReportSeen, SessionOpened
 from heron.instance.garbage import collect_less, freeze_start_up
 from heron.instance.gateway import Gateway
-from heron.instance.runner import ComponentStartError, ComponentStoppedError, Runner
+from heron.instance.runner import ComponentRunner, ComponentStartError, ComponentStoppedError
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
@@ -27,8 +27,10 @@ from heron.planner.physical_plan import PhysicalPlan
 
 _log = logging.getLogger(__name__)
 
-_SWITCH_INTERVAL_S = 0.001  # two threads share the lock: 5 ms, the default, is 15 ms at the 99th percentile (measured)
-_SEEN_WITHIN_S = 2.0  # a failure is told before the process ends; the executor tells it too
+_SWITCH_INTERVAL_S = (
+    0.001  # two threads share the lock: the default of 5 ms means 15 ms at the 99th percentile (measured)
+)
+_SEEN_WITHIN_S = 2.0  # how long the process waits until its failure is received; the executor reports it too
 _CLOSE_WITHIN_S = 1.0
 _WAIT_S = 0.1
 
@@ -60,10 +62,8 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
         return 0
     plan, ended = first
     task = Task(spec, settings, gateway, plan)
-    runner: Runner | None = None
     try:
-        runner = _runner(task, signals)
-        runner.run(ended, started=partial(_begin, task))
+        _runner(task, signals).run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)
         task.report_failure(str(error))
@@ -77,7 +77,7 @@ def _begin(task: Task) -> None:
     task.pauses.watch()
 
 
-def _runner(task: Task, signals: Signals) -> Runner:
+def _runner(task: Task, signals: Signals) -> ComponentRunner:
     """The runner for the component's kind.
 
     Raises:
@@ -94,7 +94,7 @@ def _runner(task: Task, signals: Signals) -> Runner:
 
 
 def _first_plan(gateway: Gateway, signals: Signals) -> tuple[PhysicalPlan, bool] | None:
-    """Waits for the first plan; None when the process is asked to stop before it comes."""
+    """Waits for the first plan; None if the process is asked to stop before the plan arrives."""
     ended = False
     while not signals.stop_requested:
         item = gateway.data_in.get()

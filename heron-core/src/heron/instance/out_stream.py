@@ -1,56 +1,34 @@
-"""One declared output stream of a task: the rows emitted since the last flush, and who gets them.
+"""One declared output stream of a task: the rows emitted since the last flush.
 
-Emits go into a log in the order of emission; grouping, encoding and framing happen once per flush. What all consumers
-get whole (one task, `lowest`, `all`) is one segment with many destinations, encoded once.
+Emits append to a log in the order of emission. Grouping, encoding and framing happen once per flush. Rows that several
+tasks receive whole (one task, `lowest`, `all`) become one segment with many destinations, encoded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from heron.api.definition import StreamDefinition
 from heron.errors import EmitError
-from heron.instance.batch_codec import PICKLE, encode_rows
-from heron.instance.splitters import Splitter
+from heron.instance.batch_codec import encode_rows
+from heron.instance.serializers import PICKLE
+from heron.instance.stream_routes import StreamRoutes
 from heron.ipc.frame import SegmentKind, segment
 from heron.spi.serializer import Serializer
 
-__all__ = ["Chooser", "KeyedEdge", "OutStream", "StreamOrigin", "StreamRoutes"]
+__all__ = ["OutStream", "StreamOrigin"]
 
-_FIRST_LIMIT = 16  # rows of unknown size: their number grows only after the first have been measured
-_LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each still gets a full batch
-
-Chooser = Callable[[tuple[object, ...]], Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedEdge:
-    """A subscription whose rows are placed at the emit: by key `memo` of the fields at `positions`.
-
-    Without `picks` there is one task only, and the key is looked up for its check alone.
-    """
-
-    positions: tuple[int, ...]
-    memo: object
-    picks: list[object] | None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRoutes:
-    """Who gets the rows of a stream under one plan."""
-
-    whole: tuple[int, ...] = ()
-    splitters: tuple[Splitter, ...] = ()
-    keyed: tuple[KeyedEdge, ...] = ()
-    choosers: tuple[tuple[Chooser, list[Sequence[int]]], ...] = ()
-    direct_picks: tuple[list[Sequence[int]], ...] = ()
-    direct_tasks: frozenset[int] = frozenset()
+_FIRST_LIMIT = 16  # rows of unknown size: the limit grows once the first rows have been measured
+_LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each destination gets a full batch
 
 
 @dataclass(slots=True)
 class StreamOrigin:
-    """What every segment of a task says of its origin, and the limits of its batches."""
+    """The origin that every segment of a task carries, and the limits of the task's batches.
+
+    `rejected` receives stream, row and reason of each row that cannot be encoded.
+    """
 
     task_id: int
     incarnation: int
@@ -58,7 +36,7 @@ class StreamOrigin:
     batch_rows: int
     batch_bytes: int
     tuple_max_bytes: int
-    rejected: Callable[[str, object, Exception], None] = field(default=lambda _stream, _row, _error: None)
+    rejected: Callable[[str, object, Exception], None]
     serializer: Serializer = PICKLE
 
     def encoded(
@@ -76,7 +54,12 @@ class StreamOrigin:
 
 
 class OutStream:
-    """The log of one stream."""
+    """The log of one stream.
+
+    `limit` is the number of rows that make the next flush. The generated emit compares the log with it and reads no
+    clock: when the linger after a flush is over, the gateway sets `limit` to zero, and the next emit flushes. It also
+    starts at zero. `direct` holds the task of the present emit, if that emit names one.
+    """
 
     __slots__ = (
         "arity",
@@ -100,10 +83,8 @@ class OutStream:
         self.arity = len(definition.fields)
         self.rows: list[object] = []
         self.full_limit = min(_FIRST_LIMIT, origin.batch_rows)
-        # How many rows make the next flush; a list, for the generated emit reads it, and the gateway sets it to zero
-        # when the linger is over: then the next emit flushes, and nobody asks for the time at each. So does the first.
-        self.limit = [0]
-        self.direct: list[Sequence[int]] = [()]  # the task of the present emit; a list for the same reason
+        self.limit = 0
+        self.direct: tuple[int, ...] = ()
         self.emitted = 0
         self.tasks_of_last: tuple[int, ...] = ()
 
@@ -112,7 +93,7 @@ class OutStream:
         return self.segments_of(self.take_rows())
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
-        """The segments of the first rows of the log, which were taken from it."""
+        """The segments of rows that were taken from the head of the log."""
         if not rows:
             return []
         segments: list[bytes] = []
@@ -130,10 +111,10 @@ class OutStream:
 
     def take_rows(self) -> list[object]:
         """Takes the rows of the log."""
-        rows = self.rows[:]  # others may be appended behind them meanwhile (heron.instance.baton)
+        rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.emitter.EmitLock)
         del self.rows[: len(rows)]
         self.emitted += len(rows)
-        self.limit[0] = self.full_limit
+        self.limit = self.full_limit
         return rows
 
     def wrong_values(self, values: object) -> EmitError:
@@ -170,11 +151,11 @@ class OutStream:
         )
 
     def adapt(self, rows: int, payload_bytes: int) -> None:
-        """Sets how many rows make a batch of the wanted size, from what the last ones took."""
+        """Sets how many rows make a batch of the wanted size, by the size of the last rows."""
         destinations = max(1, min(_LIMIT_FACTOR, len(self.tasks_of_last)))
         fitting = self.origin.batch_bytes * rows // max(1, payload_bytes)
         wanted = max(1, min(self.origin.batch_rows, fitting)) * destinations
-        self.limit[0] = self.full_limit = min(wanted, 4 * max(self.full_limit, rows))
+        self.limit = self.full_limit = min(wanted, 4 * max(self.full_limit, rows))
 
     def _reject(self, row: object, error: Exception) -> None:
         self.origin.rejected(self.definition.name, row, error)

@@ -1,7 +1,7 @@
-"""What spout and bolt runners share: the component's life around its work, commands, and failures of user code.
+"""The base of spout and bolt runners: the component's life around its work, commands, and failures of user code.
 
-A runner is the seam between gateway and user code: this is the tuple-wise one; others (columns, async, another
-language) take its place with the same life.
+A runner is the seam between the gateway and user code. Runners for other kinds of components (columns, async, another
+language) can replace it and keep the same life.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from heron.instance.task import Task
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
 
-__all__ = ["ComponentStartError", "ComponentStoppedError", "Runner"]
+__all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 
 
 class ComponentStartError(UserCodeError):
-    """The component cannot be constructed or initialised."""
+    """The component could not be constructed or initialised."""
 
 
 class ComponentStoppedError(UserCodeError):
-    """The component failed in `finish`, or failed while `topology.on.error` says stop."""
+    """The component failed in `finish`, or while `topology.on.error` is ``stop``."""
 
 
-class Runner(ABC):
+class ComponentRunner(ABC):
     """Runs one component on the task thread, from its construction to its close."""
 
     def __init__(self, task: Task, emitter: Emitter, signals: Signals, component_class: type) -> None:
         self.task = task
         self.emitter = emitter
         self._signals = signals
-        emitter.stop_requested = lambda: signals.stop_requested
+        emitter.stop_requested = self._stop_requested
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
@@ -48,31 +48,32 @@ class Runner(ABC):
 
     @abstractmethod
     def work(self) -> None:
-        """One round: runs user code for a few milliseconds, or waits for something to do."""
+        """One round: runs user code for a few milliseconds, or waits for work."""
 
     @abstractmethod
     def specialise(self) -> None:
-        """Gives the component the methods that are quick under the present plan."""
+        """Replaces methods of the component by methods that are generated for the present plan."""
 
     @property
     @abstractmethod
     def component(self) -> Spout | Bolt:
         """The author's object."""
 
-    def run(self, ended: bool, started: Callable[[], object] = lambda: None) -> None:
-        """Runs until the process is asked to stop. A task that `ended` in an earlier life only says so again.
+    def run(self, ended: bool, started: Callable[[], object] | None = None) -> None:
+        """Runs until the process is asked to stop. A task that `ended` in an earlier incarnation only reports it again.
 
-        `started` is called once the component is initialised.
+        `started` is called when the component is initialised.
 
         Raises:
             ComponentStartError: when the component cannot be constructed or initialised.
-            ComponentStoppedError: when it failed and `topology.on.error` says stop.
+            ComponentStoppedError: when it failed and `topology.on.error` is ``stop``.
         """
         if ended:
             self._rest()
         else:
             self._start()
-        started()
+        if started is not None:
+            started()
         data_in = self.task.gateway.data_in
         while not self._signals.stop_requested:
             self.work()
@@ -94,7 +95,7 @@ class Runner(ABC):
             self.task.repeat_report()
 
     def end(self) -> None:
-        """The task has ended: says so downstream and to the topology manager."""
+        """Ends the task: sends END markers downstream, and reports to the topology manager."""
         self.ended = True
         self.emitter.send_end(self._downstream())
         self.task.report(pb.TASK_PHASE_ENDED, self.emitter)
@@ -103,14 +104,14 @@ class Runner(ABC):
         """Shows and counts a failure of user code.
 
         Raises:
-            ComponentStoppedError: when `topology.on.error` says stop.
+            ComponentStoppedError: when `topology.on.error` is ``stop``.
         """
         line = self.task.errors.report(doing, error, remedy, record)
         if self._stops_on_error:
             raise ComponentStoppedError(line) from error
 
     def apply_routes(self) -> None:
-        """Makes the output streams anew; overridden where more depends on them."""
+        """Makes the output streams of the present plan; subclasses extend it."""
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin))
 
     def _start(self) -> None:
@@ -122,13 +123,15 @@ class Runner(ABC):
 
     @abstractmethod
     def _construct(self) -> None:
-        """Makes the author's object."""
+        """Makes the author's object, and sets the targets of the thread-safe collector."""
 
     def _initialise(self) -> None:
         task, context = self.task, self.task.context
         self.apply_routes()
         initialise(self.component, task.config, context)
-        global_metrics.init(context, task.settings.metrics_export_s)  # after the author's own call, which counts
+        global_metrics.init(
+            context, task.settings.metrics_export_s
+        )  # after the author's own call, which takes precedence
         self.emitter.hooks = tuple(context.hooks)
         self.specialise()
 
@@ -143,7 +146,7 @@ class Runner(ABC):
         paused = self.task.paused
         if command.plan.precedes(self.task.index.plan):
             return
-        self.emitter.flush()  # addressed under the plan before, and says so
+        self.emitter.flush()  # the rows carry the version of the plan under which they were emitted
         routes_changed = self.task.take_plan(command.plan)
         self.emitter.origin.plan_version = command.plan.version
         if routes_changed:
@@ -153,18 +156,21 @@ class Runner(ABC):
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
 
-    def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts do not care
-        """The topology was paused or resumed, or the component begins in a paused one; spouts care."""
+    def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts ignore it
+        """Called when the topology is paused or resumed, and when the component starts in a paused topology."""
 
     def _rest(self) -> None:
         self.apply_routes()
         self.end()
 
+    def _stop_requested(self) -> bool:
+        return self._signals.stop_requested
+
     def _downstream(self) -> tuple[int, ...]:
         return self.task.index.downstream_tasks(self.task.spec.component)
 
     def _queued_failed(self, error: Exception) -> None:
-        self.user_failed("a call of the thread-safe collector", error, "this call is lost, the task goes on")
+        self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
 
     def _close(self) -> None:
         self.emitter.flush()
@@ -172,10 +178,10 @@ class Runner(ABC):
             try:
                 action()
             except Exception as error:
-                self.task.errors.report(doing, error, "the task ends all the same")
+                self.task.errors.report(doing, error, "the task ends anyway")
         self.task.gateway.publish(self.task.record(self.emitter, final=True))
 
     @property
     def debug(self) -> bool:
-        """Whether `topology.debug` wants each emit logged."""
+        """Whether `topology.debug` asks for a log line per emit."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))

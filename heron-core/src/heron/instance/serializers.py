@@ -1,24 +1,27 @@
-"""The serializers that a task uses: one for what it emits, and each of the topology for what it may receive."""
+"""The serializers of a task: one for what it emits, and each one of the topology for what it may receive."""
 
 from __future__ import annotations
 
+import io
+import pickle
 from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
 
 from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.api.config import setting
 from heron.driver_kit.loading import open_driver
-from heron.errors import PluginError, RemoteProtocolError, known
-from heron.instance.batch_codec import PICKLE
+from heron.errors import ConfigError, PluginError, RemoteProtocolError, known
 from heron.spi.driver import DriverRef
-from heron.spi.serializer import Serializer
+from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
 
-__all__ = ["Serializers"]
+__all__ = ["PICKLE", "PickleSerializer", "Serializers"]
 
 _PICKLE_NAME = "pickle"
+_PROTOCOL = 5
 
 
 class Serializers:
-    """The core's own and those that the command has found for this topology."""
+    """The serializer of the core, and those that the command found for this topology."""
 
     def __init__(self, refs: Sequence[DriverRef] = ()) -> None:
         self._by_name: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
@@ -26,27 +29,73 @@ class Serializers:
             self._by_name[ref.name] = open_driver(ref, Serializer)
         self._by_encoding = {each.encoding: each for each in self._by_name.values()}
 
-    def chosen(self, config: Mapping[str, object]) -> Serializer:
-        """The one that a component with this configuration encodes with.
+    def for_output(self, config: Mapping[str, object]) -> Serializer:
+        """The serializer that a component with this configuration encodes with.
 
         Raises:
-            PluginError: when the command did not find it: it submitted another configuration.
+            PluginError: when the command did not submit it, because the configuration was another one.
         """
         name = str(setting(config, TOPOLOGY_SERIALIZER))
         if name not in self._by_name:
-            msg = f"{TOPOLOGY_SERIALIZER}: no serializer {name!r} was submitted; there are {known(self._by_name)}"
+            msg = f"{TOPOLOGY_SERIALIZER}: serializer {name!r} was not submitted; submitted: {known(self._by_name)}"
             raise PluginError(msg)
         return self._by_name[name]
 
-    def reading(self, encoding: int, source_task: int) -> Serializer:
-        """The one that decodes an encoding.
+    def for_input(self, encoding: int, source_task: int) -> Serializer:
+        """The serializer that decodes an encoding.
 
         Raises:
-            RemoteProtocolError: when the topology has none for it.
+            RemoteProtocolError: when the topology has no serializer for it.
         """
         serializer = self._by_encoding.get(encoding)
         if serializer is None:
-            there = known(map(str, sorted(self._by_encoding)))
-            msg = f"segment of task {source_task} has encoding {encoding}, this side reads {there}"
+            readable = known(map(str, sorted(self._by_encoding)))
+            msg = f"segment of task {source_task} has encoding {encoding}; this task reads {readable}"
             raise RemoteProtocolError(msg)
         return serializer
+
+
+class PickleSerializer(Serializer):
+    """Pickle, protocol 5: the default, for topologies whose components are all written in Python.
+
+    Payloads are trusted: links carry only what the topology itself sends.
+    """
+
+    spi_version: ClassVar[int] = SPI_VERSION
+    capabilities: ClassVar[frozenset[str]] = frozenset({"objects"})
+    encoding: ClassVar[int] = int(Encoding.PICKLE)
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """Opens it; there are no options.
+
+        Raises:
+            ConfigError: when an option is given.
+        """
+        for key in options:
+            msg = f"serializer.{key}: unknown key; the serializer 'pickle' has no options"
+            raise ConfigError(msg)
+        return cls()
+
+    def encode(self, columns: list[Sequence[object]]) -> bytes:
+        """Pickles without the memo where possible.
+
+        The memo costs as much as the rest together. It would also turn a value that was emitted twice into one shared
+        object at the receiver. Only values that contain themselves need it, and the pickler reports those.
+        """
+        buffer = io.BytesIO()
+        pickler = pickle.Pickler(buffer, _PROTOCOL)
+        pickler.fast = True
+        try:
+            pickler.dump(columns)
+        except ValueError:  # "can't pickle cyclic objects"
+            return pickle.dumps(columns, _PROTOCOL)
+        return buffer.getvalue()
+
+    def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
+        """Unpickles; the caller checks the shape of the result."""
+        columns: list[Sequence[object]] = pickle.loads(payload)  # noqa: S301  # only from the topology itself
+        return columns
+
+
+PICKLE = PickleSerializer()

@@ -1,4 +1,4 @@
-"""One session of an instance with one incarnation of its stream manager. Pure but for the channel it is handed."""
+"""One session of an instance with one incarnation of its stream manager. Pure, except for the channel it is given."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
 from heron.ipc.tracking import parse_settled
 
-__all__ = ["Session", "settled_of"]
+__all__ = ["Session", "settled_roots"]
 
 
-def settled_of(frame: bytes) -> RootsSettled:
-    """What an ACK frame says. Read here, as whatever is wrong with it is an error of the session.
+def settled_roots(frame: bytes) -> RootsSettled:
+    """The outcomes in an ACK frame. The gateway parses it, because a garbled frame is an error of the session.
 
     Raises:
-        RemoteProtocolError: when it is garbled.
+        RemoteProtocolError: when the frame is garbled.
     """
     heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
     for head in heads:
@@ -40,8 +40,8 @@ def settled_of(frame: bytes) -> RootsSettled:
 class Session:
     """Credit and sequence in both directions.
 
-    The queue of a session before may still hold frames: so the credit granted here counts from what had been received
-    when this session began.
+    The queue may still hold frames of the previous session. Credit therefore counts from the bytes that had been
+    received when this session began.
     """
 
     def __init__(self, session: int, window_bytes: int, data_in: DataIn) -> None:
@@ -54,10 +54,10 @@ class Session:
         self.lost_frames = 0
 
     def handle(self, frame: bytes, data_in: DataIn) -> bytes | None:
-        """Takes one frame; returns it when it is a control frame.
+        """Handles one frame; returns it if it is a control frame.
 
         Raises:
-            RemoteProtocolError: when it breaks the rules.
+            RemoteProtocolError: when the frame breaks the protocol.
         """
         kind, session, sequence = parse_frame_header(frame)
         if session != self._session:
@@ -73,20 +73,20 @@ class Session:
             raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         if kind == FrameKind.ACK:
-            data_in.put(settled_of(frame))  # stands outside the credit of data
+            data_in.put(settled_roots(frame))  # does not count in the credit of data
         else:
             data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None
 
     def send_credit(self, channel: Channel, data_in: DataIn) -> None:
-        """Releases what the task thread has consumed of this session's frames, as far as there is room for more."""
+        """Releases the consumed bytes of this session's frames, as far as data-in has room for more."""
         released = data_in.released_bytes() - self._received_before
         if released > self._reported:
             self._reported = released
             channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
 
     def pump(self, channel: Channel, data_out: DataOut) -> bool:
-        """Sends what credit lets through, in order; control messages need none. Whether any data went."""
+        """Sends the data that credit allows, in order; control messages need no credit. Whether any data was sent."""
         sent = False
         while data_out.acks:
             acks = data_out.acks.popleft()
@@ -100,12 +100,12 @@ class Session:
                 continue
             segments, size_bytes = item
             if not self._window.allows(size_bytes):
-                data_out.held = True
+                data_out.delayed = True
                 if limit is not None:
                     limit.idle()
                 break
             if limit is not None and not limit.allows():
-                data_out.held = True
+                data_out.delayed = True
                 break
             items.popleft()
             self._window.spend(size_bytes)

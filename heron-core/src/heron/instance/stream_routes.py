@@ -1,103 +1,166 @@
-"""From a physical plan to the routes of a task's output streams. Pure, but for the author's custom groupings."""
+"""The routes of a task's output streams: which tasks of each consumer receive which rows.
+
+`routes_of` reads the groupings from the physical plan. At a flush, one splitter per grouping divides the rows among
+tasks. Groupings by key decide earlier, at the emit, so that a key that cannot be grouped by is rejected there: the emit
+looks the key up in a bounded memo, which returns the `append` of the task's list, and the flush only carries the rows
+to their lists. Pure, except for the author's custom groupings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
-from heron.instance.out_stream import Chooser, KeyedEdge, StreamRoutes
-from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter, Splitter
-from heron.planner.key_group import key_groups_of
+from heron.planner.key_group import key_group, key_groups_of, owner
 from heron.planner.physical_plan import PlanIndex
 
-__all__ = ["CustomGroupings", "routes_of"]
+__all__ = [
+    "ChosenSplitter",
+    "CustomGroupings",
+    "KeyMemo",
+    "KeySplitter",
+    "KeyedEdge",
+    "PartialKeyMemo",
+    "ShuffleSplitter",
+    "Splitter",
+    "StreamRoutes",
+    "routes_of",
+]
+
+MEMO_LIMIT = 65_536
+"""Keys that a memo holds before it is cleared: about 10 MB of short strings."""
+
+Append = Callable[[object], None]
+
+Chooser = Callable[[tuple[object, ...]], Sequence[int]]
+"""Gives the tasks that a custom grouping chooses for the values of a tuple."""
 
 CustomGroupings = Callable[[str, InputDefinition], ICustomGrouping]
 """Gives the author's grouping object for a consumer's subscription, prepared with its tasks."""
 
 
-@dataclass(slots=True)
-class _Routes:
-    whole: list[int] = field(default_factory=list)
-    splitters: list[Splitter] = field(default_factory=list)
-    keyed: list[KeyedEdge] = field(default_factory=list)
-    choosers: list[tuple[Chooser, list[object]]] = field(default_factory=list)
-    direct_picks: list[list[object]] = field(default_factory=list)
-    direct_tasks: set[int] = field(default_factory=set)
+class Splitter(Protocol):
+    """Divides the rows of a flush among the tasks of one consumer."""
+
+    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+        """``(task id, rows)`` for each task that gets rows, each task's rows in the order of emission."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedEdge:
+    """A subscription whose rows are placed at the emit, by the key in the fields at `positions`.
+
+    Without `picks` there is only one task; the look-up in `memo` then only checks the key.
+    """
+
+    positions: tuple[int, ...]
+    memo: KeyMemo | PartialKeyMemo
+    picks: list[Append] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRoutes:
+    """The tasks that receive the rows of a stream under one plan.
+
+    `whole` receive every row. Each of `splitters` divides the rows. The generated emit fills the lists of `keyed`,
+    `choosers` and `direct_picks`, which belong to splitters.
+    """
+
+    whole: tuple[int, ...] = ()
+    splitters: tuple[Splitter, ...] = ()
+    keyed: tuple[KeyedEdge, ...] = ()
+    choosers: tuple[tuple[Chooser, list[Sequence[int]]], ...] = ()
+    direct_picks: tuple[list[Sequence[int]], ...] = ()
+    direct_tasks: frozenset[int] = frozenset()
 
 
 def routes_of(index: PlanIndex, task_id: int, stream: StreamDefinition, custom: CustomGroupings) -> StreamRoutes:
-    """Who gets the rows that this task emits on this stream."""
-    task = index.tasks[task_id]
-    found = _Routes()
-    for consumer, subscription in index.plan.topology.consumers(task.component, stream.name):
-        tasks = index.tasks_of(consumer.name)
-        if tasks:
-            _add(found, index, task_id, stream, consumer, subscription, custom)
-    return StreamRoutes(
-        tuple(dict.fromkeys(found.whole)),
-        tuple(found.splitters),
-        tuple(found.keyed),
-        tuple(found.choosers),  # type: ignore[arg-type]  # the lists are filled by generated code
-        tuple(found.direct_picks),  # type: ignore[arg-type]
-        frozenset(found.direct_tasks),
-    )
+    """The routes of the rows that this task emits on this stream."""
+    found = _Routes(index, task_id, stream, custom)
+    component = index.tasks[task_id].component
+    for consumer, subscription in index.plan.topology.consumers(component, stream.name):
+        if index.tasks_of(consumer.name):
+            found.add(consumer, subscription)
+    return found.routes()
 
 
-def _add(
-    found: _Routes,
-    index: PlanIndex,
-    task_id: int,
-    stream: StreamDefinition,
-    consumer: ComponentDefinition,
-    subscription: InputDefinition,
-    custom: CustomGroupings,
-) -> None:
-    tasks = index.tasks_of(consumer.name)
-    grouping = subscription.grouping
-    match grouping.kind:
-        case GroupingKind.ALL:
-            found.whole.extend(tasks)
-        case GroupingKind.LOWEST:
-            found.whole.append(min(tasks))
-        case GroupingKind.SHUFFLE | GroupingKind.NONE:
-            _add_shuffle(found, tasks, task_id)
-        case GroupingKind.LOCAL_OR_SHUFFLE:
-            here = index.tasks[task_id].container_id
-            local = tuple(task for task in tasks if index.tasks[task].container_id == here)
-            _add_shuffle(found, local or tasks, task_id)
-        case GroupingKind.FIELDS | GroupingKind.PARTIAL_KEY:
-            positions = tuple(stream.fields.index(name) for name in grouping.fields)
-            memo_class = KeyMemo if grouping.kind is GroupingKind.FIELDS else PartialKeyMemo
-            groups = key_groups_of(index.plan.topology)
-            memo = memo_class(tasks, groups, single=len(positions) == 1)
-            if len(tasks) == 1:
-                found.whole.append(tasks[0])  # the look-up is only the check of the key's type
-                found.keyed.append(KeyedEdge(positions, memo, None))
-                return
+class _Routes:
+    """The routes of one stream while its consumers are added."""
+
+    def __init__(self, index: PlanIndex, task_id: int, stream: StreamDefinition, custom: CustomGroupings) -> None:
+        self._index = index
+        self._task_id = task_id
+        self._stream = stream
+        self._custom = custom
+        self._whole: list[int] = []
+        self._splitters: list[Splitter] = []
+        self._keyed: list[KeyedEdge] = []
+        self._choosers: list[tuple[Chooser, list[Sequence[int]]]] = []
+        self._direct_picks: list[list[Sequence[int]]] = []
+        self._direct_tasks: set[int] = set()
+
+    def routes(self) -> StreamRoutes:
+        """The routes to all consumers that were added."""
+        return StreamRoutes(
+            tuple(dict.fromkeys(self._whole)),
+            tuple(self._splitters),
+            tuple(self._keyed),
+            tuple(self._choosers),
+            tuple(self._direct_picks),
+            frozenset(self._direct_tasks),
+        )
+
+    def add(self, consumer: ComponentDefinition, subscription: InputDefinition) -> None:
+        """Adds the tasks of a consumer, as its grouping wants them."""
+        tasks = self._index.tasks_of(consumer.name)
+        match subscription.grouping.kind:
+            case GroupingKind.ALL:
+                self._whole.extend(tasks)
+            case GroupingKind.LOWEST:
+                self._whole.append(min(tasks))
+            case GroupingKind.SHUFFLE | GroupingKind.NONE:
+                self._add_shuffle(tasks)
+            case GroupingKind.LOCAL_OR_SHUFFLE:
+                here = self._index.tasks[self._task_id].container_id
+                local = tuple(task for task in tasks if self._index.tasks[task].container_id == here)
+                self._add_shuffle(local or tasks)
+            case GroupingKind.FIELDS | GroupingKind.PARTIAL_KEY:
+                self._add_keyed(tasks, subscription)
+            case GroupingKind.CUSTOM:
+                choose = _checked(self._custom(consumer.name, subscription), consumer.name, tasks)
+                self._choosers.append((choose, self._add_chosen()))
+            case GroupingKind.DIRECT:
+                self._direct_picks.append(self._add_chosen())
+                self._direct_tasks.update(tasks)
+
+    def _add_shuffle(self, tasks: tuple[int, ...]) -> None:
+        if len(tasks) == 1:
+            self._whole.append(tasks[0])
+        else:
+            self._splitters.append(ShuffleSplitter(tasks, start=self._task_id))
+
+    def _add_keyed(self, tasks: tuple[int, ...], subscription: InputDefinition) -> None:
+        grouping = subscription.grouping
+        positions = tuple(self._stream.fields.index(name) for name in grouping.fields)
+        memo_class = KeyMemo if grouping.kind is GroupingKind.FIELDS else PartialKeyMemo
+        memo = memo_class(tasks, key_groups_of(self._index.plan.topology), single=len(positions) == 1)
+        if len(tasks) == 1:
+            self._whole.append(tasks[0])
+            self._keyed.append(KeyedEdge(positions, memo, None))
+        else:
             splitter = KeySplitter(memo)
-            found.splitters.append(splitter)
-            found.keyed.append(KeyedEdge(positions, memo, splitter.picks))  # type: ignore[arg-type]
-        case GroupingKind.CUSTOM:
-            chosen = ChosenSplitter()
-            found.splitters.append(chosen)
-            choose = _checked(custom(consumer.name, subscription), consumer.name, tasks)
-            found.choosers.append((choose, chosen.picks))  # type: ignore[arg-type]
-        case GroupingKind.DIRECT:
-            direct = ChosenSplitter()
-            found.splitters.append(direct)
-            found.direct_picks.append(direct.picks)  # type: ignore[arg-type]
-            found.direct_tasks.update(tasks)
+            self._splitters.append(splitter)
+            self._keyed.append(KeyedEdge(positions, memo, splitter.picks))
 
-
-def _add_shuffle(found: _Routes, tasks: tuple[int, ...], task_id: int) -> None:
-    if len(tasks) == 1:
-        found.whole.append(tasks[0])
-    else:
-        found.splitters.append(ShuffleSplitter(tasks, start=task_id))
+    def _add_chosen(self) -> list[Sequence[int]]:
+        splitter = ChosenSplitter()
+        self._splitters.append(splitter)
+        return splitter.picks
 
 
 def _checked(grouping: ICustomGrouping, consumer: str, tasks: tuple[int, ...]) -> Chooser:
@@ -115,3 +178,124 @@ def _checked(grouping: ICustomGrouping, consumer: str, tasks: tuple[int, ...]) -
         return chosen
 
     return choose
+
+
+class ShuffleSplitter:
+    """Deals rows in turn. The first task changes with each flush, so that short flushes are spread too."""
+
+    __slots__ = ("_next", "_tasks")
+
+    def __init__(self, tasks: Sequence[int], start: int) -> None:
+        self._tasks = tuple(tasks)
+        self._next = start % len(self._tasks)
+
+    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+        """`Splitter.split`."""
+        count = len(self._tasks)
+        first = self._next
+        self._next = (first + len(rows)) % count
+        for offset in range(min(count, len(rows))):
+            yield self._tasks[(first + offset) % count], rows[offset::count]
+
+
+class KeyMemo(dict[object, Append]):
+    """Key to the `append` of its task's list. A missing key is computed, checked and remembered."""
+
+    def __init__(self, tasks: Sequence[int], groups: int, *, single: bool) -> None:
+        super().__init__()
+        self._tasks = tuple(tasks)
+        self._groups = groups
+        self._single = single
+        self.lists: dict[int, list[object]] = {task: [] for task in self._tasks}
+
+    def place(self, key: object) -> Append:
+        """The result of the look-up, for a key that cannot be hashed.
+
+        Raises:
+            EmitError: when rows cannot be grouped by this key.
+        """
+        values = (key,) if self._single else key
+        group = key_group(values, self._groups)  # type: ignore[arg-type]  # a key of several fields is a tuple
+        return self.lists[owner(group, self._groups, self._tasks)].append
+
+    def __missing__(self, key: object) -> Append:
+        append = self.place(key)
+        if len(self) >= MEMO_LIMIT:
+            self.clear()
+        self[key] = append
+        return append
+
+
+class PartialKeyMemo:
+    """Key to the less loaded of its two tasks (Nasir et al., ICDE 2015); load is the rows that this task has sent."""
+
+    def __init__(self, tasks: Sequence[int], groups: int, *, single: bool) -> None:
+        self._tasks = tuple(tasks)
+        self._groups = groups
+        self._single = single
+        self._pairs: dict[object, tuple[int, int]] = {}
+        self._sent = dict.fromkeys(self._tasks, 0)
+        self.lists: dict[int, list[object]] = {task: [] for task in self._tasks}
+
+    def __getitem__(self, key: object) -> Append:
+        pair = self._pairs.get(key)
+        if pair is None:
+            pair = self._pair(key)
+            if len(self._pairs) >= MEMO_LIMIT:
+                self._pairs.clear()
+            self._pairs[key] = pair
+        return self._lighter(pair)
+
+    def place(self, key: object) -> Append:
+        """`KeyMemo.place`."""
+        return self._lighter(self._pair(key))
+
+    def _lighter(self, pair: tuple[int, int]) -> Append:
+        first, second = pair
+        task = first if self._sent[first] <= self._sent[second] else second
+        self._sent[task] += 1
+        return self.lists[task].append
+
+    def _pair(self, key: object) -> tuple[int, int]:
+        values: tuple[object, ...] = (key,) if self._single else key  # type: ignore[assignment]  # see KeyMemo
+        first = owner(key_group(values, self._groups), self._groups, self._tasks)
+        others = [task for task in self._tasks if task != first] or [first]
+        return first, others[key_group((*values, "second choice"), len(others))]
+
+
+class KeySplitter:
+    """Carries rows to the lists that their emits have picked."""
+
+    __slots__ = ("memo", "picks")
+
+    def __init__(self, memo: KeyMemo | PartialKeyMemo) -> None:
+        self.memo = memo
+        self.picks: list[Append] = []
+
+    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+        """`Splitter.split`; the first `picks` belong to the rows."""
+        for pick, row in zip(self.picks, rows, strict=False):
+            pick(row)
+        del self.picks[: len(rows)]
+        for task, chosen in self.memo.lists.items():
+            if chosen:
+                yield task, chosen.copy()
+                chosen.clear()
+
+
+class ChosenSplitter:
+    """Carries rows to the tasks that their emits have named (custom and direct groupings)."""
+
+    __slots__ = ("picks",)
+
+    def __init__(self) -> None:
+        self.picks: list[Sequence[int]] = []
+
+    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+        """`Splitter.split`; the first `picks` belong to the rows."""
+        by_task: dict[int, list[object]] = {}
+        for tasks, row in zip(self.picks, rows, strict=False):
+            for task in tasks:
+                by_task.setdefault(task, []).append(row)
+        del self.picks[: len(rows)]
+        return by_task.items()

@@ -1,6 +1,6 @@
 """A task as its runner uses it: plan, output, metrics, reports. Belongs to the task thread.
 
-The component is constructed when the first plan is there; later plans exchange the routes and nothing else.
+The component is constructed when the first plan arrives. Later plans replace the routes and nothing else.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from heron.api.definition import ComponentDefinition, ComponentKind, InputDefini
 from heron.api.stream import ICustomGrouping
 from heron.clock import monotonic_s, wall_s
 from heron.instance.emitter import Emitter
+from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
-from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
-from heron.instance.output_limit import OutputLimit
+from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
-from heron.instance.stream_routes import routes_of
-from heron.instance.task_context import TaskContext
+from heron.instance.stream_routes import StreamRoutes, routes_of
+from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.threadsafe import QueuedCollector, QueuedTarget
 from heron.instance.user_component import UserPackage
 from heron.instance.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
@@ -51,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 class Task:
-    """The parts of one task, and what its runner does with them."""
+    """The parts of one task, and the operations on them that all runners share."""
 
     def __init__(self, spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, plan: PhysicalPlan) -> None:
         self.spec = spec
@@ -64,14 +63,16 @@ class Task:
         self.metrics = TaskMetrics()
         self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
-        self.metrics.on_broken = lambda what, error: self.errors.report(what, error, "its last value stands")
+        self.metrics.on_broken = self._metric_failed
         self.queued_target = QueuedTarget()
         self.queued = QueuedCollector(self.queued_target, gateway.data_in.sleeper)
         self.context = TaskContext(self.index, spec.task_id, self.metrics, self.queued)
         self.package = UserPackage(Path(spec.package_dir))
         self.phase = pb.TASK_PHASE_UNSPECIFIED
         self._events: list[Event] = []
-        self._final_events: list[Event] = []  # a short run may end before the metrics path has carried them
+        self._final_events: list[
+            Event
+        ] = []  # sent again at the end: a short run may end before the metrics path delivers them
         self._next_publish_s = monotonic_s() + settings.metrics_export_s
         self._last_report: pb.TaskReport | None = None
         self._limit_output()
@@ -82,7 +83,7 @@ class Task:
         return self.index.plan.state is TopologyState.PAUSED
 
     def origin(self) -> StreamOrigin:
-        """What the task's segments say of themselves."""
+        """The origin that the task's segments carry, and the limits of its batches."""
         limit, batch_bytes = self.gateway.data_out.limit, self.settings.batch_bytes
         return StreamOrigin(
             self.spec.task_id,
@@ -92,7 +93,7 @@ class Task:
             batch_bytes if limit is None else min(batch_bytes, limit.batch_bytes),
             self.settings.tuple_max_bytes,
             self._reject,
-            self.serializers.chosen(self.config),
+            self.serializers.for_output(self.config),
         )
 
     @property
@@ -102,21 +103,21 @@ class Task:
         return mode == TopologyReliabilityMode.ATLEAST_ONCE
 
     def out_streams(self, origin: StreamOrigin, make: StreamMaker = OutStream) -> list[OutStream]:
-        """The task's output streams with their routes under the present plan."""
+        """The task's output streams, with their routes under the present plan."""
         return [
             make(number, stream, routes_of(self.index, self.spec.task_id, stream, self._custom(stream.name)), origin)
             for number, stream in enumerate(self.definition.outputs)
         ]
 
     def take_plan(self, plan: PhysicalPlan) -> bool:
-        """Takes a newer plan; whether its tasks are others, so that the routes must be made anew."""
+        """Replaces the plan by a newer one; whether its tasks differ, so that the streams need new routes."""
         before = self.index.plan.tasks
         self.index = self.context.index = PlanIndex(plan)
         self._limit_output()
         return plan.tasks != before
 
     def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
-        """Says what has become of the task; said again to each new stream manager."""
+        """Reports the phase of the task; the report is repeated to each new stream manager."""
         self.phase = phase
         report = pb.TaskReport(task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=phase, error=error)
         if phase != pb.TASK_PHASE_RUNNING:
@@ -125,7 +126,7 @@ class Task:
         self.repeat_report()
 
     def report_failure(self, error: str) -> None:
-        """Says that the task cannot go on; its process ends after this."""
+        """Reports that the task failed; its process ends after this."""
         self.phase = pb.TASK_PHASE_FAILED
         report = pb.TaskReport(
             task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=self.phase, error=error
@@ -133,12 +134,12 @@ class Task:
         self.gateway.data_out.put_control(Envelope(task_report=report))
 
     def repeat_report(self) -> None:
-        """Says it again, to a stream manager that may be new."""
+        """Sends the last report again, to a stream manager that may be new."""
         if self._last_report is not None:
             self.gateway.data_out.put_control(Envelope(task_report=self._last_report))
 
     def note_first_tuple(self) -> None:
-        """A bolt has executed its first tuple."""
+        """Records that a bolt has executed its first tuple."""
         task_id = self.spec.task_id
         first = Event(f"first-{task_id}-{self.spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
         self._events.append(first)
@@ -164,10 +165,10 @@ class Task:
             Metric(OUT_QUEUE_CAPACITY, gauge, "bytes", data_out.capacity.current_bytes),
         ]
         if data_out.limit is not None:
-            metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.held_s()))
+            metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.delayed_s()))
         metrics.extend(self.pauses.metrics())
         if self.definition.kind is ComponentKind.SPOUT:
-            metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.held_back.total_s()))
+            metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.throttle.total_s()))
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]
@@ -179,14 +180,14 @@ class Task:
         return MetricsRecord(source, wall_s(), tuple(metrics), events)
 
     def _limit_output(self) -> None:
-        """A component's limit is divided among its tasks, as in Heron."""
+        """Divides the component's limit among its tasks, as in Heron."""
         bytes_per_s = setting(self.config, TOPOLOGY_COMPONENT_OUTPUT_BPS)
         if not isinstance(bytes_per_s, int) or bytes_per_s < 0:
             return
         share = bytes_per_s / max(1, len(self.index.tasks_of(self.spec.component)))
         limit = self.gateway.data_out.limit
         if limit is None:
-            self.gateway.data_out.throttle(OutputLimit(share))
+            self.gateway.data_out.limit_output(OutputLimit(share))
         else:
             limit.set_pace(share)
 
@@ -201,4 +202,7 @@ class Task:
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
-        self.errors.report(f"emit on stream {stream!r}", error, "this tuple is lost, the task goes on", row)
+        self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+
+    def _metric_failed(self, what: str, error: Exception) -> None:
+        self.errors.report(what, error, "the last value is kept")

@@ -1,4 +1,4 @@
-"""What a task counts, and its record for the metrics manager. Belongs to the task thread."""
+"""The counts and latencies of a task, and the metrics that its author registers. Belongs to the task thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATENCY_BOUNDS_S = tuple(base * 10.0**exponent for exponent in range(-7, 2) for 
 
 
 class LatencyHistogram:
-    """Counts latencies by bucket."""
+    """A histogram of latencies."""
 
     __slots__ = ("_counts", "_total_s")
 
@@ -36,7 +36,7 @@ class LatencyHistogram:
         self._total_s = 0.0
 
     def add(self, latency_s: float, times: int = 1) -> None:
-        """Counts `times` entries of this latency."""
+        """Adds `times` entries of this latency."""
         self._counts[bisect_left(LATENCY_BOUNDS_S, latency_s)] += times
         self._total_s += latency_s * times
 
@@ -46,7 +46,7 @@ class LatencyHistogram:
 
 
 class _UserMetric:
-    """An author's metric, read once per its period and kept as the engine's kinds."""
+    """An author's metric: read once per its period, and kept as numbers."""
 
     __slots__ = ("due_s", "metric", "period_s", "values")
 
@@ -66,7 +66,10 @@ class _UserMetric:
 
 
 class TaskMetrics:
-    """All counts of one task since its process began."""
+    """All counts of one task since its process began.
+
+    `on_broken` receives the name of an author's metric that raised, with the exception.
+    """
 
     def __init__(self) -> None:
         self.executed: dict[tuple[str, str], int] = {}
@@ -77,13 +80,13 @@ class TaskMetrics:
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
         self._user: dict[str, _UserMetric] = {}
-        self.on_broken: Callable[[str, Exception], object] = lambda _what, _error: None
+        self.on_broken: Callable[[str, Exception], object] | None = None
 
     def register(self, name: str, metric: IMetric, period_s: float) -> None:
         """Adds an author's metric.
 
         Raises:
-            UsageError: when the name is taken, or the period is not positive.
+            UsageError: when the name is registered already, or the period is not above 0.
         """
         if name in self._user:
             msg = f"metric {name!r} is registered already; choose another name"
@@ -97,14 +100,15 @@ class TaskMetrics:
         try:
             user.read(now_s)
         except Exception as error:
-            self.on_broken(f"metric {name!r}", error)
+            if self.on_broken is not None:
+                self.on_broken(f"metric {name!r}", error)
 
     def executed_total(self) -> int:
-        """Tuples executed, whatever their source."""
+        """Tuples executed, over all sources."""
         return sum(self.executed.values())
 
     def snapshot(self, emitted: Iterable[tuple[str, int]], now_s: float, *, final: bool = False) -> list[Metric]:
-        """Every metric now; `emitted` is ``(stream, tuples)`` of each output stream."""
+        """All metrics now; `emitted` is ``(stream, tuples)`` for each output stream."""
         counter = MetricKind.COUNTER
         metrics = [Metric(EMIT_COUNT, counter, "tuples", count, {"stream": name}) for name, count in emitted]
         metrics += [

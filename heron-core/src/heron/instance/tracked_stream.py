@@ -1,47 +1,48 @@
-"""An output stream whose tuples are tracked: the same log, flushed with roots and keys.
+"""Output streams whose tuples are tracked: the same log, flushed with roots and keys.
 
-A spout's rows are roots of their own; a bolt's hang on what they are anchored to. Keys are derived from the batch's
-key, the row's number and the destination, so that a flush sends none of them (design D5). What one destination gets
-whole needs no arrays; all else is `heron.instance.array_tracking`.
+A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
+row's number and the destination, so that a flush sends no keys (design D5). A flush of roots to tasks that receive all
+rows needs no arrays; `heron.instance.array_tracking` handles the rest.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Protocol
 
 from heron.api.definition import StreamDefinition
-from heron.instance.anchors import Anchors
-from heron.instance.arrays import arrays
-from heron.instance.in_batch import InBatch
-from heron.instance.out_stream import OutStream, StreamOrigin, StreamRoutes
-from heron.instance.root_book import RootBook
+from heron.api.tuple import Tuple
+from heron.errors import EmitError
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.pending_roots import PendingRoots
+from heron.instance.stream_routes import StreamRoutes
+from heron.instance.tracked_batch import TrackedBatch, array_tracking
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 
-__all__ = ["AnchorHost", "AnchoredStream", "RootStream", "TrackedStream"]
+__all__ = [
+    "UNANCHORED",
+    "AnchorHost",
+    "AnchoredRows",
+    "AnchoredStream",
+    "Anchors",
+    "RootStream",
+    "TrackedStream",
+    "checked_anchors",
+]
 
-
-class AnchorHost(Protocol):
-    """What the streams of a bolt ask of its tracker."""
-
-    @property
-    def in_work(self) -> list[InBatch | None]:
-        """The batch whose tuples are given to `process` now, in a list of one."""
-        ...
-
-    @property
-    def corrections(self) -> list[bytes]:
-        """Ack segments that must reach the ledger no later than the acks of what was anchored to."""
-        ...
+UNANCHORED = Tuple()
+"""Marks a row without anchor; its place is -1, which is no place of a batch."""
 
 
 class TrackedStream(OutStream):
-    """What both kinds have in common."""
+    """A stream that is flushed in parts, each of which is encoded with the numbers of its rows."""
 
     def parts(self, count: int) -> list[tuple[tuple[int, ...], list[int]]]:
-        """``(tasks, row numbers)`` of each part of a flush, the numbers ascending."""
+        """``(tasks, row numbers)`` of each part of a flush, with ascending numbers."""
         everything = list(range(count))
         parts = [(self.routes.whole, everything)] if self.routes.whole else []
         for splitter in self.routes.splitters:
@@ -50,7 +51,7 @@ class TrackedStream(OutStream):
         return parts
 
     def encoded(self, rows: list[object], numbers: list[int], bad: set[int]) -> list[tuple[list[int], bytes]]:
-        """``(row numbers, payload)`` of a part; the numbers of rows that cannot travel go to `bad`."""
+        """``(row numbers, payload)`` of a part; adds the numbers of rows that cannot be encoded to `bad`."""
         chosen = rows if len(numbers) == len(rows) else _chosen(rows, numbers)
         encoded: list[tuple[list[int], bytes]] = []
         at = 0
@@ -69,19 +70,24 @@ class TrackedStream(OutStream):
 
 
 class RootStream(TrackedStream):
-    """A stream whose rows are roots: a spout's, or what a bolt emits in `finish`."""
+    """A stream whose rows are roots: of a spout, or of a bolt in `finish`."""
 
-    __slots__ = ("book", "ids")
+    __slots__ = ("ids", "pending")
 
     def __init__(
-        self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin, book: RootBook
+        self,
+        number: int,
+        definition: StreamDefinition,
+        routes: StreamRoutes,
+        origin: StreamOrigin,
+        pending: PendingRoots,
     ) -> None:
         super().__init__(number, definition, routes, origin)
-        self.book = book
+        self.pending = pending
         self.ids: list[object] = []
 
     def flush(self) -> list[bytes]:
-        """Rows that have an id become roots; without any, the batch is sent as in a topology without acks."""
+        """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
         rows = self.take_rows()
         ids = self.ids[: len(rows)]
         del self.ids[: len(rows)]
@@ -90,21 +96,17 @@ class RootStream(TrackedStream):
             return self.segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
-            base = self.book.open([ids[row] for row in with_id])
-            return arrays().root_segments(self, rows, base, with_id)
-        base = self.book.open(ids)
+            base = self.pending.open([ids[row] for row in with_id])
+            return array_tracking().root_segments(self, rows, base, with_id)
+        base = self.pending.open(ids)
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
-        return whole if whole is not None else arrays().root_segments(self, rows, base, None)
+        return whole if whole is not None else array_tracking().root_segments(self, rows, base, None)
 
     def _whole(self, rows: list[object], base: int) -> list[bytes] | None:
-        """The usual case: all rows in one segment, keys derived there as here; None when it is not."""
+        """The usual case: all rows in one segment, whose keys the receiver derives too; None in other cases."""
         tasks = self.routes.whole
         payloads: list[bytes] = []
-        for part, payload in self.origin.encoded(
-            rows,
-            self.definition.fields,
-            lambda _row, _error: None,  # seen again by `encoded`
-        ):
+        for part, payload in self.origin.encoded(rows, self.definition.fields, _reported_later):
             if len(part) != len(rows) or len(rows) > MAX_DERIVED_ROWS:
                 return None
             payloads.append(payload)
@@ -121,8 +123,22 @@ class RootStream(TrackedStream):
         return [roots, self.tuples_segment(tasks, payloads[0], len(rows), options)]
 
 
+class AnchorHost(Protocol):
+    """What the output streams of a bolt need from its ack tracker."""
+
+    @property
+    def in_work(self) -> TrackedBatch | None:
+        """The batch whose tuples are passed to `process` now."""
+        ...
+
+    @property
+    def corrections(self) -> list[bytes]:
+        """Ack segments that must reach the ledger no later than the acks of the anchors."""
+        ...
+
+
 class AnchoredStream(TrackedStream):
-    """A bolt's stream: its rows hang on received tuples, or on nothing."""
+    """A bolt's stream: its rows are anchored to received tuples, or to nothing."""
 
     __slots__ = ("anchors", "tracker")
 
@@ -139,18 +155,107 @@ class AnchoredStream(TrackedStream):
         self.anchors = Anchors()
 
     def flush(self) -> list[bytes]:
-        """Rows without any anchor are sent as in a topology without acks.
+        """Sends rows without any anchor untracked.
 
-        The batches that rows hang on learn the keys of the copies here: their acks must wait for it.
+        The batches of the anchors learn the keys of the copies here; their acks must wait for this flush.
         """
         rows = self.take_rows()
-        self.anchors.resolve(self.tracker.in_work[0], len(rows))
+        self.anchors.resolve(self.tracker.in_work, len(rows))
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
             return self.segments_of(rows)
-        return arrays().anchored_segments(self, rows, regular, irregular)
+        return array_tracking().anchored_segments(self, rows, regular, irregular)
+
+
+def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
+    """The anchors of an emit, as a tuple of any length.
+
+    Raises:
+        EmitError: when `anchors` is not an iterable of received tuples.
+    """
+    if isinstance(anchors, Tuple):  # it is iterable too, and would give its fields
+        msg = f"anchors={anchors!r:.120} is a tuple itself; give a list: anchors=[tup]"
+        raise EmitError(msg)
+    if not isinstance(anchors, Iterable):
+        msg = f"anchors={anchors!r:.120} is a {type(anchors).__name__}; give a list of received tuples, such as [tup]"
+        raise EmitError(msg)
+    found = tuple(anchors)
+    for each in found:
+        if not isinstance(each, Tuple):
+            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give the tuples that `process` received"
+            raise EmitError(msg)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredRows:
+    """Rows of the log from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
+
+    start: int
+    batch: TrackedBatch
+    places: list[int]
+
+
+class Anchors:
+    """The anchors of a stream's unflushed rows. Pure.
+
+    An emit appends its anchor unchanged to `parents`. While the anchor's batch is in work, `resolve` turns the anchors
+    of the rows since the last call into places of the batch. The batch's tuples can then be reused before the rows are
+    flushed. An anchor whose ack has left counts as no anchor: no message could tell the ledger about rows under it.
+    """
+
+    __slots__ = ("_irregular", "_regular", "_resolved", "parents")
+
+    def __init__(self) -> None:
+        self.parents: list[Tuple | tuple[Tuple, ...]] = []
+        self._regular: list[AnchoredRows] = []
+        self._irregular: dict[int, list[tuple[TrackedBatch, int]]] = {}
+        self._resolved = 0
+
+    def resolve(self, current: TrackedBatch | None, rows: int | None = None) -> None:
+        """Resolves the rows since the last call, up to `rows` of the log; `current` is the batch in work."""
+        parents = self.parents if rows is None else self.parents[: rows - self._resolved]
+        if not parents:
+            return
+        count = len(parents)
+        start = self._resolved
+        self._resolved += count
+        try:
+            places = [parent._index for parent in parents if parent.id is None]  # type: ignore[union-attr]
+        except AttributeError:  # an emit with several anchors, or with an empty list
+            places = []
+        if len(places) != count:
+            self._resolve_slowly(parents, start, current)
+        elif current is not None and max(places) >= 0:
+            if current.acks_left:
+                places = [place if place >= 0 and current.takes_children(place) else -1 for place in places]
+            self._regular.append(AnchoredRows(start, current, places))
+        del self.parents[:count]
+
+    def take(self) -> tuple[list[AnchoredRows], dict[int, list[tuple[TrackedBatch, int]]]]:
+        """The rows resolved since the last flush: those with one anchor in the batch in work, and all others."""
+        taken = self._regular, self._irregular
+        self._regular, self._irregular, self._resolved = [], {}, 0
+        return taken
+
+    def _resolve_slowly(
+        self, parents: list[Tuple | tuple[Tuple, ...]], start: int, current: TrackedBatch | None
+    ) -> None:
+        for row, parent in enumerate(parents, start):
+            tuples = parent if isinstance(parent, tuple) else (parent,)
+            places = []
+            for tup in dict.fromkeys(tuples):
+                batch = current if tup.id is None else tup.id
+                if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
+                    places.append((batch, tup._index))
+            if places:
+                self._irregular[row] = places
 
 
 def _chosen(rows: list[object], numbers: list[int]) -> list[object]:
-    # one call for all is twice as fast as one for each (measured); of a single row `itemgetter` makes no tuple
+    # one call for all rows is twice as fast as one per row (measured); for a single row `itemgetter` returns no tuple
     return list(itemgetter(*numbers)(rows)) if len(numbers) > 1 else [rows[number] for number in numbers]
+
+
+def _reported_later(_row: object, _error: Exception) -> None:
+    """A row that cannot be encoded is seen again by `encoded`, which reports it."""

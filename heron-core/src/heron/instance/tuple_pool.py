@@ -1,8 +1,8 @@
-"""Tuple objects that are used again for the next batch wherever the user kept none of them.
+"""Pools of tuple objects: an object is reused for the next batch unless the user kept it.
 
-Making an object per tuple costs more than the rest of its way through a bolt (measured: pooling is worth a factor of
-1.66 end to end). A reference count tells whether anybody else still has the object; where it does, it is the user's now
-and a new one takes its place.
+Making an object per tuple costs more than the rest of its way through a bolt; pooling makes the whole engine 1.66 times
+as fast (measured). The reference count shows whether someone else still holds an object. Such an object now belongs to
+the user, and a new one takes its place in the pool.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from collections.abc import Callable
 from itertools import islice
 
 from heron.api.tuple import Tuple
+from heron.errors import RemoteProtocolError
+from heron.planner.physical_plan import PlanIndex
 
-__all__ = ["TuplePool"]
+__all__ = ["TuplePool", "TupleSource", "TupleSources"]
 
 
 def _count_unshared() -> int:
-    """What getrefcount says, in this interpreter, of an object that only a list holds, asked by `map`."""
+    """The result of getrefcount, called by `map` in this interpreter, for an object that only a list holds."""
     return next(map(sys.getrefcount, [Tuple()]))
 
 
 _UNSHARED = _count_unshared()
 _COUNTS_ARE_EXACT: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-"""Free-threaded builds count references in two places, so there every batch gets new objects."""
+"""Free-threaded builds count references in two places; there every batch gets new objects."""
 
 
 class TuplePool:
@@ -37,7 +39,7 @@ class TuplePool:
         self.tuples: list[Tuple] = []
 
     def take(self, count: int) -> list[Tuple]:
-        """At least `count` objects; the caller sets their values, and calls `recycle` when its batch is done."""
+        """At least `count` objects. The caller sets their values and calls `recycle` when its batch is done."""
         missing = count - len(self.tuples)
         if missing > 0:
             make = self._class
@@ -46,9 +48,9 @@ class TuplePool:
         return self.tuples
 
     def recycle(self, count: int, batch: object = None) -> None:
-        """Replaces those of the first `count` that somebody else still holds; the caller must hold none itself.
+        """Replaces those of the first `count` objects that the user still holds; the caller must hold none itself.
 
-        What somebody holds is given `batch` as its id, so that its ack finds its batch later.
+        An object that is held gets `batch` as its id, so that a later ack finds its batch.
         """
         tuples = self.tuples
         if not self._reusable:
@@ -64,3 +66,46 @@ class TuplePool:
             if references != _UNSHARED:
                 tuples[position].id = batch
                 tuples[position] = make(None, (), position)
+
+
+class TupleSource:
+    """One stream of one task, with the pool of its tuples."""
+
+    __slots__ = ("key", "pool")
+
+    def __init__(self, component: str, stream: str, task_id: int) -> None:
+        self.key = (component, stream)
+        self.pool = TuplePool(Tuple.source(component, stream, task_id))
+
+
+class TupleSources:
+    """The sources of a task; each is made when its first segment arrives."""
+
+    def __init__(self, index: PlanIndex) -> None:
+        self._index = index
+        self._sources: dict[tuple[int, int], TupleSource] = {}
+
+    def set_plan(self, index: PlanIndex) -> None:
+        """Replaces the plan. Known sources stay valid, because task ids are never reused."""
+        self._index = index
+
+    def of(self, task_id: int, stream: int) -> TupleSource:
+        """The source of a segment, by its source task and stream number.
+
+        Raises:
+            RemoteProtocolError: when the plan has no such task or stream.
+        """
+        source = self._sources.get((task_id, stream))
+        if source is None:
+            source = self._sources[task_id, stream] = self._make(task_id, stream)
+        return source
+
+    def _make(self, task_id: int, stream: int) -> TupleSource:
+        task = self._index.tasks.get(task_id)
+        outputs = self._index.plan.topology.component(task.component).outputs if task else ()
+        if task is None or stream >= len(outputs):
+            msg = (
+                f"segment of task {task_id}, stream number {stream}: plan {self._index.plan.version} has no such stream"
+            )
+            raise RemoteProtocolError(msg)
+        return TupleSource(task.component, outputs[stream].name, task_id)

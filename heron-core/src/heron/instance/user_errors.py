@@ -1,4 +1,4 @@
-"""Failures of user code as people want to read them: who, where, with which record, and what to do (design D13)."""
+"""Failures of user code as people read them: task, place, record and remedy (design D13)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UserErrors:
     """Shows each distinct failure once, with its traceback, and counts the rest."""
 
     def __init__(self, topology: str, component: str, task_id: int) -> None:
-        self._who = f"topology {topology!r}, component {component!r}, task {task_id}"
+        self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
         self._task_id = task_id
         self._numbers = itertools.count(1)
         self._seen: dict[tuple[str, str], int] = {}
@@ -37,19 +37,19 @@ class UserErrors:
         self.last = ""
 
     def locate(self, component: type) -> None:
-        """Names the author's class as the place of failures without a line: a tuple is encoded after its emit."""
+        """Sets the author's class as the place of failures without a line, such as the encoding of an emitted tuple."""
         codes = [code for each in vars(component).values() if (code := getattr(each, "__code__", None)) is not None]
         if codes:
             first = min(codes, key=lambda code: code.co_firstlineno)
             self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None) -> str:
-        """Counts the failure, shows it if it is new, and returns its one-line description."""
+        """Counts the failure, prints it if it is new, and returns its description of one line."""
         self.count += 1
         place = _place(error.__traceback__) or self._home
         shown = f" with {_shortened(record)}" if record is not None else ""
-        line = f"{self._who}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
-        line = line.encode("utf-8", "backslashreplace").decode()  # such as a file name that is no text: it travels on
+        line = f"{self._subject}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
+        line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
         key = (doing, f"{type(error).__name__} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1
@@ -69,9 +69,9 @@ class UserErrors:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """File and line of the innermost frame that is the author's; else of one that is at least not the engine's.
+    """File and line of the author's innermost frame, or else of the innermost frame outside the engine.
 
-    Empty when there is neither.
+    Empty without a traceback.
     """
     frames = traceback.extract_tb(trace)
     if not frames:
@@ -85,6 +85,6 @@ def _place(trace: TracebackType | None) -> str:
 def _shortened(record: object) -> str:
     try:
         text = repr(record)
-    except Exception:  # a broken __repr__ must not hide the failure it is shown for
-        text = f"a {type(record).__name__} that has no repr"
+    except Exception:  # a broken __repr__ must not hide the failure
+        text = f"a {type(record).__name__} whose repr fails"
     return text if len(text) <= _RECORD_CHARACTERS else text[: _RECORD_CHARACTERS - 1] + "…"

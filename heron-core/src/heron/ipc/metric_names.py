@@ -46,9 +46,7 @@ IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: repeated acks,
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
-IN_QUEUE_CAPACITY = (
-    "in-queue-capacity-bytes"  # gauge, bytes; the capacity of the queue, see heron.instance.queue_capacity
-)
+IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; see heron.instance.flow_limits
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
 OUTPUT_HELD = "output-held-s"  # counter, s; time for which topology.component.output.bps has delayed data
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread

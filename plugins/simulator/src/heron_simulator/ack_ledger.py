@@ -1,7 +1,7 @@
-"""Tuple trees of a simulation with at-least-once delivery: one count per root, as nothing can be lost on the way.
+"""Tuple trees of a simulation with at-least-once delivery: one count per root, because no message can be lost.
 
-A tree is complete when its count is zero: the root's own emit counts one until it returns, each copy of a tuple that
-is under way or held by a bolt counts one.
+A tree is complete when its count is zero. The root's emit counts one until it returns. Each copy of a tuple counts one
+while it waits in an inbox or is kept by a bolt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from heron.clock import Clock
 
-__all__ = ["AckLedger", "Edge", "Outcome", "Root"]
+__all__ = ["AckLedger", "Edge", "Root", "TreeOutcome"]
 
 
 class Root:
@@ -41,8 +41,8 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a spout is to be told of a root, which was in flight for so long."""
+class TreeOutcome:
+    """The outcome of a root for its spout, with the time that the root was in flight."""
 
     tup_id: object
     complete: bool
@@ -57,7 +57,7 @@ class AckLedger:
         self._timeout_s = timeout_s
         self._roots: dict[Root, None] = {}
         self._in_flight: Counter[int] = Counter()
-        self._outcomes: defaultdict[int, list[Outcome]] = defaultdict(list)
+        self._outcomes: defaultdict[int, list[TreeOutcome]] = defaultdict(list)
 
     def open(self, task_id: int, tup_id: object) -> Root:
         """A new root, held open until `release`."""
@@ -67,7 +67,7 @@ class AckLedger:
         return root
 
     def discard(self, root: Root) -> None:
-        """The emit was refused: there is no such root, and nothing is said of it."""
+        """Forgets a root whose emit was rejected; it has no outcome."""
         if root.live:
             self._close(root)
 
@@ -78,31 +78,31 @@ class AckLedger:
         return Edge(roots)
 
     def ack(self, edge: Edge) -> None:
-        """A task is done with its copy; a second time does nothing."""
+        """A task acked its copy; a second ack has no effect."""
         if edge.open:
             edge.open = False
             self.release(edge.roots)
 
     def fail(self, edge: Edge) -> None:
-        """A task failed its copy, and with it every tree that the copy belongs to."""
+        """A task failed its copy, which fails every tree that the copy belongs to."""
         if edge.open:
             edge.open = False
             self.fail_roots(edge.roots)
 
     def release(self, roots: Iterable[Root]) -> None:
-        """One thing less to wait for."""
+        """Decrements the counts of these roots."""
         for root in roots:
             root.pending -= 1
             if not root.pending:
                 self._end(root, complete=True)
 
     def fail_roots(self, roots: Iterable[Root]) -> None:
-        """These trees cannot be completed any more."""
+        """Fails these trees."""
         for root in roots:
             self._end(root, complete=False)
 
     def expire(self) -> bool:
-        """Fails what has waited longer than the timeout; whether there was anything."""
+        """Fails the roots that are older than the timeout; returns whether there was any."""
         now_s = self._clock.monotonic_s()
         late = list(takewhile(lambda root: self._expires_in_s(root, now_s) <= 0, self._roots))
         self.fail_roots(late)
@@ -118,11 +118,11 @@ class AckLedger:
         return self._in_flight[task_id]
 
     def has_outcomes(self, task_id: int) -> bool:
-        """Whether there is news for a spout task."""
+        """Whether outcomes wait for a spout task."""
         return task_id in self._outcomes
 
-    def take_outcomes(self, task_id: int) -> list[Outcome]:
-        """What is news for a spout task."""
+    def take_outcomes(self, task_id: int) -> list[TreeOutcome]:
+        """The outcomes that wait for a spout task."""
         return self._outcomes.pop(task_id, [])
 
     def _expires_in_s(self, root: Root, now_s: float) -> float:
@@ -132,7 +132,7 @@ class AckLedger:
         if root.live:
             self._close(root)
             latency_s = self._clock.monotonic_s() - root.since_s
-            self._outcomes[root.task_id].append(Outcome(root.tup_id, complete, latency_s))
+            self._outcomes[root.task_id].append(TreeOutcome(root.tup_id, complete, latency_s))
 
     def _close(self, root: Root) -> None:
         root.live = False

@@ -16,7 +16,7 @@ __all__ = ["AuthorCode", "LiveCode", "definition_and_code"]
 
 
 class AuthorCode(Protocol):
-    """What an instance's package offers too."""
+    """The author's classes; a package of an instance provides them too."""
 
     def component_class(self, entry: str) -> type:
         """The class of a component."""
@@ -28,7 +28,7 @@ class AuthorCode(Protocol):
 
 
 class LiveCode:
-    """`AuthorCode` of a builder or Topology class that stands in this process."""
+    """`AuthorCode` of a builder or Topology class in this process."""
 
     def __init__(self, source: TopologySource) -> None:
         self._source = source
@@ -41,7 +41,7 @@ class LiveCode:
         """`AuthorCode`.
 
         Raises:
-            UsageError: when what is found is no `ICustomGrouping`.
+            UsageError: when the object is not an `ICustomGrouping`.
         """
         grouping = subscription.grouping
         if grouping.entry is None:
@@ -49,8 +49,8 @@ class LiveCode:
         found: object = load_class(grouping.entry)(**grouping.arguments)
         if not isinstance(found, ICustomGrouping):
             msg = (
-                f"custom grouping of {consumer!r} for {subscription.component!r}: {type(found).__name__} is no "
-                "ICustomGrouping; derive it from ICustomGrouping"
+                f"custom grouping of {consumer!r} for {subscription.component!r}: {type(found).__name__} is not "
+                "an ICustomGrouping; derive it from ICustomGrouping"
             )
             raise UsageError(msg)
         return found
@@ -59,11 +59,11 @@ class LiveCode:
 def definition_and_code(
     source: TopologyDefinition | TopologySource, code: AuthorCode | None
 ) -> tuple[TopologyDefinition, AuthorCode]:
-    """The verified definition, and where its classes are.
+    """The verified definition, and the code of its classes.
 
     Raises:
         TopologyError: when the topology does not verify.
-        UsageError: when a definition comes without code.
+        UsageError: when a definition is given without code.
     """
     if isinstance(source, TopologyDefinition):
         if code is None:
@@ -72,6 +72,6 @@ def definition_and_code(
         verify(source)
         return source, code
     definition = source.definition()
-    # The classes are in this process already, so their module may have a name that no import could write.
+    # The classes are in this process already, so their module may have a name that cannot be imported.
     verify(replace(definition, components=tuple(replace(each, entry="author:Code") for each in definition.components)))
     return definition, code or LiveCode(source)

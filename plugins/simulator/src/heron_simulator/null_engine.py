@@ -1,8 +1,8 @@
-"""The yardstick of the benchmarks: a topology's classes joined by direct calls, with a Tuple made per call.
+"""The yardstick of the benchmarks: a topology's classes joined by direct calls, with a new `Tuple` per call.
 
-There is no engine here: an emit makes the tuple and calls `process` of the task that gets it. No serialisation, no
-queue, no count, no check; keys are grouped by the interpreter's own `hash`. What a real engine measures against it is
-the price of its processes, or what it gains by running them in parallel.
+An emit makes the tuple and calls `process` of the task that receives it. There is no serialisation, queue, count or
+check, and keys are grouped by the interpreter's `hash`. The ratio of a real engine to it shows the cost of processes,
+or the gain of running them in parallel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import cycle, repeat
+from typing import Protocol
 
 from heron.api.bolt import Bolt
 from heron.api.capture import TopologySource
@@ -19,6 +20,8 @@ from heron.api.config import merged_config
 from heron.api.definition import (
     DEFAULT_STREAM,
     ComponentDefinition,
+    GroupingDefinition,
+    GroupingKind,
     TopologyDefinition,
 )
 from heron.api.spout import Spout
@@ -26,26 +29,43 @@ from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.instance.data_queue import Sleeper
-from heron.instance.task_context import TaskContext
+from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.threadsafe import QueuedCollector, QueuedTarget
 from heron.instance.user_component import initialise, specialise
 from heron.kernel.user_code import load_class
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PlanIndex
-from heron_simulator.null_emit import Emit, Process, emit_to, emit_to_each
 from heron_simulator.placement import place
 
 __all__ = ["NullRun", "run_null_engine"]
 
-_CALLS_PER_LOOK = 1000  # calls of `next_tuple` between two looks at the clock
+_CALLS_PER_LOOK = 1000  # calls of `next_tuple` between two readings of the clock
+
+
+Process = Callable[[Tuple], None]
+"""A bolt's `process`."""
+
+
+class Emit(Protocol):
+    """The `emit` of spouts and bolts: both pass the values first, and the null engine ignores everything else."""
+
+    def __call__(
+        self,
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: object = None,
+        anchors: object = None,
+        direct_task: object = None,
+        need_task_ids: object = None,
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class NullRun:
-    """How a run went: its bolts know how many tuples they have had, which is what makes a rate of `elapsed_s`.
+    """The result of a run.
 
-    `calls` are calls of `next_tuple`, `components` the authors' objects by name and index.
+    `calls` counts the calls of `next_tuple`; `components` are the author's objects by name and index. The bolts count
+    their tuples, and these counts divided by `elapsed_s` are the rate.
     """
 
     calls: int
@@ -58,15 +78,15 @@ def run_null_engine(
 ) -> NullRun:
     """Runs until the time is up, `calls` calls of `next_tuple` are made, or every spout has ended.
 
-    `finish` and `close` are not called. Emits go to the default stream, divided by shuffle, fields or all groupings;
-    acks and fails go nowhere.
+    `finish` and `close` are not called. Emits go to the default stream, whose consumers may use the groupings shuffle,
+    fields and all. Acks and fails have no effect.
 
     Raises:
         UsageError: when there is neither `seconds` nor `calls`, or the topology has other streams or groupings.
-        BaseException: whatever the components raise.
+        BaseException: everything that the components raise.
     """
     if seconds == math.inf and calls is None:
-        msg = "run_null_engine: it would never end; give seconds, or calls of next_tuple"
+        msg = "run_null_engine: no limit is given; give seconds, or calls of next_tuple"
         raise UsageError(msg)
     definition = source if isinstance(source, TopologyDefinition) else source.definition()
     engine = _Engine(definition)
@@ -96,7 +116,7 @@ def _drive(spouts: Sequence[tuple[int, Spout]], ending: set[int], seconds: float
 
 
 class _Engine:
-    """The components, made and initialised from the last to the first, as each needs the ones that it calls."""
+    """The components, made from the last to the first, because each one needs the components that it calls."""
 
     def __init__(self, definition: TopologyDefinition) -> None:
         self.components: dict[str, list[Spout | Bolt]] = {}
@@ -123,21 +143,21 @@ class _Engine:
 
     def _emit_of(self, definition: ComponentDefinition, task_id: int) -> Emit:
         if any(output.name != DEFAULT_STREAM for output in definition.outputs):
-            msg = f"component {definition.name!r}: has more than the default stream, which the null engine has not"
+            msg = f"component {definition.name!r}: the null engine supports only the default stream"
             raise UsageError(msg)
         make = Tuple.source(definition.name, DEFAULT_STREAM, task_id)
         emits = [
-            emit_to(self._processes(consumer.name), subscription.grouping, definition, make)
+            _emit_to(self._processes(consumer.name), subscription.grouping, definition, make)
             for consumer, subscription in self._definition.consumers(definition.name, DEFAULT_STREAM)
         ]
-        return emits[0] if len(emits) == 1 else emit_to_each(emits)
+        return emits[0] if len(emits) == 1 else _emit_to_each(emits)
 
     def _processes(self, consumer: str) -> list[Process]:
         return [bolt.process for bolt in self.components[consumer] if isinstance(bolt, Bolt)]
 
 
 class _NullCollector:
-    """Both collectors; `emit` is the function itself, so that it costs no look-up more than it must."""
+    """Both collectors; `emit` is a function and not a method, which saves a look-up per call."""
 
     def __init__(self, end: Callable[[], None], emit: Emit) -> None:
         self.end = end
@@ -145,8 +165,93 @@ class _NullCollector:
 
     @staticmethod
     def ack(tup: Tuple) -> None:
-        """Nobody hears of it."""
+        """Does nothing."""
 
     @staticmethod
     def fail(tup: Tuple) -> None:
-        """Nobody hears of it."""
+        """Does nothing."""
+
+
+def _emit_to(
+    processes: Sequence[Process], grouping: GroupingDefinition, source: ComponentDefinition, make: type[Tuple]
+) -> Emit:
+    """The emit for one consumer, specialised by its grouping."""
+    if len(processes) == 1:
+        return _emit_to_one(processes[0], make)
+    match grouping.kind:
+        case GroupingKind.SHUFFLE | GroupingKind.NONE | GroupingKind.LOCAL_OR_SHUFFLE:
+            return _emit_in_turn(processes, make)
+        case GroupingKind.FIELDS if len(grouping.fields) == 1:
+            stream = source.output(DEFAULT_STREAM)
+            return _emit_by_key(processes, stream.fields.index(grouping.fields[0]) if stream else 0, make)
+        case GroupingKind.ALL:
+            return _emit_to_each([_emit_to_one(process, make) for process in processes])
+        case _:
+            msg = (
+                f"component {source.name!r}: the null engine does not support {grouping.kind.value} grouping over "
+                f"{len(grouping.fields)} fields; use shuffle, all, or fields with one field"
+            )
+            raise UsageError(msg)
+
+
+def _emit_to_one(process: Process, make: type[Tuple]) -> Emit:
+    def emit(
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: object = None,
+        anchors: object = None,
+        direct_task: object = None,
+        need_task_ids: object = None,
+    ) -> None:
+        process(make(None, tuple(values)))
+
+    return emit
+
+
+def _emit_in_turn(processes: Sequence[Process], make: type[Tuple]) -> Emit:
+    following = cycle(processes).__next__
+
+    def emit(
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: object = None,
+        anchors: object = None,
+        direct_task: object = None,
+        need_task_ids: object = None,
+    ) -> None:
+        following()(make(None, tuple(values)))
+
+    return emit
+
+
+def _emit_by_key(processes: Sequence[Process], position: int, make: type[Tuple]) -> Emit:
+    count = len(processes)
+
+    def emit(
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: object = None,
+        anchors: object = None,
+        direct_task: object = None,
+        need_task_ids: object = None,
+    ) -> None:
+        processes[hash(values[position]) % count](make(None, tuple(values)))
+
+    return emit
+
+
+def _emit_to_each(emits: Sequence[Emit]) -> Emit:
+    """The emit for any other number of consumers."""
+
+    def emit(
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: object = None,
+        anchors: object = None,
+        direct_task: object = None,
+        need_task_ids: object = None,
+    ) -> None:
+        for each in emits:
+            each(values)
+
+    return emit

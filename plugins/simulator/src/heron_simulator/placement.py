@@ -1,7 +1,7 @@
-"""The physical plan of a simulated topology: tasks dealt to imagined containers in turn, and no stream managers.
+"""The physical plan of a simulated topology: tasks in imagined containers, in turn, and no stream managers.
 
-Key groups go by component index and not by task id, so a key reaches the task with the same index as on processes,
-whatever the packing there is.
+Key groups depend on the component index and not on the task id. A key therefore reaches the task with the same index as
+on processes, with any packing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def place(definition: TopologyDefinition) -> PhysicalPlan:
     """A plan with task ids from 1 in the order of declaration.
 
     Raises:
-        ConfigError: when `topology.stmgrs` is no positive integer.
+        ConfigError: when `topology.stmgrs` is not a positive integer.
     """
     containers = parse_count(setting(definition.config, TOPOLOGY_STMGRS), TOPOLOGY_STMGRS)
     named = [(each.name, index) for each in definition.components for index in range(each.parallelism)]

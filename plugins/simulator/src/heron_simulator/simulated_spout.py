@@ -1,4 +1,4 @@
-"""A spout's turn: acks and fails, a few calls of `next_tuple`, and the end."""
+"""The turn of a simulated spout: acks and fails, a few calls of `next_tuple`, and the end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
 from heron.api.spout import Spout
 from heron.instance.emitter import SpoutEmitter
-from heron.instance.hook_calls import SpoutHookCalls
-from heron.instance.threadsafe import QueuedTarget
+from heron.instance.pacing import Backoff
+from heron.instance.pending_roots import ImmediateAcks
+from heron.instance.task_context import QueuedTarget
+from heron.instance.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan
-from heron_simulator.simulated_task import SimulatedTask, World
-from heron_simulator.tracked_emitter import TrackedSpoutEmitter
+from heron_simulator.delivery import TrackedSpoutEmitter
+from heron_simulator.simulated_task import Environment, SimulatedTask
 
 __all__ = ["SimulatedSpout"]
 
@@ -21,11 +23,11 @@ _LAST_BACKOFF_S = 10.0
 
 
 class SimulatedSpout(SimulatedTask):
-    """Calls `next_tuple` up to `calls` times a turn, as long as it emits."""
+    """Calls `next_tuple` up to `calls` times per turn, as long as it emits."""
 
-    def __init__(self, world: World, plan: TaskPlan, calls: int) -> None:
-        super().__init__(world, plan)
-        ledger = world.ledger
+    def __init__(self, environment: Environment, plan: TaskPlan, calls: int) -> None:
+        super().__init__(environment, plan)
+        ledger = environment.ledger
         self._emitter = (
             TrackedSpoutEmitter(self.origin(), self.outbox, ledger)
             if ledger
@@ -34,8 +36,8 @@ class SimulatedSpout(SimulatedTask):
         self._component = Spout()
         self._calls = calls
         self._max_pending = int(str(setting(self.config, TOPOLOGY_MAX_SPOUT_PENDING)))
-        self._ids: list[object] | None = None
-        self._backoff_s = _FIRST_BACKOFF_S
+        self._immediate: ImmediateAcks | None = None
+        self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._retry_s = -math.inf
         self._quiet = False
 
@@ -53,62 +55,65 @@ class SimulatedSpout(SimulatedTask):
         """`SimulatedTask.construct`."""
         self._component = component_class(delegate=self._emitter)
         target.emit, target.end = self._component.emit, self._component.end
-        # As on processes: at most once, a tuple is done with when it is emitted, and only who overrides `ack` is told.
-        overridden = component_class.ack is not Spout.ack  # type: ignore[attr-defined]  # a spout's class
-        self._ids = [] if overridden and self.world.ledger is None else None
+        if self.environment.ledger is None:
+            self._immediate = ImmediateAcks(component_class, self.metrics, self._callback_failed)
 
     def set_streams(self, ids: list[object] | None = None) -> None:
         """`SimulatedTask.set_streams`."""
-        super().set_streams(ids=self._ids)
+        super().set_streams(ids=None if self._immediate is None else self._immediate.ids)
 
     def due_s(self) -> float:
         """`SimulatedTask.due_s`."""
-        return self._retry_s if not self.ended and self._retry_s > self.world.clock.monotonic_s() else math.inf
+        return self._retry_s if not self.ended and self._retry_s > self.environment.clock.monotonic_s() else math.inf
 
     def work(self) -> bool:
         """`SimulatedTask.work`."""
         if self.ended:
             return False
-        told = self._tell_outcomes()
-        self._quiet = self._quiet and not told
-        if self.world.clock.monotonic_s() >= self._retry_s:
+        delivered = self._deliver_outcomes()
+        self._quiet = self._quiet and not delivered
+        if self.environment.clock.monotonic_s() >= self._retry_s:
             for _ in range(self._calls):
                 if not self._has_room() or not self._call():
                     break
         self.emitter.flush()
-        self._tell_ids()
+        if self._immediate is not None:
+            self._immediate.call(self._component, self._hook_calls())
         if self._emitter.ending and self._is_done():
             self.end()
             return True
-        return told
+        return delivered
 
     def _call(self) -> bool:
-        """Calls `next_tuple` once; whether to call it again."""
+        """Calls `next_tuple` once; returns whether to call it again."""
         before = self.emitted()
         try:
             self._component.next_tuple()
         except Exception as error:
-            self._retry_s = self.world.clock.monotonic_s() + self._backoff_s
-            self.user_failed("next_tuple", error, f"it is called again after {self._backoff_s:g} s")
-            self._backoff_s = min(2 * self._backoff_s, _LAST_BACKOFF_S)
+            wait_s = self._backoff.take()
+            self._retry_s = self.environment.clock.monotonic_s() + wait_s
+            self.user_failed("next_tuple", error, f"it is called again after {wait_s:g} s")
             return False
-        self._backoff_s = _FIRST_BACKOFF_S
+        self._backoff.reset()
         self._quiet = self.emitted() == before
         return not self._quiet
 
     def _has_room(self) -> bool:
-        ledger = self.world.ledger
+        ledger = self.environment.ledger
         return ledger is None or ledger.in_flight(self.plan.task_id) < self._max_pending
 
     def _is_done(self) -> bool:
-        """At least once: when no tree is in flight, nothing is left to tell, and a call since then emitted nothing."""
-        ledger = self.world.ledger
+        """Whether the task may end after `end` was called.
+
+        At least once, no tree may be in flight, no outcome may wait, and a call since then must have emitted nothing.
+        """
+        ledger = self.environment.ledger
         if ledger is None:
             return True
         return self._quiet and not ledger.in_flight(self.plan.task_id) and not ledger.has_outcomes(self.plan.task_id)
 
-    def _tell_outcomes(self) -> bool:
-        ledger = self.world.ledger
+    def _deliver_outcomes(self) -> bool:
+        ledger = self.environment.ledger
         outcomes = ledger.take_outcomes(self.plan.task_id) if ledger is not None else []
         for each in outcomes:
             doing, action = ("ack", self._component.ack) if each.complete else ("fail", self._component.fail)
@@ -117,7 +122,7 @@ class SimulatedSpout(SimulatedTask):
                 action(each.tup_id)
                 (hooks.acked if each.complete else hooks.failed)(each.tup_id, each.latency_s)
             except Exception as error:
-                self.user_failed(doing, error, "the task goes on", each.tup_id)
+                self.user_failed(doing, error, "the task continues", each.tup_id)
             self.metrics.acked += each.complete
             self.metrics.failed += not each.complete
         return bool(outcomes)
@@ -125,14 +130,5 @@ class SimulatedSpout(SimulatedTask):
     def _hook_calls(self) -> SpoutHookCalls:
         return SpoutHookCalls(self.emitter.hooks, self.plan.task_id)
 
-    def _tell_ids(self) -> None:
-        if not self._ids:
-            return
-        ids, self._ids[:] = list(self._ids), []
-        for tup_id in ids:
-            try:
-                self._component.ack(tup_id)
-                self._hook_calls().acked(tup_id, 0.0)
-            except Exception as error:
-                self.user_failed("ack", error, "the task goes on", tup_id)
-        self.metrics.acked += len(ids)
+    def _callback_failed(self, doing: str, error: Exception, tup_id: object) -> None:
+        self.user_failed(doing, error, "the task continues", tup_id)

@@ -1,4 +1,4 @@
-"""What simulated spouts and bolts share: the parts of an instance without its gateway, and the component's life."""
+"""The base of simulated spouts and bolts: the parts of an instance without its gateway, and the component's life."""
 
 from __future__ import annotations
 
@@ -21,24 +21,40 @@ from heron.instance.emitter import Emitter
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import routes_of
-from heron.instance.task_context import TaskContext
+from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.threadsafe import QueuedCollector, QueuedTarget
 from heron.instance.user_component import initialise
 from heron.instance.user_errors import UserErrors
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PlanIndex, TaskPlan
 from heron_simulator.ack_ledger import AckLedger
 from heron_simulator.author_code import AuthorCode
-from heron_simulator.counts import ComponentCounts
-from heron_simulator.outbox import Inboxes, Outbox
+from heron_simulator.delivery import Inboxes, Outbox
 
-__all__ = ["SimulatedTask", "World"]
+__all__ = ["ComponentCounts", "Environment", "SimulatedTask"]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What all tasks of a simulation share; `ledger` is None where delivery is at most once."""
+class ComponentCounts:
+    """What a component did, over all its tasks, in tuples."""
+
+    emitted: int = 0
+    executed: int = 0
+    acked: int = 0
+    failed: int = 0
+
+    def __add__(self, other: ComponentCounts) -> ComponentCounts:
+        return ComponentCounts(
+            self.emitted + other.emitted,
+            self.executed + other.executed,
+            self.acked + other.acked,
+            self.failed + other.failed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The objects that all tasks of a simulation share; `ledger` is None at most once."""
 
     index: PlanIndex
     settings: EngineSettings
@@ -53,19 +69,19 @@ class World:
 class SimulatedTask(ABC):
     """One task; `step` is its turn in the schedule."""
 
-    def __init__(self, world: World, plan: TaskPlan) -> None:
-        topology = world.index.plan.topology
-        self.world = world
+    def __init__(self, environment: Environment, plan: TaskPlan) -> None:
+        topology = environment.index.plan.topology
+        self.environment = environment
         self.plan = plan
         self.definition = topology.component(plan.component)
         self.config = merged_config(topology.config, self.definition.config)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
-        self.outbox = Outbox(world.inboxes, world.ledger)
+        self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()
-        self._queued = QueuedCollector(self._target, world.sleeper)
-        self._context = TaskContext(world.index, plan.task_id, self.metrics, self._queued)
+        self._queued = QueuedCollector(self._target, environment.sleeper)
+        self._context = TaskContext(environment.index, plan.task_id, self.metrics, self._queued)
         self._stops_on_error = self.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self._shown: list[str] = []
 
@@ -77,35 +93,35 @@ class SimulatedTask(ABC):
     @property
     @abstractmethod
     def emitter(self) -> Emitter:
-        """Its collector."""
+        """The task's collector."""
 
     @abstractmethod
     def construct(self, component_class: type, target: QueuedTarget) -> None:
-        """Makes the author's object, and tells `target` its methods."""
+        """Makes the author's object, and sets its methods as the target of queued calls."""
 
     @abstractmethod
     def work(self) -> bool:
-        """Runs user code for one turn; whether there was anything to do."""
+        """Runs user code for one turn; returns whether there was work."""
 
     @abstractmethod
     def due_s(self) -> float:
-        """When the passing of time alone gives this task something to do; infinite when it does not."""
+        """When the task has work only because time has passed; infinite if never."""
 
     def start(self) -> None:
         """Constructs and initialises the component.
 
         Raises:
-            TopologyFailedError: when that fails.
+            TopologyFailedError: when the constructor or `initialize` fails.
         """
         self._guarded("loading the topology's file", self._load)
-        self._guarded("the constructor", lambda: self.construct(self._class, self._target))
+        self._guarded("the constructor", self._construct)
         self._guarded("initialize", self._initialise)
 
     def step(self) -> bool:
-        """One turn; whether there was anything to do.
+        """Takes one turn; returns whether there was work.
 
         Raises:
-            TopologyFailedError: when `finish` failed, or user code while `topology.on.error` says stop.
+            TopologyFailedError: when `finish` failed, or other user code while `topology.on.error` is ``stop``.
         """
         before = self.emitted()
         self._queued.drain(self._queued_failed)
@@ -120,18 +136,18 @@ class SimulatedTask(ABC):
             try:
                 action()
             except Exception as error:
-                self.errors.report(doing, error, "the task ends all the same")
+                self.errors.report(doing, error, "the task ends anyway")
 
     def end(self) -> None:
-        """Nothing more will come from this task."""
+        """Ends the task, and sends END markers downstream."""
         self.ended = True
-        self.emitter.send_end(self.world.index.downstream_tasks(self.plan.component))
+        self.emitter.send_end(self.environment.index.downstream_tasks(self.plan.component))
 
     def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
         """Shows and counts a failure of user code.
 
         Raises:
-            TopologyFailedError: when `topology.on.error` says stop.
+            TopologyFailedError: when `topology.on.error` is ``stop``.
         """
         line = self.errors.report(doing, error, remedy, record)
         if self._stops_on_error:
@@ -141,16 +157,16 @@ class SimulatedTask(ABC):
         """Makes the output streams with their routes."""
         task_id, origin = self.plan.task_id, self.emitter.origin
         streams = [
-            OutStream(number, each, routes_of(self.world.index, task_id, each, self._custom(each.name)), origin)
+            OutStream(number, each, routes_of(self.environment.index, task_id, each, self._custom(each.name)), origin)
             for number, each in enumerate(self.definition.outputs)
         ]
         self.emitter.set_streams(streams, ids=ids)
 
     def origin(self) -> StreamOrigin:
-        """What the task's segments say of themselves."""
-        settings, plan = self.world.settings, self.world.index.plan
+        """The origin that the task's segments carry, and the limits of its batches."""
+        settings, plan = self.environment.settings, self.environment.index.plan
         limits = (settings.batch_rows, settings.batch_bytes, settings.tuple_max_bytes)
-        serializer = self.world.serializers.chosen(self.config)
+        serializer = self.environment.serializers.for_output(self.config)
         return StreamOrigin(self.plan.task_id, 1, plan.version, *limits, self._reject, serializer)
 
     def emitted(self) -> int:
@@ -158,7 +174,7 @@ class SimulatedTask(ABC):
         return sum(self.emitter.emitted(name) for name in self.emitter.streams)
 
     def counts(self) -> ComponentCounts:
-        """What this task did so far."""
+        """The counts of this task so far."""
         return ComponentCounts(self.emitted(), self.metrics.executed_total(), self.metrics.acked, self.metrics.failed)
 
     def failures(self) -> list[str]:
@@ -167,14 +183,16 @@ class SimulatedTask(ABC):
         return self._shown
 
     def _load(self) -> None:
-        self._class = self.world.code.component_class(self.definition.entry)
+        self._class = self.environment.code.component_class(self.definition.entry)
         self.errors.locate(self._class)
-        self.errors.locate(self._class)
+
+    def _construct(self) -> None:
+        self.construct(self._class, self._target)
 
     def _initialise(self) -> None:
         component = self.component
         if isinstance(component, WindowBolt):
-            component.clock = self.world.clock
+            component.clock = self.environment.clock
         self.set_streams()
         initialise(component, self.config, self._context)
         self.emitter.hooks = tuple(self._context.hooks)
@@ -189,19 +207,19 @@ class SimulatedTask(ABC):
 
     def _custom(self, stream: str) -> Callable[[str, InputDefinition], ICustomGrouping]:
         def custom(consumer: str, subscription: InputDefinition) -> ICustomGrouping:
-            grouping = self.world.code.custom_grouping(consumer, subscription)
+            grouping = self.environment.code.custom_grouping(consumer, subscription)
             if subscription.grouping.entry is None:
-                grouping = copy.deepcopy(grouping)  # on processes each emitting task has an object of its own
-            grouping.prepare(self._context, self.plan.component, stream, self.world.index.tasks_of(consumer))
+                grouping = copy.deepcopy(grouping)  # on processes, each emitting task has its own object
+            grouping.prepare(self._context, self.plan.component, stream, self.environment.index.tasks_of(consumer))
             return grouping
 
         return custom
 
     def _queued_failed(self, error: Exception) -> None:
-        self.user_failed("a call of the thread-safe collector", error, "this call is lost, the task goes on")
+        self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
-        self.errors.report(f"emit on stream {stream!r}", error, "this tuple is lost, the task goes on", row)
-        if self.world.ledger is not None:
-            self.world.ledger.fail_roots(self.outbox.roots)
+        self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+        if self.environment.ledger is not None:
+            self.environment.ledger.fail_roots(self.outbox.roots)

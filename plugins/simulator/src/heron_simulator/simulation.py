@@ -1,4 +1,4 @@
-"""A topology in one process and one thread: tasks take turns, and time passes when nobody has anything to do."""
+"""A topology in one process and one thread: tasks take turns, and time passes when no task has work."""
 
 from __future__ import annotations
 
@@ -29,52 +29,51 @@ from heron.planner.physical_plan import PlanIndex, TaskPlan, TopologyState
 from heron.spi.driver import DriverRef
 from heron_simulator.ack_ledger import AckLedger
 from heron_simulator.author_code import AuthorCode, definition_and_code
-from heron_simulator.counts import ComponentCounts
 from heron_simulator.placement import place
 from heron_simulator.simulated_bolt import SimulatedBolt
 from heron_simulator.simulated_spout import SimulatedSpout
-from heron_simulator.simulated_task import SimulatedTask, World
+from heron_simulator.simulated_task import ComponentCounts, Environment, SimulatedTask
 
 __all__ = ["MovableClock", "Simulation"]
 
-_POLL_S = 0.004  # a spout that has nothing is asked again after so long, as on processes
-_LOOK_S = 0.25  # in real time, other threads may have left something to do
+_POLL_S = 0.004  # time between two calls of a `next_tuple` that emits nothing, as on processes
+_LOOK_S = 0.25  # the longest wait in real time: other threads may have queued calls
 _MAX_STEPS = 1_000_000
 
 
 @runtime_checkable
 class MovableClock(Clock, Protocol):
-    """A clock that stands still until it is moved, such as `heron_testing.fake_clock.FakeClock`."""
+    """A clock that changes only when it is advanced, such as `heron_testing.fake_clock.FakeClock`."""
 
     def advance(self, seconds: float) -> None:
-        """Lets that much time pass."""
+        """Advances the clock."""
         ...
 
 
 class Simulation:
-    """Runs a topology step by step, always in the same way.
+    """Runs a topology step by step and deterministically.
 
         with Simulation(words(), clock=FakeClock()) as simulation:
             simulation.run_until_finished()
             assert simulation.component("count", 0).counts["heron"] == 3
 
-    Components, groupings, tuples, serialisation, ticks, `end` and `finish` are those of the processes; with
-    ATLEAST_ONCE, acks, fails and message timeouts reach the spout. All tasks share one process: module-level variables
-    and `heron.api.global_metrics` are common to them.
+    Components, groupings, tuples, serialisation, ticks, `end` and `finish` behave as in processes. With ATLEAST_ONCE,
+    acks, fails and message timeouts reach the spout. All tasks run in one process: they share module-level variables
+    and `heron.api.global_metrics`.
 
     Args:
         source: a `TopologyBuilder`, a `Topology` class, or a definition together with `code`.
-        clock: a `MovableClock` makes ticks and windows as deterministic as the rest: it is moved only by `advance`,
-            and by `run_until_finished` when nothing else is left to do. With a `SystemClock` time is real.
-        seed: shuffles the order of the turns, always in the same way for one seed, to find what depends on it;
-            None keeps the order in which data flows.
-        code: where the author's classes come from; only for a definition.
-        calls_per_step: how often a spout that goes on emitting is called in one step.
-        serializers: those beside ``pickle`` that ``topology.serializer`` names.
+        clock: with a `MovableClock`, ticks and windows are deterministic too. Only `advance` moves it, and
+            `run_until_finished` when no task has work. With a `SystemClock`, time is real.
+        seed: shuffles the order of the turns, always in the same way for one seed, to find code that depends on the
+            order; None keeps the order in which data flows.
+        code: provides the author's classes; only for a definition.
+        calls_per_step: how often a spout is called in one step, as long as it emits.
+        serializers: the serializers that ``topology.serializer`` names, except for ``pickle``.
 
     Raises:
         TopologyError: when the topology does not verify.
-        ConfigError: when its configuration is not acceptable.
+        ConfigError: when its configuration is not valid.
         TopologyFailedError: when a component cannot be constructed or initialised.
     """
 
@@ -107,13 +106,13 @@ class Simulation:
             raise
 
     def step(self) -> bool:
-        """Every task takes one turn: spouts call `next_tuple`, bolts process all that waits for them.
+        """Every task takes one turn: spouts call `next_tuple`, bolts process everything that waits for them.
 
-        Time does not pass. Returns whether there was anything to do; when every task has ended, all are closed and the
+        Time does not pass. Returns whether there was work. When every task has ended, all tasks are closed and the
         state is FINISHED.
 
         Raises:
-            TopologyFailedError: when `finish` failed, or user code while `topology.on.error` says stop.
+            TopologyFailedError: when `finish` failed, or other user code while `topology.on.error` is ``stop``.
         """
         if self.state is not TopologyState.RUNNING:
             return False
@@ -133,7 +132,7 @@ class Simulation:
         return worked
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; ticks, timeouts and retries that fall due on the way happen in order, each with a step.
+        """Lets time pass. Ticks, timeouts and retries that become due meanwhile happen in order, each with a step.
 
         Raises:
             UsageError: when the clock is not a `MovableClock`.
@@ -153,7 +152,7 @@ class Simulation:
         self.step()
 
     def run_until_finished(self, max_steps: int = _MAX_STEPS) -> None:
-        """Steps until every task has ended; lets time pass whenever a step had nothing to do.
+        """Steps until every task has ended; lets time pass after each step without work.
 
         Raises:
             LimitExceededError: when that takes more than `max_steps` steps; names the tasks that have not ended.
@@ -170,7 +169,7 @@ class Simulation:
             raise LimitExceededError(msg)
 
     def pass_time(self) -> None:
-        """Lets time pass until the next thing is due, at most until idle spouts are asked again."""
+        """Lets time pass until the next event is due, at most until idle spouts are called again."""
         now_s = self._clock.monotonic_s()
         wait_s = self._due_s() - now_s
         if wait_s == math.inf or any(isinstance(task, SimulatedSpout) for task in self._open_tasks()):
@@ -190,18 +189,18 @@ class Simulation:
         return self._task(name, index).component
 
     def counts(self) -> dict[str, ComponentCounts]:
-        """What each component did so far."""
+        """The counts of each component so far."""
         counts = {component.name: ComponentCounts() for component in self._index.plan.topology.components}
         for task in self._tasks.values():
             counts[task.plan.component] += task.counts()
         return counts
 
     def errors(self) -> tuple[str, ...]:
-        """Each distinct failure of user code so far, one line each, as the processes show them."""
+        """Each distinct failure of user code so far, one line each, as processes print them."""
         return tuple(line for task in self._tasks.values() for line in task.failures())
 
     def read_metrics(self, name: str, index: int = 0) -> dict[str, float]:
-        """The values of the metrics that a task has registered, as at the end of a period; this resets them.
+        """Reads and resets the metrics that a task has registered, as at the end of a period.
 
         Raises:
             UsageError: when there is no such component or task.
@@ -214,7 +213,7 @@ class Simulation:
         }
 
     def close(self) -> None:
-        """Closes every component, once. A topology that was still running counts as killed."""
+        """Closes every component, once. The state of a running topology becomes KILLED."""
         if self.state is TopologyState.RUNNING:
             self.state = TopologyState.KILLED
         tasks, self._to_close = self._to_close, []
@@ -228,7 +227,7 @@ class Simulation:
         self.close()
 
     def _make_tasks(self, definition: TopologyDefinition, calls: int) -> dict[tuple[str, int], SimulatedTask]:
-        world = World(
+        environment = Environment(
             index=self._index,
             settings=EngineSettings(),
             clock=self._clock,
@@ -240,7 +239,11 @@ class Simulation:
         )
 
         def make(task: TaskPlan, kind: ComponentKind) -> SimulatedTask:
-            return SimulatedSpout(world, task, calls) if kind is ComponentKind.SPOUT else SimulatedBolt(world, task)
+            return (
+                SimulatedSpout(environment, task, calls)
+                if kind is ComponentKind.SPOUT
+                else SimulatedBolt(environment, task)
+            )
 
         kinds = {node.component.name: node.component.kind for node in logical_plan(definition).nodes}
         tasks = [self._index.tasks[task_id] for name in kinds for task_id in self._index.tasks_of(name)]

@@ -1,4 +1,4 @@
-"""``heron run --simulate``: a loaded topology in this process and in real time."""
+"""``heron run --simulate``: runs a loaded topology in this process and in real time."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from heron.instance.user_component import UserPackage
 from heron.kernel.manifest import PackageManifest
 from heron.planner.physical_plan import TopologyState
 from heron.spi.driver import DriverRef
-from heron_simulator.counts import ComponentCounts
+from heron_simulator.simulated_task import ComponentCounts
 from heron_simulator.simulation import Simulation
 
 __all__ = ["SimulationResult", "simulate"]
 
-_CALLS_PER_STEP = 100  # larger batches cost less, and ticks still come in time
+_CALLS_PER_STEP = 100  # larger batches cost less, and ticks are still in time
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """How it ended: `state` is finished, killed or failed; `error` says why it did not finish."""
+    """The end of a simulation: `state` is finished, killed or failed; `error` is the reason if it did not finish."""
 
     state: str
     components: dict[str, ComponentCounts] = field(default_factory=dict)

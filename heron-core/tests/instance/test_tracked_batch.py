@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.instance.in_batch import InBatch, tracked_batch
+from heron.instance.tracked_batch import TrackedBatch, tracked_batch
 from heron.ipc.frame import Encoding, OptionTag, SegmentHead, SegmentKind, option, parse_segment, segment
 
 KEY = option(OptionTag.BATCH_KEY, (77).to_bytes(8, "little"))
@@ -84,7 +84,7 @@ def test_roots_that_do_not_fit_the_rows_are_refused(options: bytes) -> None:
 
 def test_each_tuple_is_settled_once() -> None:
     """Whatever is acked or failed again is not fresh."""
-    batch = InBatch(5, 4, 77)
+    batch = TrackedBatch(5, 4, 77)
     assert batch.untouched()
     assert batch.settle([2, 0, 2]) == [2, 0]
     assert not batch.untouched()

@@ -6,7 +6,7 @@ import threading
 
 from heron.api.tuple import Tuple
 from heron.instance.data_queue import Sleeper
-from heron.instance.threadsafe import QueuedCollector, QueuedTarget
+from heron.instance.task_context import QueuedCollector, QueuedTarget
 
 
 class Calls:

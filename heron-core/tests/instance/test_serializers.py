@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.instance.pickle_serializer import PickleSerializer
+from heron.instance.serializers import PickleSerializer
 from heron_testing.contracts.serializer import SerializerContract
 
 

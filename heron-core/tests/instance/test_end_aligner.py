@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.instance.marker_aligner import EndAligner
+from heron.instance.batch_reader import EndAligner
 
 
 def test_complete_when_every_upstream_task_has_ended() -> None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from heron.instance.root_book import RootBook
+from heron.instance.pending_roots import PendingRoots
 
 
-def book_of(*batches: list[object]) -> tuple[RootBook, list[int]]:
+def book_of(*batches: list[object]) -> tuple[PendingRoots, list[int]]:
     """A book, and the first counter of each batch; the clock counts its readings."""
     clock = itertools.count(100)
-    book = RootBook(lambda: next(clock))
+    book = PendingRoots(lambda: next(clock))
     return book, [book.open(ids) for ids in batches]
 
 
@@ -73,7 +73,7 @@ def test_all_that_is_left_may_be_given_up_at_once() -> None:
 def test_settling_in_any_order_gives_each_id_once(young_roots: int) -> None:
     """Against a plain dictionary; with pages of both shapes."""
     chance = random.Random(3)
-    book = RootBook(lambda: 0.0, young_roots=young_roots)
+    book = PendingRoots(lambda: 0.0, young_roots=young_roots)
     waiting: dict[int, int] = {}
     for number in range(300):
         size = chance.choice([1, 2, 80])
@@ -111,7 +111,7 @@ def test_a_page_is_looked_at_a_few_times_however_many_there_are() -> None:
                 looks += 1
                 yield each
 
-    book = RootBook(lambda: 0.0)
+    book = PendingRoots(lambda: 0.0)
     counters = [book.open([number]) for number in range(5000)]
     for counter in counters:
         if not isinstance(book._pages, Counted):  # they were gathered anew
@@ -127,7 +127,7 @@ def test_ids_are_let_go_of_when_their_flush_is_settled() -> None:
     class Large:
         pass
 
-    book = RootBook(lambda: 0.0)
+    book = PendingRoots(lambda: 0.0)
     large = Large()
     gone = weakref.ref(large)
     first = book.open([large])
@@ -143,7 +143,7 @@ def test_a_straggler_costs_what_it_is_and_not_a_page() -> None:
     stragglers, rows = 3000, 1000
     tracemalloc.start()
     try:
-        book = RootBook(lambda: 0.0)
+        book = PendingRoots(lambda: 0.0)
         bases = []
         for number in range(stragglers):
             bases.append(book.open([number] * rows))
@@ -159,7 +159,7 @@ def test_a_straggler_costs_what_it_is_and_not_a_page() -> None:
 
 def test_a_thin_page_gives_up_what_is_left_of_it() -> None:
     """Also when all is given up at once, and for a range that covers what is settled."""
-    book = RootBook(lambda: 0.0, young_roots=1)
+    book = PendingRoots(lambda: 0.0, young_roots=1)
     base = book.open(list(range(100)))
     book.open(["next"])
     book.settle(range(base + 2, base + 99))

@@ -10,8 +10,8 @@ import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.array_tracking import ArrayTracking
-from heron.instance.bolt_tracker import BoltTracker
-from heron.instance.in_batch import UNTRACKED, InBatch
+from heron.instance.bolt_acks import AckTracker
+from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking import COUNTER_BITS, DERIVED
 from heron.ipc.tracking_arrays import edge_keys, parse_ack, parse_fail
@@ -46,10 +46,10 @@ class Work:
 
     def __init__(self, rows: int, base: int = 100) -> None:
         self.out = Out()
-        self.tracker = BoltTracker(self.out)
+        self.tracker = AckTracker(self.out)
         self.batch = ranged(rows, base)
         self.pool = [MAKE(None, (), place) for place in range(rows + 2)]  # a pool may be larger than the batch
-        self.tracker.in_work[0] = self.batch
+        self.tracker.in_work = self.batch
 
     def settle(self, acked: Sequence[Tuple] = (), failed: Sequence[Tuple] = ()) -> None:
         lists = [*acked], [*failed]
@@ -62,8 +62,8 @@ class Work:
         return sent
 
 
-def ranged(rows: int, base: int = 100) -> InBatch:
-    batch = InBatch(TASK, rows, KEY)
+def ranged(rows: int, base: int = 100) -> TrackedBatch:
+    batch = TrackedBatch(TASK, rows, KEY)
     batch.root_base = (SPOUT << COUNTER_BITS) | base
     return batch
 
@@ -116,7 +116,7 @@ def test_tuples_that_nobody_waits_for_are_counted() -> None:
     work = Work(2)
     strangers = [TupleHelper.make_tick_tuple(), MAKE(UNTRACKED, (), 0), Tuple(), MAKE(None, (), 0), work.pool[2]]
     work.settle(strangers, strangers)
-    work.tracker.in_work[0] = None  # of a batch that is not tracked
+    work.tracker.in_work = None  # of a batch that is not tracked
     work.settle(work.pool[:2])
     assert work.sent() == []
     assert work.tracker.ignored == 2 * len(strangers) + 2
@@ -156,7 +156,7 @@ def test_batches_may_be_settled_unseen() -> None:
 
 def test_neighbours_of_one_root_are_acked_as_one() -> None:
     """The words of a line, as far as they came together: the ledger XORs them anyway, and half as much travels."""
-    batch = InBatch(TASK, 5, KEY)
+    batch = TrackedBatch(TASK, 5, KEY)
     line, other = (SPOUT << COUNTER_BITS) | 7, (SPOUT << COUNTER_BITS) | 8
     batch.roots = memoryview(b"\0" + struct.pack("<5Q", line, line, other, line, line))[1:]
     keys = edge_keys(KEY, np.arange(5, dtype=np.uint64), TASK)

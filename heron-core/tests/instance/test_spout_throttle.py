@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from heron.instance.held_back import HeldBack
+from heron.instance.flow_limits import SpoutThrottle
 from heron_testing.fake_clock import FakeClock
 
 
 def test_the_time_of_two_culprits_at_once_counts_once() -> None:
     """The metric is the spout's own: how long it stood still."""
     clock = FakeClock()
-    held = HeldBack(clock)
+    held = SpoutThrottle(clock)
     assert held.total_s() == 0.0
     held.change(4, on=True)
     clock.advance(1.0)
@@ -26,7 +26,7 @@ def test_the_time_of_two_culprits_at_once_counts_once() -> None:
 def test_a_session_begins_with_what_its_welcome_says() -> None:
     """A stream manager that is gone cannot lift anything; its successor says what holds."""
     clock = FakeClock()
-    held = HeldBack(clock)
+    held = SpoutThrottle(clock)
     held.begin([4])
     clock.advance(1.0)
     held.begin()

@@ -1,31 +1,38 @@
-"""A received batch whose tuples must be acked: what is known of their roots, and which of them are settled. Pure.
+"""A received batch whose tuples must be acked: the roots of its tuples, and which tuples are settled.
 
-It lives as long as a tuple of it does. While it is in work its tuples do not name it: a pooled tuple knows its place
-(`Tuple._index`) and the batch is the present one; a tuple that the user keeps is given its batch when the work is over.
+A batch lives as long as one of its tuples. While the batch is in work its tuples do not refer to it: a pooled tuple
+carries its place (`Tuple._index`), and the batch is the one in work. When the work is over, each tuple that the user
+keeps gets the batch as its id.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
+from typing import TYPE_CHECKING, cast
 
+from heron.driver_kit.loading import load_object
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import OptionTag, SegmentHead
 from heron.ipc.tracking import MAX_DERIVED_ROWS
 
-__all__ = ["UNTRACKED", "InBatch", "tracked_batch"]
+if TYPE_CHECKING:  # array_tracking imports this module, and numpy
+    from heron.instance.array_tracking import ArrayTracking
+
+__all__ = ["UNTRACKED", "TrackedBatch", "array_tracking", "tracked_batch"]
 
 _SIZE = 8  # bytes of a root, key or number
 
 UNTRACKED = object()
-"""The id of a kept tuple that nobody waits for: None would say that it is of the batch in work."""
+"""The id of a kept tuple of an untracked batch; None would mean that the tuple is of the batch in work."""
 
 
-class InBatch:
-    """The roots of a batch's rows, as they were sent.
+class TrackedBatch:
+    """The roots of a batch's rows, as the segment lists them.
 
-    Row n has the root ``root_base + number``, or ``roots[n]``, or, where `root_rows` is given, those ``roots[k]`` with
-    ``root_rows[k] == n``: none, one or several. The key of a row derives from `batch_key` and its number: n, or
-    ``numbers[n]``. `arrays` belongs to `heron.instance.array_tracking`.
+    Row n has the root ``root_base + number`` or ``roots[n]``. With `root_rows`, row n has all ``roots[k]`` for which
+    ``root_rows[k] == n``: none, one or several. The key of a row derives from `batch_key` and the row's number, which
+    is n or ``numbers[n]``. `arrays` belongs to `heron.instance.array_tracking`.
     """
 
     __slots__ = (
@@ -50,24 +57,24 @@ class InBatch:
         self.roots: memoryview | None = None
         self.root_rows: memoryview | None = None
         self.arrays: object = None
-        self.acks_left = False  # whether any ack of it is on its way
-        self._settled: bytearray | None = None  # a byte a tuple: 1 settled, 2 its ack has left
+        self.acks_left = False  # whether any ack of the batch has left
+        self._settled: bytearray | None = None  # one byte per tuple: 1 settled, 2 its ack has left
 
     def is_range(self) -> bool:
-        """Whether it is one range of roots with nothing emitted under it, so that an ack of all is one record."""
+        """Whether an ack of all tuples is one record: one range of roots, and nothing was emitted under them."""
         few = self.rows <= MAX_DERIVED_ROWS
         return few and self.root_base is not None and self.numbers is None and self.arrays is None
 
     def untouched(self) -> bool:
-        """Whether none of its tuples is settled."""
+        """Whether no tuple is settled."""
         return self._settled is None
 
     def settle_all(self) -> None:
-        """Every tuple is settled; after `untouched` was asked."""
+        """Marks every tuple as settled; only if `untouched`."""
         self._settled = bytearray(b"\1") * self.rows
 
     def settle(self, places: list[int]) -> list[int]:
-        """Marks tuples as settled; returns those that were not before, each once."""
+        """Marks tuples as settled; returns those that were not settled before, each once."""
         marks = self._settled
         if marks is None:
             marks = self._settled = bytearray(self.rows)
@@ -79,7 +86,7 @@ class InBatch:
         return fresh
 
     def note_acks_left(self, places: list[int] | None) -> None:
-        """The acks of these tuples (None: of all) are on their way: whatever is emitted from now on is not in them."""
+        """The acks of these tuples (None: of all) have left; they do not cover what is emitted from now on."""
         self.acks_left = True
         if places is None or self._settled is None:
             self._settled = bytearray(b"\2") * self.rows
@@ -88,12 +95,12 @@ class InBatch:
             self._settled[place] = 2
 
     def takes_children(self, place: int) -> bool:
-        """Whether a tuple's ack can still tell of what is emitted under it."""
+        """Whether a tuple's ack can still cover what is emitted under it."""
         return self._settled is None or self._settled[place] != 2
 
 
-def tracked_batch(head: SegmentHead, task_id: int) -> InBatch | None:
-    """The batch of a TUPLES segment, or None when nobody waits for its acks.
+def tracked_batch(head: SegmentHead, task_id: int) -> TrackedBatch | None:
+    """The batch of a TUPLES segment; None if the segment is not tracked.
 
     Raises:
         RemoteProtocolError: when its optional fields do not fit each other.
@@ -101,7 +108,7 @@ def tracked_batch(head: SegmentHead, task_id: int) -> InBatch | None:
     options = head.options
     if OptionTag.BATCH_KEY not in options:
         return None
-    batch = InBatch(task_id, head.rows, int.from_bytes(options[OptionTag.BATCH_KEY], "little"))
+    batch = TrackedBatch(task_id, head.rows, int.from_bytes(options[OptionTag.BATCH_KEY], "little"))
     batch.numbers = options.get(OptionTag.ROW_NUMBERS)
     batch.root_rows = options.get(OptionTag.ROOT_ROWS)
     fits = len(options[OptionTag.BATCH_KEY]) == _SIZE
@@ -121,8 +128,17 @@ def tracked_batch(head: SegmentHead, task_id: int) -> InBatch | None:
 
 
 def _ascend(root_rows: memoryview, rows: int) -> bool:
-    """Whether they are rows of the batch, in order."""
+    """Whether these are rows of the batch, in order."""
     if len(root_rows) % _SIZE:
         return False
     places = struct.unpack(f"<{len(root_rows) // _SIZE}q", root_rows)
     return not places or (places[0] >= 0 and places[-1] < rows and list(places) == sorted(places))
+
+
+@functools.cache
+def array_tracking() -> ArrayTracking:
+    """The part of ack tracking that needs arrays; the first call imports numpy.
+
+    A task whose batches go to one destination and are acked whole never calls it, and saves numpy's memory and import.
+    """
+    return cast("ArrayTracking", load_object("heron.instance.array_tracking:ArrayTracking", "ack tracking")())  # type: ignore[operator]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import EmitError
-from heron.instance import splitters
-from heron.instance.splitters import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
+from heron.instance import stream_routes
+from heron.instance.stream_routes import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
 from heron.planner.key_group import key_group, owner
 
 TASKS = (11, 12, 13, 14)
@@ -80,7 +80,7 @@ def test_other_types_are_refused_by_name(key: object, memo_class: type[KeyMemo |
 
 def test_a_memo_begins_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded with unbounded keys, and the answers stay the same."""
-    monkeypatch.setattr(splitters, "MEMO_LIMIT", 10)
+    monkeypatch.setattr(stream_routes, "MEMO_LIMIT", 10)
     memo, partial = KeyMemo(TASKS, 1024, single=True), PartialKeyMemo(TASKS, 1024, single=True)
     for number in range(100):
         memo[number](number)

@@ -1,0 +1,291 @@
+"""The acks and fails of a bolt: which received tuples are settled, and the roots of what `finish` emits.
+
+An ack reports the XOR of the tuple's key and of all keys emitted under the tuple. Those keys are known only when the
+emitted rows are flushed. Acks therefore wait for the next flush and leave directly behind it. The classes here belong
+to the task thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, cast
+
+from heron.api.bolt import Bolt
+from heron.api.definition import DEFAULT_STREAM, StreamDefinition
+from heron.api.tuple import Tuple
+from heron.clock import monotonic_s
+from heron.instance.data_queue import RootsSettled
+from heron.instance.emitter import BoltEmitter
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.stream_routes import StreamRoutes
+from heron.instance.task_metrics import TaskMetrics
+from heron.instance.tracked_batch import TrackedBatch, array_tracking, tracked_batch
+from heron.instance.tracked_stream import AnchoredStream, RootStream
+from heron.instance.user_component import specialise
+from heron.ipc.frame import SegmentHead
+from heron.ipc.tracking import ack_range
+
+__all__ = ["AckSink", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
+
+
+class AckSink(Protocol):
+    """The destination of acks: the data-out queue."""
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        """Appends ack and fail segments; never blocks."""
+        ...
+
+
+class AckTracker:
+    """The tuples settled since the last flush. `in_work` is the batch whose tuples are passed to `process` now."""
+
+    def __init__(self, out: AckSink) -> None:
+        self._out = out
+        self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
+        self._failed: list[tuple[TrackedBatch, list[int]]] = []
+        self.in_work: TrackedBatch | None = None
+        self.corrections: list[bytes] = []
+        self.waiting = 0
+        self.ignored = 0
+
+    def settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
+        """Takes the tuples that the component acked and failed since the last call, and empties both lists.
+
+        The first ack or fail of a tuple counts. If one call brings both, the fail counts: their order is not known, and
+        only an ack can lose the tuple. All others are counted in `ignored`, and so are acks of ticks.
+        """
+        batch = self.in_work
+        if failed:
+            self.waiting += len(failed)
+            self._failed += self._by_batch(failed, pool)
+            failed.clear()
+        if acked:
+            self.waiting += len(acked)
+            if batch is not None and len(acked) == batch.rows and batch.untouched() and acked == pool[: batch.rows]:
+                batch.settle_all()
+                self._acked.append((batch, None))
+            else:
+                self._acked += self._by_batch(acked, pool)
+            acked.clear()
+
+    def ack_whole(self, batch: TrackedBatch) -> None:
+        """Acks a batch that is not processed."""
+        self.waiting += batch.rows
+        batch.settle_all()
+        self._acked.append((batch, None))
+
+    def fail_whole(self, batch: TrackedBatch) -> None:
+        """Fails a batch that cannot be read."""
+        self.waiting += batch.rows
+        self._failed.append((batch, list(range(batch.rows))))
+
+    def flush(self) -> None:
+        """Sends the settled tuples; called directly after the flush of what was emitted."""
+        self.waiting = 0
+        segments, self.corrections = self.corrections, []
+        others: list[tuple[TrackedBatch, list[int] | None]] = []
+        for batch, places in self._acked:
+            if places is None and batch.root_base is not None and batch.is_range():
+                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
+            else:
+                others.append((batch, places))
+            batch.note_acks_left(places)
+        if others:
+            segments += array_tracking().ack_segments(others)
+        if self._failed:
+            segments += array_tracking().fail_segments(self._failed)
+        self._acked.clear()
+        self._failed.clear()
+        if segments:
+            self._out.put_acks(segments)
+
+    def _by_batch(self, tuples: list[Tuple], pool: list[Tuple]) -> list[tuple[TrackedBatch, list[int]]]:
+        places: dict[int, tuple[TrackedBatch, list[int]]] = {}
+        current = self.in_work
+        for tup in tuples:
+            batch, place = tup.id, tup._index
+            if batch is None and current is not None and 0 <= place < current.rows and pool[place] is tup:
+                batch = current
+            if isinstance(batch, TrackedBatch):
+                places.setdefault(id(batch), (batch, []))[1].append(place)
+            else:
+                self.ignored += 1
+        settled = []
+        for batch, of_batch in places.values():
+            fresh = batch.settle(of_batch)
+            self.ignored += len(of_batch) - len(fresh)
+            if fresh:
+                settled.append((batch, fresh))
+        return settled
+
+
+class BoltAcks:
+    """The acks and fails of a bolt at most once: they are counted, and nothing is sent."""
+
+    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics) -> None:
+        self._emitter = emitter
+        self._metrics = metrics
+
+    @property
+    def waiting(self) -> int:
+        """Acks and fails that wait for a flush."""
+        return 0
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """Makes an output stream of the bolt."""
+        return OutStream(number, stream, routes, origin)
+
+    def batch_of(self, head: SegmentHead) -> TrackedBatch | None:
+        """The tracked batch of a segment; None if the segment is not tracked.
+
+        Raises:
+            RemoteProtocolError: when its tracking options are garbled.
+        """
+        return None
+
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple]) -> None:
+        """Work on a batch begins; `tuples` are the pooled objects for its rows."""
+
+    def end(self, batch: TrackedBatch | None) -> None:
+        """Work on a batch is over; its pooled tuples are reused after this."""
+        self.settle()
+
+    def refuse(self, batch: TrackedBatch | None) -> None:
+        """Fails a batch that cannot be read."""
+
+    def discard(self, batch: TrackedBatch | None) -> None:
+        """Acks a batch that is not processed, since its roots would else be emitted again forever."""
+
+    def settle(self) -> None:
+        """Takes the tuples that the component acked and failed since the last call."""
+        emitter, metrics = self._emitter, self._metrics
+        metrics.acked += len(emitter.acked)
+        metrics.failed += len(emitter.failed)
+        emitter.acked.clear()
+        emitter.failed.clear()
+
+    def flush(self) -> None:
+        """Sends the acks; called directly after the flush of what was emitted."""
+
+
+class TrackedBoltAcks(BoltAcks):
+    """The acks and fails of a bolt at least once."""
+
+    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, out: AckSink, task_id: int) -> None:
+        super().__init__(emitter, metrics)
+        self._tracker = AckTracker(out)
+        self._task_id = task_id
+        self._tuples: list[Tuple] = []
+
+    @property
+    def waiting(self) -> int:
+        """`BoltAcks.waiting`."""
+        return self._tracker.waiting
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """`BoltAcks.make_stream`."""
+        return AnchoredStream(number, stream, routes, origin, self._tracker)
+
+    def batch_of(self, head: SegmentHead) -> TrackedBatch | None:
+        """`BoltAcks.batch_of`."""
+        return tracked_batch(head, self._task_id)
+
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple]) -> None:
+        """`BoltAcks.begin`."""
+        self._tuples = tuples
+        self._tracker.in_work = batch
+
+    def end(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.end`."""
+        self.settle()
+        self._emitter.resolve_anchors(batch)
+        self._tracker.in_work = None
+
+    def refuse(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.refuse`."""
+        if batch is not None:
+            self._tracker.fail_whole(batch)
+
+    def discard(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.discard`."""
+        if batch is not None:
+            self._tracker.ack_whole(batch)
+            self._tracker.flush()
+
+    def settle(self) -> None:
+        """`BoltAcks.settle`."""
+        emitter, metrics = self._emitter, self._metrics
+        metrics.acked += len(emitter.acked)
+        metrics.failed += len(emitter.failed)
+        self._tracker.settle(emitter.acked, emitter.failed, self._tuples)
+        metrics.ignored_acks = self._tracker.ignored
+
+    def flush(self) -> None:
+        """`BoltAcks.flush`."""
+        self._tracker.flush()
+
+
+_Kept = tuple[tuple[object, ...], str, int | None]
+
+
+class FinishRoots:
+    """The rows that a bolt emits in `finish`: roots, which are emitted again until their trees are complete (D15).
+
+    `begun` is set when `finish` is called, and only where delivery is at least once.
+    """
+
+    def __init__(
+        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+    ) -> None:
+        self._emitter = emitter
+        self._pending = PendingRoots(monotonic_s)
+        self._callbacks = RootCallbacks(self._pending, metrics, failed_call)
+        self._callbacks.on_fail = self._emit_again
+        self.begun = False
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """Makes an output stream of the bolt after `finish` has begun."""
+        return RootStream(number, stream, routes, origin, self._pending)
+
+    def settle(self, settled: RootsSettled) -> None:
+        """Handles outcomes of the roots."""
+        self._callbacks.settle(settled)
+        self._emitter.flush()
+
+    def lose_all(self) -> None:
+        """Emits all roots in flight again, because a new stream manager has no record of them."""
+        self._callbacks.lose_all()
+        self._emitter.flush()
+
+    def complete(self) -> bool:
+        """Whether no root is in flight."""
+        return not self._pending.in_flight and not self._emitter.pending_rows()
+
+    def begin(self, component: Bolt, apply_routes: Callable[[], None]) -> None:
+        """Makes roots of everything that the component emits from now on."""
+        self.begun = True
+        apply_routes()
+        specialise(component, {"emit": self._emit})
+        self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
+
+    def _emit(
+        self,
+        values: Sequence[object],
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple] | None = None,  # ignored: the anchors are acked or wait for their own acks
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        kept: _Kept = (tuple(values), stream, direct_task)
+        return self._emitter.add(kept[0], stream, direct_task, need_task_ids, tup_id=kept)
+
+    def _emit_again(self, kept: object) -> None:
+        values, stream, direct_task = cast("_Kept", kept)  # the id that `_emit` gave
+        self._emitter.add(values, stream, direct_task, need_task_ids=False, tup_id=kept)

@@ -1,0 +1,130 @@
+"""When a runner flushes, how long it waits, and how much user code it runs between two readings of the clock. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING, TOPOLOGY_TICK_TUPLE_FREQ_SECS
+from heron.api.config import setting
+
+__all__ = ["Backoff", "FlushPacer", "RootQuota", "SliceSize", "TickTimer"]
+
+_FLUSH_DISTANCE_S = 0.0003  # between flushes of a trickle: without it, 100,000 tuples/s are as many frames
+_SLICE_S = 0.002  # how long `process` is called between two readings of the clock
+_FIRST_SLICE = 8  # tuples
+_LARGEST_SLICE = 4096
+_DEFAULT_PENDING = 60_000  # roots; more gain nothing (measured)
+
+
+class FlushPacer:
+    """The time since the last flush, against the linger and the shortest distance of two flushes."""
+
+    def __init__(self, linger_s: float) -> None:
+        self._linger_s = linger_s
+        self._last_s = 0.0
+
+    def flushed(self, now_s: float) -> None:
+        """Notes a flush."""
+        self._last_s = now_s
+
+    def start_waiting(self, now_s: float) -> None:
+        """Notes that nothing waits yet: the linger of the next row begins now at the earliest."""
+        self._last_s = max(self._last_s, now_s)
+
+    def linger_is_over(self, now_s: float) -> bool:
+        """Whether rows that wait must be flushed now."""
+        return now_s - self._last_s >= self._linger_s
+
+    def idle_wait_s(self, now_s: float) -> float:
+        """Seconds until a task without other work flushes; zero or less: now."""
+        return _FLUSH_DISTANCE_S - (now_s - self._last_s)
+
+
+class SliceSize:
+    """How many tuples `process` gets between two readings of the clock.
+
+    Ticks, flushes and metrics are thus in time, however slow `process` is.
+    """
+
+    def __init__(self) -> None:
+        self.tuples = _FIRST_SLICE
+
+    def adapt(self, size: int, took_s: float) -> bool:
+        """Sets the size by the duration of the last slice; whether that slice was a long one."""
+        self.tuples = max(1, min(_LARGEST_SLICE, 4 * size, int(size * _SLICE_S / max(took_s, 1e-9))))
+        return took_s > _SLICE_S
+
+
+class Backoff:
+    """A wait that doubles from a first to a longest value until it is reset, in seconds."""
+
+    def __init__(self, first_s: float, longest_s: float) -> None:
+        self._first_s = first_s
+        self._longest_s = longest_s
+        self.wait_s = first_s
+
+    def take(self) -> float:
+        """The present wait; the next one is twice as long."""
+        wait_s = self.wait_s
+        self.wait_s = min(2 * wait_s, self._longest_s)
+        return wait_s
+
+    def reset(self) -> None:
+        """Begins with the first wait again."""
+        self.wait_s = self._first_s
+
+
+class TickTimer:
+    """When a bolt with `topology.tick.tuple.freq.secs` gets its next tick; `next_s` is infinite without ticks."""
+
+    def __init__(self, config: Mapping[str, object], clock: Callable[[], float]) -> None:
+        period_s = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
+        self._period_s = float(period_s) if isinstance(period_s, int | float) else math.inf
+        self._clock = clock
+        self.next_s = clock() + self._period_s
+
+    def is_due(self) -> bool:
+        """Whether the tick is due."""
+        return self._clock() >= self.next_s
+
+    def restart(self) -> None:
+        """Begins the next period, after a tick."""
+        self.next_s = self._clock() + self._period_s
+
+
+class RootQuota:
+    """How many roots a spout task may have in flight, and whether few free places are worth waiting for more.
+
+    A spout at its limit gets a few free places with each ack. If it used them at once, it would send a batch for each
+    few acks, and every process behind it would pay for small batches. So it waits for a full batch, at most the linger.
+    """
+
+    def __init__(self, most: float, batch_rows: int, linger_s: float, clock: Callable[[], float]) -> None:
+        self.most = most
+        self._enough = min(batch_rows, most / 4)
+        self._linger_s = linger_s
+        self._clock = clock
+        self._scarce_since_s = math.inf
+
+    @classmethod
+    def of(
+        cls, config: Mapping[str, object], batch_rows: int, linger_s: float, clock: Callable[[], float]
+    ) -> RootQuota:
+        """The quota of a spout with this configuration (`topology.max.spout.pending`)."""
+        most = setting(config, TOPOLOGY_MAX_SPOUT_PENDING)
+        return cls(most if isinstance(most, int) else _DEFAULT_PENDING, batch_rows, linger_s, clock)
+
+    def must_wait(self, free: float) -> bool:
+        """Whether acks must free more places before the spout emits; `free` is the number of free places."""
+        if free <= 0:
+            return True
+        if free >= self._enough:
+            self._scarce_since_s = math.inf
+            return False
+        now_s = self._clock()
+        self._scarce_since_s = min(self._scarce_since_s, now_s)
+        if now_s - self._scarce_since_s < self._linger_s:
+            return True
+        self._scarce_since_s = math.inf
+        return False

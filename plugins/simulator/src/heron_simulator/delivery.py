@@ -1,0 +1,140 @@
+"""The simulator's stream managers: a task's segments go directly into the inboxes of the tasks that they name.
+
+Segments stay bytes on the way, so that values are copied, rejected or too large exactly as between processes. At least
+once, each emit leaves at once, under its roots.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from heron.api.definition import DEFAULT_STREAM
+from heron.api.tuple import Tuple
+from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.out_stream import StreamOrigin
+from heron.ipc.frame import SegmentHead, parse_segment
+from heron_simulator.ack_ledger import AckLedger, Edge, Root
+
+__all__ = ["Delivery", "Inboxes", "Outbox", "TrackedBoltEmitter", "TrackedSpoutEmitter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A segment for one task; where trees are tracked, `edge` is the id of its only tuple."""
+
+    data: bytes
+    head: SegmentHead
+    edge: Edge | None
+
+
+Inboxes = Mapping[int, deque[Delivery]]
+"""The deliveries that wait for each task, by task id."""
+
+
+class Outbox:
+    """`heron.instance.emitter.SegmentSink` of one task."""
+
+    def __init__(self, inboxes: Inboxes, ledger: AckLedger | None) -> None:
+        self._inboxes = inboxes
+        self._ledger = ledger
+        self.roots: tuple[Root, ...] = ()
+
+    @contextmanager
+    def under(self, roots: tuple[Root, ...]) -> Iterator[None]:
+        """Segments that are put within this context belong to the trees of these roots."""
+        self.roots = roots
+        try:
+            yield
+        finally:
+            self.roots = ()
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """`SegmentSink`."""
+        for data in segments:
+            head = parse_segment(data, 0)
+            for task_id in head.destinations:
+                edge = self._ledger.edge(self.roots) if self._ledger is not None and self.roots else None
+                self._inboxes[task_id].append(Delivery(data, head, edge))
+
+    def has_room(self) -> bool:
+        """`SegmentSink`: always True; the schedule keeps inboxes short."""
+        return True
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """`SegmentSink`: never called."""
+
+    def on_linger_over(self, action: Callable[[], None]) -> None:
+        """`SegmentSink`: never calls it, because each step ends with a flush."""
+
+
+class TrackedSpoutEmitter(SpoutEmitter):
+    """A spout's collector: opens a root for each emit that has an id."""
+
+    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
+        super().__init__(origin, out)
+        self._outbox = out
+        self._ledger = ledger
+
+    def emit(
+        self,
+        values: Sequence[object],
+        tup_id: object = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emits a tuple."""
+        roots = () if tup_id is None else (self._ledger.open(self.origin.task_id, tup_id),)
+        try:
+            with self._outbox.under(roots):
+                tasks = super().emit(values, tup_id, stream, direct_task, need_task_ids)
+                self.flush()
+        except Exception:
+            for root in roots:
+                self._ledger.discard(root)
+            raise
+        self._ledger.release(roots)
+        return tasks
+
+
+class TrackedBoltEmitter(BoltEmitter):
+    """A bolt's collector: emits under the roots of the anchors, and passes acks and fails to the ledger."""
+
+    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
+        super().__init__(origin, out)
+        self._outbox = out
+        self._ledger = ledger
+
+    def emit(
+        self,
+        values: Sequence[object],
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emits a tuple."""
+        with self._outbox.under(_roots(anchors or ())):
+            tasks = super().emit(values, stream, anchors, direct_task, need_task_ids)
+            self.flush()
+        return tasks
+
+    def ack(self, tup: Tuple) -> None:
+        """Acks a tuple."""
+        super().ack(tup)
+        if isinstance(tup.id, Edge):
+            self._ledger.ack(tup.id)
+
+    def fail(self, tup: Tuple) -> None:
+        """Fails a tuple."""
+        super().fail(tup)
+        if isinstance(tup.id, Edge):
+            self._ledger.fail(tup.id)
+
+
+def _roots(anchors: Iterable[Tuple]) -> tuple[Root, ...]:
+    edges = [anchor.id for anchor in anchors if isinstance(anchor.id, Edge)]
+    return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
