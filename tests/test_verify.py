@@ -254,6 +254,16 @@ def test_a_file_that_a_test_names_is_an_input(root: Path) -> None:
     assert changed(root, "plugins/uploader-s3/README.md", "# changed\n") == {"contract-policy": ["tests"]}
 
 
+def test_a_path_from_the_root_names_one_file(root: Path) -> None:
+    """Other files of that name are no input, and a distribution's folder means all of its sources."""
+    test = "tests/contract/test_policy.py"
+    write(root, test, 'PAGE = ROOT / "README.md"\n\n\ndef test_policy(s3):\n    pass\n')
+    assert changed(root, "plugins/uploader-s3/README.md", "# changed\n") == {}
+    assert changed(root, "README.md", "# changed\n") == {"contract-policy": ["tests"]}
+    write(root, test, 'CORE = ROOT / "heron-core"\n\n\ndef test_policy(s3):\n    pass\n')
+    assert changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")["contract-policy"] == ["core"]
+
+
 def test_new_and_deleted_files_change_the_key(root: Path) -> None:
     """A new module may hide another; a test that is gone was not run."""
     new = "plugins/uploader-s3/tests/test_more.py"

@@ -95,18 +95,20 @@ class InputFinder:
         return found
 
     def _named(self, path: str) -> set[str]:
-        """The files outside the sources that strings of a file name, by the end of their path."""
+        """The files outside the sources that strings of a file name: from the root, or by the end of their path."""
         if path not in self._named_by:
             texts = self._graph.facts(path).paths
-            ends = tuple(f"/{text}" for text in texts if "." in text.rpartition("/")[2])
-            self._named_by[path] = {each for each in self._other_files if f"/{each}".endswith(ends)}
+            ends = tuple(f"/{text}" for text in texts if not text.startswith("/") and "." in text.rpartition("/")[2])
+            self._named_by[path] = {
+                each for each in self._other_files if f"/{each}" in texts or f"/{each}".endswith(ends)
+            }
         return self._named_by[path]
 
     def _run_by(self, suite: Suite, files: set[str]) -> list[Distribution]:
         """The distributions of which tests start programs or load drivers by name, and those that these need."""
         tests = [path for path in files if not self._is_source(path) and not path.startswith(f"{SERVERS}/")]
         facts = [self._graph.facts(path) for path in tests]
-        folders = {path for each in facts for path in each.paths}
+        folders = {path.removeprefix("/") for each in facts for path in each.paths}
         found = [each for each in self._distributions.values() if each.folder in folders]
         runs_heron = suite.kind is Kind.END_TO_END or any(each.programs & self._scripts for each in facts)
         if runs_heron:

@@ -12,6 +12,7 @@ __all__ = ["SourceFacts", "source_facts"]
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _VALUE = "\0"  # what is filled in at run time
 _FILLED_IN = re.compile(rf"[A-Za-z_]\w*(?:\.[\w{_VALUE}]+)+")
+_ROOT = "ROOT"  # as tests name the folder of the repository
 _FINDS_PROGRAM = {"which", "with_name"}
 _FINDS_FIXTURE = {"getfixturevalue", "usefixtures"}
 
@@ -27,7 +28,7 @@ class SourceFacts:
     patterns: set[str] = field(default_factory=set)
     """Regular expressions for dotted names: ``a\\.\\w+\\.b`` for ``f"a.{x}.b"``."""
     paths: set[str] = field(default_factory=set)
-    """Strings; of ``x / "a" / "b"`` only ``a/b``."""
+    """Strings; of ``x / "a" / "b"`` only ``a/b``, and ``/a/b`` when ``x`` is `ROOT`."""
     programs: set[str] = field(default_factory=set)
     """Names of files looked for beside an interpreter or on the PATH, ends of paths, first words of lists."""
     arguments: set[str] = field(default_factory=set)
@@ -96,7 +97,8 @@ class _Reader:
                 return value
             case ast.BinOp(op=ast.Div(), left=left, right=right):
                 before, after = self._constant_end(left), self._constant_end(right)
-                return f"{before}/{after}" if before and after else after
+                at_root = isinstance(left, ast.Name) and left.id == _ROOT
+                return f"{before}/{after}" if at_root or (before and after) else after
         return ""
 
     def _note_function(self, node: ast.AST) -> None:
