@@ -51,6 +51,7 @@ class InputFinder:
         self._distributions = workspace.distributions
         self._named_by: dict[str, set[str]] = {}
         self._other_files = [path for path in workspace.files if not self._is_source(path)]
+        self._projects = {f"{each.folder}/pyproject.toml" for each in self._distributions.values()}
         self._scripts = {script for each in self._distributions.values() for script in each.scripts}
 
     def inputs(self, suite: Suite) -> Inputs:
@@ -178,7 +179,7 @@ class InputFinder:
             return Group.PLUGINS
         if path.startswith(f"{_CONTRACT}src/"):
             return Group.CONTRACT
-        is_core = self._is_source(path) or path.endswith("pyproject.toml")
+        is_core = self._is_source(path) or path in self._projects
         return Group.CORE if is_core else Group.TESTS
 
     def _requires(self, files: set[str], involved: list[Distribution]) -> frozenset[str]:
