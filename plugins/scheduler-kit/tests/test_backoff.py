@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heron_scheduler_kit.backoff import BackoffLimits, next_wait_s
+from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
 
 _LIMITS = BackoffLimits(first_s=0.1, longest_s=10.0, stable_s=30.0)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_kit.backoff import BackoffLimits
-from heron_scheduler_kit.supervision import ContainerState, Kill, Start, Supervision, Terminate
+from heron_scheduler_kit.supervision import BackoffLimits, ContainerState, Kill, Start, Supervision, Terminate
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ def test_what_is_unknown_is_refused_and_changes_nothing(supervision: Supervision
     """The message lists what there is."""
     with pytest.raises(SchedulerError, match="'0', '1'"):
         supervision.stop([0, 7], 1.0)
-    with pytest.raises(SchedulerError, match="container 0 is there already"):
+    with pytest.raises(SchedulerError, match="container 0 exists already"):
         supervision.add(0, 1, 1.0)
     assert [each.state for each in supervision.containers()] == [ContainerState.RUNNING] * 2
 

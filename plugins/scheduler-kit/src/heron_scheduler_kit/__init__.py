@@ -1,1 +1,1 @@
-"""A job under a supervisor process of its own: what schedulers have in common that keep one."""
+"""The shared parts of schedulers that keep each job running with a supervisor process."""

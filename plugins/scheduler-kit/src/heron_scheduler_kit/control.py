@@ -1,4 +1,4 @@
-"""How a command talks to a supervisor: one JSON line there, one JSON line back, over a unix socket in a 0700 folder.
+"""The protocol between a command and a supervisor: one JSON line each way, over a unix socket in a private folder.
 
 Requests are ``{"op": "status" | "kill" | "restart" | "update", …}``; an answer has ``error`` or the result.
 """
@@ -19,12 +19,12 @@ Message = dict[str, object]
 Reply = Callable[[Message], None]
 Handler = Callable[[Message, Reply], None]
 
-_REQUEST_BYTES = 64 * 1024 * 1024  # an update that adds a thousand containers has some 10 MB
-_SEND_TIMEOUT_S = 1.0  # whoever asks reads the answer at once; the supervisor does not wait for one who does not
+_REQUEST_BYTES = 64 * 1024 * 1024  # an update that adds a thousand containers has about 10 MB
+_SEND_TIMEOUT_S = 1.0  # a command reads its answer at once; the supervisor does not wait longer
 
 
 class ControlServer:
-    """The supervisor's end; all calls come from its main loop."""
+    """The supervisor's side of the protocol; its main loop makes all calls."""
 
     def __init__(self, folder: JobFolder, selector: selectors.BaseSelector, handle: Handler) -> None:
         self._selector = selector
@@ -38,7 +38,7 @@ class ControlServer:
         selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
-        """Ends all conversations; those who wait for an answer see the end of the stream."""
+        """Close all connections; commands that wait for an answer see the end of the stream."""
         for connection in list(self._received):
             self._hang_up(connection)
         self._selector.unregister(self._listener)
@@ -92,11 +92,11 @@ class ControlServer:
 
 
 def request(folder: JobFolder, message: Message, timeout_s: float) -> Message:
-    """Asks the supervisor and waits for its answer.
+    """Send a request to the supervisor and return its answer.
 
     Raises:
-        SchedulerError: when it refuses; with its words.
-        OSError: when there is no supervisor, it does not answer in time, or ends meanwhile.
+        SchedulerError: when the supervisor refuses; has its message.
+        OSError: when there is no supervisor, or it does not answer in time, or it ends meanwhile.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)

@@ -1,38 +1,40 @@
-"""An executor as a child process: started, asked to end, killed with its group, and reaped with the reason."""
+"""An executor as a child process, and its private run directory."""
 
 from __future__ import annotations
 
 import os
 import signal
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heron.driver_kit.child_processes import ProcessIdentity, kill_group, spawn
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
-from heron_scheduler_kit.run_dir import own_run_dir
+from heron.driver_kit.private_files import make_private_dir
+from heron.errors import SchedulerError
 
-__all__ = ["ExecutorProcess", "signal_name"]
+__all__ = ["ExecutorProcess", "own_run_dir", "signal_name"]
 
 _REASON_CHARACTERS = 500
-_BY_SIGNAL = 128  # and its number: how a process ends that was told to
+_BY_SIGNAL = 128  # plus the number of the signal: the exit code of a process that a signal ended in order
 _FROM_OUTSIDE = (EXIT_TEMPORARY, *(_BY_SIGNAL + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
 _TAIL_BYTES = 4096
 
 
 class ExecutorProcess:
-    """Used from the main thread: the parent-death signal is tied to the thread that started the process."""
+    """One executor. Use it from the main thread: the kernel ties the parent-death signal to the starting thread."""
 
     def __init__(self, command: Sequence[str], spec_file: Path, spec: Mapping[str, object]) -> None:
-        """Starts it: `command` with the path of the spec, which is read already.
+        """Start `command` with the path of the spec as its last argument; `spec` is the content of that file.
 
         Raises:
-            SchedulerError: when the run directory is not this user's alone.
-            OSError: when a folder, or the process, cannot be made.
-            ValueError: when the command cannot be one.
+            SchedulerError: when other users can enter the run directory.
+            OSError: when a folder or the process cannot be created.
+            ValueError: when the command has a null character.
         """
         container_id = spec["container_id"]
         run_dir, log_dir = Path(str(spec["run_dir"])), Path(str(spec["log_dir"]))
-        own_run_dir(run_dir)  # the last executor that leaves removes it
+        own_run_dir(run_dir)  # the last executor that ends removes it
         log_dir.mkdir(mode=0o700, exist_ok=True, parents=True)
         self._reason_file = run_dir / f"c{container_id}.error"
         self._reason_file.unlink(missing_ok=True)
@@ -42,24 +44,24 @@ class ExecutorProcess:
             self._process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
         self.identity = ProcessIdentity.of(self._process.pid)
         self.at_fault = False
-        """Whether it has ended by its own failing: not killed, not told to, and not for want of its surroundings."""
+        """Whether it failed by itself: it was not killed, not told to end, and did not lack resources."""
 
     def terminate(self) -> None:
         self._process.terminate()
 
     def kill(self) -> None:
-        """Ends the executor and its process group at once."""
+        """Kill the executor and its process group."""
         kill_group(self._process.pid)
 
     def kill_now(self) -> None:
-        """As `kill`, and reaps it: returns when it is gone."""
+        """Kill the executor and its process group, reap it, and return when it is gone."""
         self.kill()
         self._process.wait()
 
     def ended(self) -> str | None:
-        """Why it ended ("" for exit code 0), None while it runs; what it left in its process group is killed."""
+        """Return why it ended ("" for exit code 0), or None while it runs; kills the rest of its process group."""
         pid = self._process.pid
-        # The group is cleared before its leader is reaped: until then its number cannot belong to others.
+        # Kill the group before the leader is reaped: until then no other process can get its number.
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         kill_group(pid)
@@ -68,14 +70,39 @@ class ExecutorProcess:
         return self._reason(code) if code else ""
 
     def _reason(self, code: int) -> str:
-        """Its own word in ``c<N>.error``, else the last line it wrote to stderr, with the exit code."""
+        """The exit code with the text of ``c<N>.error``, or else with the last line on stderr."""
         end = f"exit code {code}" if code > 0 else f"killed by {signal_name(-code)}"
         said = _last_line(self._reason_file) or (_last_line(self._stderr_file) if code > 0 else "")
         return f"{end}: {said}" if said else end
 
 
+def own_run_dir(path: Path) -> bool:
+    """Create the run directory if it is missing, check that only this user can enter it, return whether it was created.
+
+    Sockets without keys are in that directory, so it must be private.
+
+    Raises:
+        OSError: when it cannot be created.
+        SchedulerError: when it belongs to another user, is open to other users, or is a link.
+    """
+    created = not os.path.lexists(path)
+    make_private_dir(path)
+    found = path.lstat()
+    mode = stat.S_IMODE(found.st_mode)
+    if not stat.S_ISDIR(found.st_mode):
+        message = f"run directory {path}: is a link; remove it, or set run.run_dir to another folder"
+        raise SchedulerError(message)
+    if found.st_uid != os.getuid():
+        message = f"run directory {path}: belongs to user {found.st_uid}; set run.run_dir to a folder of your own"
+        raise SchedulerError(message)
+    if mode & 0o077:
+        message = f"run directory {path}: others may enter it, its mode is {mode:04o}; make it 0700"
+        raise SchedulerError(message)
+    return created
+
+
 def signal_name(number: int) -> str:
-    """SIGKILL, say; real-time signals have numbers only."""
+    """Return the name of a signal, such as SIGKILL, or its number for a real-time signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,9 @@
-"""What a supervisor has its containers run by: processes of its own, tasks of a cluster."""
+"""The seam between a supervisor and the place where executors run: `Executors`, the contract for scheduler drivers.
+
+A driver with a supervisor implements `Executors`: as child processes of the supervisor (`LocalExecutors` of the
+scheduler ``local``) or as tasks of a cluster (`SparkExecutors` of the scheduler ``spark``). The suite
+`heron_scheduler_kit.contract.ExecutorsContract` checks an implementation.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,10 @@ __all__ = ["Executors", "Exit", "JobFacts", "Placement"]
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An executor that ended; `error` is empty for exit code 0. With `own` it was its own failing, no one else's.
+    """The end of an executor. `error` is "" for exit code 0; after `terminate` or `kill` the supervisor ignores it.
 
-    `ran_s` is for how long it ran; None: since it was asked for.
+    `own` is true when the executor failed by itself: it was not killed, not told to end, and did not lack resources.
+    `ran_s` is how long it ran in seconds; None means since `Executors.start`.
     """
 
     container_id: int
@@ -28,7 +34,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a container is: `up` when its executor runs, with its place; else `waits` says what for, if anything."""
+    """The place of a container. `up` is true when its executor runs, at `where`; else `waits` is the reason, or ""."""
 
     up: bool
     where: str = ""
@@ -37,66 +43,83 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What there is to say of the job as a whole: what it is called where it runs, and pages for people by title."""
+    """The name of the job where it runs (the id of an application), and the URLs of its pages by title, for people."""
 
     handle: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
 
 
 class Executors(ABC):
-    """The executors of one job. Every call comes from the supervisor's main thread, and only `close` may take long.
+    """Starts and ends the executors of one job.
 
-    `start`, `terminate` and `kill` ask for something that may come later; `reap` tells what ended, and `placement`
-    how a container is. Descriptors of `selector` are registered with a call without arguments as their data.
+    - *Caller*: the main thread of the supervisor makes every call, one at a time.
+    - *Time*: a call returns at once. Only `close` may block, for a few seconds.
+    - *Order*: `begin` first; then any calls; `close` last. `start` is called for a container only when it does not run.
+    - *Effect*: `start`, `terminate` and `kill` request an effect that may come later. `reap` reports each end exactly
+      once. `terminate` and `kill` of a container that does not run do nothing.
+    - *Waking*: the supervisor sleeps in `selector`. An implementation registers descriptors there, each with a function
+      without arguments as its data, which is called when the descriptor is ready. SIGCHLD wakes the supervisor too.
+    - *Errors*: SchedulerError for a fault that people can mend; any other error ends the supervisor.
     """
 
     tick_s: float | None = None
-    """How often `reap` has to be called although no descriptor is ready and no signal came; None: never."""
+    """Seconds after which `reap` must be called without a descriptor or a signal; None for never."""
 
     def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
         self.folder = folder
         self.record = record
         self.selector = selector
 
-    def begin(self) -> None:  # noqa: B027 - not every one has something to prepare
-        """Called once, before the first `start`. Raises SchedulerError when nothing can be started here."""
-
-    def taken_over(self) -> bool:
-        """Whether the command may be told that the job runs; asked until it does.
+    def begin(self) -> None:  # noqa: B027 - an implementation without preparation inherits it
+        """Prepare before the first `start`; called once.
 
         Raises:
-            SchedulerError: when it cannot run; it is ended then.
+            SchedulerError: when no container can be started; the job is then refused.
+        """
+
+    def taken_over(self) -> bool:
+        """Return whether the command may report that the job runs; called again until it returns true.
+
+        Raises:
+            SchedulerError: when the job cannot run; it is then ended.
         """
         return True
 
     @abstractmethod
     def start(self, container_id: int, attempt: int) -> None:
-        """Has a container run that does not. Raises SchedulerError, OSError or ValueError when that cannot be."""
+        """Start a container that does not run, with the spec in ``folder.spec_file(container_id)`` and this attempt.
+
+        Raises:
+            SchedulerError, OSError, ValueError: when it cannot be started; the supervisor tries again after a back-off.
+        """
 
     @abstractmethod
     def terminate(self, container_id: int) -> None:
-        """Asks the executor to end, if there is one; `reap` tells when it has."""
+        """Ask the executor to end in order (SIGTERM); `reap` reports its end."""
 
     @abstractmethod
     def kill(self, container_id: int) -> None:
-        """Ends the executor and all that it started; `reap` tells when it has."""
+        """End the executor and every process that it started, at once; `reap` reports its end."""
 
     @abstractmethod
     def reap(self) -> tuple[Exit, ...]:
-        """Those that have ended since the last call; nothing of them is left."""
+        """Return the executors that have ended since the last call; no process of them is left.
+
+        A container must not be reported while its executor may still run: the supervisor would start a second one.
+        """
 
     @abstractmethod
     def placement(self, container_id: int) -> Placement:
-        """How a container is that was started."""
+        """Return the place of a container; ``Placement(up=False)`` for one that was never started."""
 
     @abstractmethod
     def identity(self, container_id: int) -> ProcessIdentity | None:
-        """The executor's process, of this machine or another one; None while it is not known."""
+        """Return the process of the executor, on this or another machine; None while it is unknown."""
 
     def facts(self) -> JobFacts:
-        """What there is to say of the job."""
+        """Return the facts about the whole job."""
         return JobFacts()
 
     @abstractmethod
     def close(self) -> None:
-        """Kills what still runs and returns when it is gone (within seconds); the last call."""
+        """Kill all executors; return when those of this machine are gone. The last call, also after a failed `begin`."""

@@ -1,13 +1,13 @@
-"""The folder of a job, mode 0700: what the command and the supervisor know of each other.
+"""The folder of a job, with mode 0700: the files that commands and the supervisor share.
 
-    ROOT/<topology>/lock             flock: held by the supervisor (taken over from the command) while the job lives
-    ROOT/<topology>/job.json         what to supervise, written once
-    ROOT/<topology>/c<N>.json        the spec of a container, there for as long as the job has the container, rewritten
-                                     with each attempt; the executor's argument
+    ROOT/<topology>/lock             flock, passed from command to supervisor, held while the job lives
+    ROOT/<topology>/job.json         the job, written once
+    ROOT/<topology>/c<N>.json        the spec of a container, the argument of its executor; rewritten
+                                     with each attempt, removed with the container
     ROOT/<topology>/control          the supervisor's unix socket
-    ROOT/<topology>/processes.json   who runs, so that what a killed supervisor left can be found
+    ROOT/<topology>/processes.json   the processes of the job, so that the orphans of a killed supervisor are found
 
-A folder whose lock is free is what a killed supervisor left.
+If the lock is free, the folder was left by a killed supervisor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SOCKET_PATH_BYTES = 100  # the system's limit is 107 (Linux) or 103 (macOS) byt
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """``job.json``; `options` are the driver's, where it needs more than this."""
+    """The content of ``job.json``. `options` are the options of the driver."""
 
     topology: str
     topology_id: str
@@ -51,7 +51,7 @@ class JobRecord:
 
 
 class JobFolder:
-    """The paths of one job, and the lock."""
+    """The paths and the lock of one job."""
 
     __slots__ = ("path",)
 
@@ -70,7 +70,7 @@ class JobFolder:
         return self.path / f"c{container_id}.json"
 
     def container_ids(self) -> tuple[int, ...]:
-        """The containers that the job has now: those that have a spec."""
+        """Return the containers that have a spec: those of the job."""
         found = map(_SPEC.fullmatch, os.listdir(self.path))
         return tuple(sorted(int(each["id"]) for each in found if each))
 
@@ -78,35 +78,35 @@ class JobFolder:
         write_private(self.job_file, json.dumps(asdict(record)).encode())
 
     def read_job(self) -> JobRecord | None:
-        """None when there is none, or only a part of one."""
+        """Read ``job.json``; None when it is missing or incomplete."""
         try:
             found = json.loads(self.job_file.read_bytes())
             lists = {key: tuple(found[key]) for key in ("executor", "run_dirs")}
-            known = {each.name for each in fields(JobRecord)}  # another version may have written more
+            known = {each.name for each in fields(JobRecord)}  # another version may have written more fields
             return JobRecord(**{key: value for key, value in {**found, **lists}.items() if key in known})
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def topology_id(self) -> str:
-        """The run whose job this is; "" when there is none, or it cannot be told."""
+        """Return the id of the run of this job; "" when there is no job or its file is unreadable."""
         record = self.read_job()
         return record.topology_id if record is not None else ""
 
     def is_of_another(self, topology_id: str) -> bool:
-        """Whether this is known to be the job of another run than this one; "" stands for any."""
+        """Return whether the job certainly belongs to another run; "" means any run."""
         return bool(topology_id) and self.topology_id() not in {"", topology_id}
 
     def lock(self, *, make: bool) -> int | None:
-        """The descriptor of the lock, taken; None when the job lives, or without `make` when there is no folder."""
+        """Take the lock and return its descriptor; None when the job lives, or there is no folder and not `make`."""
         while True:
             if make:
                 self.path.mkdir(mode=0o700, exist_ok=True)
             try:
-                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT  # a command may die between the two
+                flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT  # a command may die after the mkdir
                 descriptor = os.open(self.path / "lock", flags, 0o600)
             except FileNotFoundError:
                 if make:
-                    continue  # the folder went away in between: its supervisor ended
+                    continue  # the supervisor ended and removed the folder meanwhile
                 return None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,10 +117,10 @@ class JobFolder:
                 return None
             except FileNotFoundError:
                 pass
-            os.close(descriptor)  # the lock of a folder that is gone or was made anew: look again
+            os.close(descriptor)  # the folder was removed or created again meanwhile: try again
 
     def empty(self) -> None:
-        """Removes everything but the lock; by the owner of the lock only."""
+        """Remove everything except the lock; only the owner of the lock may call it."""
         for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
@@ -128,15 +128,15 @@ class JobFolder:
                 entry.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Removes the folder; by the owner of the lock only, who is its last user."""
+        """Remove the folder; only the owner of the lock may call it."""
         self.empty()
         (self.path / "lock").unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            self.path.rmdir()  # fails, as it should, when another command has just taken it
+            self.path.rmdir()  # fails, as intended, when another command has just taken it
 
     @contextmanager
     def socket_path(self) -> Iterator[str]:
-        """A path of the control socket that is short enough for the system, whatever the length of `root`."""
+        """Yield a path of the control socket that fits the limit of the system, for any length of `root`."""
         path = str(self.path / "control")
         if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
             yield path

@@ -1,4 +1,4 @@
-"""Brings a job under a supervisor, or leaves nothing of it."""
+"""Starts the supervisor of a job; after a failure nothing of the job is left."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from heron.driver_kit.child_processes import spawn
 from heron.driver_kit.private_files import make_private_dir, write_private
 from heron.errors import SchedulerError
 from heron.spi.scheduler import Job
+from heron_scheduler_kit.executor_process import own_run_dir
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.options import SupervisedOptions
-from heron_scheduler_kit.run_dir import own_run_dir
 
 __all__ = ["launch"]
 
 _STOP_S = 10.0
 _LOOK_S = 0.1
 
-# -P: a file of the user's folder must not stand in for a module of ours.
+# -P: a file in the user's folder must not replace a module of Heron.
 _PYTHON = (sys.executable, "-P", "-m")
 
 
 def launch(
     folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str, look: Callable[[], None]
 ) -> subprocess.Popen[bytes]:
-    """Writes the job's files and starts its supervisor, which inherits the lock; returns when it took over.
+    """Write the files of the job and start its supervisor, which inherits the lock; return when it has taken over.
 
-    `supervisor` is the module that does it; `look` is called while that starts, and what it raises ends the wait.
+    `supervisor` is the module of the supervisor. `look` is called during the wait; its exceptions end the wait.
 
     Raises:
-        SchedulerError: when a directory, a file or a process cannot be made. A supervisor that was there already may
-            still be at work on its end.
+        SchedulerError: when a folder, a file or a process cannot be created. A supervisor that had started may still be
+            ending the job.
     """
     made: list[Path] = []
     record = _record(job, options)
     try:
-        folder.write_job(record)  # first: it says which run directories there may be, should this command be killed
+        folder.write_job(record)  # first: it names the run directories, in case this command is killed
         made.extend(path for path in map(Path, record.run_dirs) if own_run_dir(path))
         for log_dir in sorted({spec.log_dir for spec in job.containers}):
             make_private_dir(Path(log_dir))
@@ -95,11 +95,11 @@ def _start_supervisor(
         os.close(ready)
         ready = -1
         try:
-            if error := _wait_for_word(reader, take_over_s, look):
+            if error := _wait_for_report(reader, take_over_s, look):
                 message = f"topology {record.topology!r} cannot be scheduled: {error}"
                 raise SchedulerError(message)
         except BaseException:
-            _end(supervisor)  # where it is detached it is no child of ours, and what began it is gone already
+            _end(supervisor)  # a detached supervisor is not a child of this process, and its parent has ended
             raise
         if not record.attached:
             supervisor.wait(_STOP_S)
@@ -110,8 +110,8 @@ def _start_supervisor(
             os.close(ready)
 
 
-def _wait_for_word(reader: int, limit_s: float, look: Callable[[], None]) -> str:
-    """The supervisor's complaint; empty when it took over."""
+def _wait_for_report(reader: int, limit_s: float, look: Callable[[], None]) -> str:
+    """Return the error that the supervisor reports; "" when it has taken over."""
     deadline_s = monotonic_s() + limit_s
     look()
     while not select.select([reader], [], [], _LOOK_S)[0]:

@@ -1,4 +1,4 @@
-"""The options that every scheduler with supervisors has."""
+"""The options that all schedulers with supervisors share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
 class SupervisedOptions(msgspec.Struct, frozen=True):
-    """Where jobs keep their files, and how containers are restarted and stopped; durations in seconds.
+    """The folder of the jobs, and how containers are restarted and stopped; durations in seconds.
 
-    `executor` is the command that is given the path of a container's spec; empty for the usual one. A container whose
-    executor has failed by itself more than `restart_limit` times in a row is left down (0: never): by default after
-    some three hours.
+    `executor` is the command that starts an executor; it gets the path of the container's spec. Empty means the
+    executor of this interpreter. A container whose executor has failed by itself more than `restart_limit` times in a
+    row is left down (0: never); with the default that takes about three hours.
     """
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"
@@ -29,5 +29,5 @@ class SupervisedOptions(msgspec.Struct, frozen=True):
 
     @property
     def take_over_s(self) -> float:
-        """How long the supervisor may take to say that the job runs, or why it does not."""
+        """Seconds until the supervisor must report that the job runs, or why it does not."""
         return 30.0

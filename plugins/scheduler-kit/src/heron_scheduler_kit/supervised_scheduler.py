@@ -1,4 +1,4 @@
-"""A scheduler whose jobs have a supervisor each: finds the job's folder and its supervisor, and has it do the work."""
+"""A scheduler with one supervisor process per job: it finds the job's folder and sends requests to the supervisor."""
 
 from __future__ import annotations
 
@@ -30,27 +30,26 @@ from heron_scheduler_kit.control import Message, request
 from heron_scheduler_kit.job_folder import JobFolder
 from heron_scheduler_kit.launch import launch
 from heron_scheduler_kit.options import SupervisedOptions
-from heron_scheduler_kit.process_list import ProcessList
-from heron_scheduler_kit.remnants import clear
+from heron_scheduler_kit.process_list import ProcessList, end_orphans
 
 __all__ = ["SupervisedScheduler"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _CHANGE_S = 30.0
 _ANSWER_S = 5.0
-_START_S = 5.0  # a supervisor whose command died listens by then, on a busy machine
+_START_S = 5.0  # a supervisor whose command died listens within this time, also on a busy machine
 _POLL_S = 0.01
 
 
 class SupervisedScheduler(Scheduler):
-    """Runs each job under a supervisor process of its own; keeps nothing in memory but the wait for its children.
+    """Runs each job with a supervisor process. All state is in the folder of the job, except the list of children.
 
-    A driver gives `supervisor`, the module that is this process, and may refuse a job before anything is made.
+    A driver sets `supervisor`, the module of that process, and may override `refuse`.
     """
 
     supervisor: ClassVar[str]
     end_s: ClassVar[float] = 1.5
-    """How long a supervisor may take to end, beyond the grace time of its executors (s)."""
+    """Seconds that a supervisor may take to end, beyond the grace time of its executors."""
 
     def __init__(self, options: SupervisedOptions) -> None:
         self._options = options
@@ -67,32 +66,32 @@ class SupervisedScheduler(Scheduler):
         lock = self._take(folder)
         try:
             with _closing(lock):
-                clear(folder)  # what an earlier supervisor left that was killed
+                end_orphans(folder)  # of an earlier supervisor that was killed
                 supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
         except BaseException:
-            with contextlib.suppress(SchedulerError):  # why it cannot be scheduled says more; `kill` names it again
+            with contextlib.suppress(SchedulerError):  # the first error says more; `kill` repeats this one
                 self.kill(job.topology, job.topology_id)
             raise
         if job.attached:
             self._supervisors.append(supervisor)
 
     def refuse(self, job: Job) -> None:
-        """Raises SchedulerError when the job cannot be run, before anything of it is made."""
+        """Raise SchedulerError when the job cannot run; called before anything of it is created."""
 
     def kill(self, topology: str, topology_id: str = "") -> None:
         folder = self._folder(topology)
         if folder.is_of_another(topology_id):
             return
         processes = ProcessList.read(folder)
-        with contextlib.suppress(OSError):  # there is no supervisor, it is about to end, or it hangs
+        with contextlib.suppress(OSError):  # there is no supervisor, or it is ending, or it hangs
             request(folder, {"op": "kill"}, self._options.stop_grace_s + self.end_s)
         lock = self._lock_of_ended(folder, topology_id, _START_S)
         if lock is None and processes is not None and folder.path.exists() and not folder.is_of_another(topology_id):
-            processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors notice its death
+            processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors end when it dies
             lock = self._lock_of_ended(folder, topology_id, self.end_s)
         if lock is not None:
             try:
-                clear(folder)
+                end_orphans(folder)
                 folder.remove()
             finally:
                 os.close(lock)
@@ -130,7 +129,7 @@ class SupervisedScheduler(Scheduler):
                 if monotonic_s() > deadline_s:
                     message = f"the supervisor of {topology!r} does not answer; see its log, or kill the topology"
                     raise SchedulerError(message) from None
-                pause.wait(_POLL_S)  # it is about to listen, or about to be gone
+                pause.wait(_POLL_S)  # it will listen soon, or be gone soon
                 continue
             state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
             containers = msgspec.convert(answer["containers"], tuple[ContainerStatus, ...])
@@ -143,7 +142,7 @@ class SupervisedScheduler(Scheduler):
         if record is None:
             return ()
         pages: dict[str, str] = {}
-        with contextlib.suppress(OSError, SchedulerError):  # the files are there all the same
+        with contextlib.suppress(OSError, SchedulerError):  # the files exist in any case
             pages = msgspec.convert(request(folder, {"op": "status"}, _ANSWER_S)["links"], dict[str, str])
         return (JobLink("logs", record.log_dir), *(JobLink(title, url) for title, url in pages.items()))
 
@@ -166,7 +165,7 @@ class SupervisedScheduler(Scheduler):
         return JobFolder(self._root / topology)
 
     def _take(self, folder: JobFolder) -> int:
-        """The lock of the folder, made when absent; a supervisor that is about to be gone is waited for."""
+        """Take the lock of the folder, which is created if missing; wait for a supervisor that is ending."""
         deadline_s = monotonic_s() + self.end_s
         pause = threading.Event()
         try:
@@ -177,14 +176,14 @@ class SupervisedScheduler(Scheduler):
                     raise SchedulerError(message)
                 pause.wait(_POLL_S)
         except OSError as error:
-            message = f"the job folder {folder.path} cannot be made: {error}; set scheduler.root to another folder"
+            message = f"the job folder {folder.path} cannot be created: {error}; set scheduler.root to another folder"
             raise SchedulerError(message) from error
         return lock
 
     def _lock_of_ended(self, folder: JobFolder, topology_id: str, limit_s: float) -> int | None:
-        """Waits for the supervisor to go; the lock of the folder it left, None when there is neither.
+        """Wait for the supervisor to end and take the lock of its folder.
 
-        None too when another run has taken the name meanwhile.
+        None when the supervisor does not end in time, when the folder is gone, or when another run has taken the name.
         """
         deadline_s = monotonic_s() + limit_s
         pause = threading.Event()
@@ -192,7 +191,7 @@ class SupervisedScheduler(Scheduler):
             self._reap()
             if (lock := folder.lock(make=False)) is not None:
                 return lock
-            with contextlib.suppress(OSError):  # the command that started it may have died before it listened
+            with contextlib.suppress(OSError):  # its command may have died before it listened
                 request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
             pause.wait(_POLL_S)
         return None

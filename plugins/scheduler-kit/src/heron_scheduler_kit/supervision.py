@@ -1,4 +1,4 @@
-"""What to do with the containers of a job, without doing it: events in, instructions out, time as a number.
+"""Decides what happens to the containers of a job: events in, instructions out, time as a number. Pure.
 
                   started            failed (start again after the back-off; too often: DOWN, until a restart is asked)
     WAITING ───────────────▶ RUNNING ───────────────▶ WAITING
@@ -9,7 +9,8 @@
        │   gone: WAITING, due   STOPPING ──── gone ────▶ STOPPED
        └── stop asked: STOPPED
 
-A container that is told to stop has the grace time for it; then it is killed.
+A container that was told to stop is killed when its grace time is over. A container that ended by itself
+waits before its next attempt: 0.1 s at first, doubling to 10 s, and 0.1 s again after a stable run.
 """
 
 from __future__ import annotations
@@ -20,9 +21,34 @@ from dataclasses import dataclass, field
 
 from heron.errors import SchedulerError, known
 from heron.state_machine import StateMachine
-from heron_scheduler_kit.backoff import BackoffLimits, next_wait_s
 
-__all__ = ["Container", "ContainerState", "Instruction", "Kill", "Start", "Supervision", "Terminate"]
+__all__ = [
+    "BackoffLimits",
+    "Container",
+    "ContainerState",
+    "Instruction",
+    "Kill",
+    "Start",
+    "Supervision",
+    "Terminate",
+    "next_wait_s",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffLimits:
+    """Seconds: the first wait, the longest wait, and the length of a stable run, after which the first wait applies."""
+
+    first_s: float
+    longest_s: float
+    stable_s: float
+
+
+def next_wait_s(limits: BackoffLimits, last_wait_s: float, ran_s: float) -> float:
+    """Return the wait after a run of `ran_s` seconds that followed a wait of `last_wait_s` (0 before the first run)."""
+    if ran_s >= limits.stable_s or last_wait_s <= 0:
+        return min(limits.first_s, limits.longest_s)
+    return min(2 * last_wait_s, limits.longest_s)
 
 
 class ContainerState(enum.Enum):
@@ -72,7 +98,7 @@ _OVER = frozenset({ContainerState.ENDED, ContainerState.STOPPED})
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start the container; this is its `attempt`-th time."""
+    """Start the container; `attempt` counts from 1."""
 
     container_id: int
     attempt: int
@@ -80,14 +106,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """Ask the container's executor to end."""
+    """Ask the executor of the container to end."""
 
     container_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The grace time is over: end the executor and whatever it started."""
+    """Kill the executor and its processes, because the grace time is over."""
 
     container_id: int
 
@@ -97,9 +123,9 @@ Instruction = Start | Terminate | Kill
 
 @dataclass(slots=True)
 class Container:
-    """One container; read by the status, changed by `Supervision` only. Times are monotonic seconds.
+    """One container. Only `Supervision` changes it. Times are monotonic seconds.
 
-    `faults` are the ends in a row that were its executor's own failing.
+    `faults` counts the failures in a row that the executor caused by itself.
     """
 
     container_id: int
@@ -125,29 +151,30 @@ class Container:
 
 
 class Supervision:
-    """The containers of one job."""
+    """The containers of one job and their states."""
 
     def __init__(self, limits: BackoffLimits, grace_s: float, restart_limit: int = 0) -> None:
-        """After more than `restart_limit` faults in a row a container is left down (0: never)."""
+        """A container is left down after more than `restart_limit` faults in a row; 0 means never."""
         self._limits = limits
         self._restart_limit = restart_limit
         self._grace_s = grace_s
         self._containers: dict[int, Container] = {}
 
     def containers(self) -> tuple[Container, ...]:
-        """All that are not removed, by id."""
+        """Return the containers of the job in the order of their ids."""
         return tuple(self._containers[each] for each in sorted(self._containers))
 
     def over(self) -> bool:
-        """Whether no container runs or will run again.
+        """Return whether no container runs or will run again.
 
-        One that is down does not keep a job whose others have ended; where all are down one can still be restarted.
+        Containers that are down do not keep a job alive whose other containers have ended. A job with only such
+        containers goes on, because each can still be restarted.
         """
         states = {each.state for each in self._containers.values()}
         return states <= _OVER or (ContainerState.ENDED in states and states <= _OVER | {ContainerState.DOWN})
 
     def container(self, container_id: int) -> Container:
-        """Raises SchedulerError when there is none of that id."""
+        """Return a container. Raises SchedulerError when the job has no container of that id."""
         found = self._containers.get(container_id)
         if found is None:
             message = f"container {container_id} is unknown; this job has {known(map(str, self._containers))}"
@@ -155,18 +182,18 @@ class Supervision:
         return found
 
     def add(self, container_id: int, first_attempt: int, now_s: float) -> None:
-        """A container to be started now. Raises SchedulerError when there is one of that id."""
+        """Add a container to be started now. Raises SchedulerError when the job has a container of that id."""
         if container_id in self._containers:
-            message = f"container {container_id} is there already; remove it first, or give another id"
+            message = f"container {container_id} exists already; remove it first, or use another id"
             raise SchedulerError(message)
         self._containers[container_id] = Container(container_id, first_attempt - 1, now_s)
 
     def forget(self, container_id: int) -> None:
-        """A removed container that stopped is no longer part of the job."""
+        """Remove a container that has stopped from the job."""
         self._containers.pop(container_id, None)
 
     def due(self, now_s: float) -> tuple[Instruction, ...]:
-        """What the time has come for; each start is to be answered by `started` or `exited`."""
+        """Return the instructions that are due; the caller answers each start by `started` or `exited`."""
         instructions: list[Instruction] = []
         for each in self._containers.values():
             if each.state is ContainerState.WAITING and each.start_at_s <= now_s:
@@ -178,7 +205,7 @@ class Supervision:
         return tuple(instructions)
 
     def next_due_s(self) -> float | None:
-        """When `due` will next have something, unless an event comes first."""
+        """Return the time of the next instruction, unless an event comes first; None without one."""
         times = [each.start_at_s for each in self._containers.values() if each.state is ContainerState.WAITING]
         times += [each.kill_at_s for each in self._containers.values() if each.kill_at_s is not None]
         return min(times, default=None)
@@ -191,7 +218,7 @@ class Supervision:
     def exited(
         self, container_id: int, now_s: float, error: str, *, own: bool = False, ran_s: float | None = None
     ) -> None:
-        """Its executor ended (as in `Exit`), or could not be started; `error` is empty for exit code 0."""
+        """Record that the executor ended (see `Exit`) or could not be started; `error` is "" for exit code 0."""
         each = self.container(container_id)
         asked = each.state is not ContainerState.RUNNING and each.running
         if ran_s is None:
@@ -210,10 +237,10 @@ class Supervision:
             each.start_at_s = now_s
 
     def restart(self, container_id: int, now_s: float) -> tuple[Instruction, ...]:
-        """Ends it and starts it anew, at once. Raises SchedulerError when it is unknown, ended or being removed."""
+        """End and start a container at once. Raises SchedulerError when it is unknown, ended or being removed."""
         each = self.container(container_id)
         if not each.machine.allows(_Event.RESTART_ASKED):
-            message = f"container {container_id} is {each.state.value}; only one that is to run can be restarted"
+            message = f"container {container_id} is {each.state.value}; only a container that has not ended can restart"
             raise SchedulerError(message)
         each.machine.handle(_Event.RESTART_ASKED)
         each.wait_s = 0.0
@@ -222,7 +249,7 @@ class Supervision:
         return self._terminate(each, now_s)
 
     def stop(self, container_ids: Iterable[int], now_s: float) -> tuple[Instruction, ...]:
-        """Ends them for good. Raises SchedulerError when one is unknown; nothing is changed then."""
+        """End containers for good. Raises SchedulerError, and changes nothing, when one is unknown."""
         stopped = [self.container(container_id) for container_id in container_ids]
         for each in stopped:
             each.machine.handle(_Event.STOP_ASKED)

@@ -1,8 +1,9 @@
 """The supervisor process of a job: ``python -m MODULE JOBFILE LOCK_FD READY_FD``, where MODULE calls `supervise`.
 
-One thread, one loop: it waits for signals, requests and the next due time, asks `Supervision` what to do, and has the
-`Executors` do it. It ends when all containers have ended, on SIGTERM, or on the request to kill the job; then nothing
-of the job is left: no process, no run directory, no job folder. It imports little: every run waits for it.
+One thread runs one loop: it waits for signals, requests and the next due time, gets instructions from `Supervision`,
+and passes them to the `Executors`. It ends when all containers have ended, on SIGTERM, or on a request to kill the job.
+Then nothing of the job is left: no process, no run directory, no job folder. It imports little, because every run waits
+for it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from heron.driver_kit.parent_process import PARENT_PID, bind_to_parent
 from heron.driver_kit.private_files import write_private
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, SchedulerError
-from heron_scheduler_kit.backoff import BackoffLimits
+from heron_scheduler_kit.changes import Change, Restart, Stop, Update
 from heron_scheduler_kit.control import ControlServer, Message, Reply
 from heron_scheduler_kit.executors import Executors, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.process_list import ContainerEntry, ProcessList
 from heron_scheduler_kit.supervision import (
+    BackoffLimits,
     Container,
     ContainerState,
     Instruction,
@@ -38,7 +40,6 @@ from heron_scheduler_kit.supervision import (
     Supervision,
     Terminate,
 )
-from heron_scheduler_kit.update import Update
 
 __all__ = ["MakeExecutors", "Supervisor", "supervise"]
 
@@ -46,13 +47,11 @@ MakeExecutors = Callable[[JobFolder, JobRecord, selectors.BaseSelector], Executo
 
 _CHANGE_S = 25.0  # a command that asked for a change waits 30 s
 
-_NOT_BACK = frozenset({ContainerState.DOWN, ContainerState.ENDED, ContainerState.STOPPING, ContainerState.STOPPED})
-
 _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Joins the plan of action (`Supervision`) with the processes (`Executors`) and the requests (`ControlServer`)."""
+    """Joins the decisions (`Supervision`) with the processes (`Executors`) and the requests (`ControlServer`)."""
 
     def __init__(self, folder: JobFolder, record: JobRecord, signals: Signals, make: MakeExecutors) -> None:
         self._folder = folder
@@ -61,7 +60,7 @@ class Supervisor:
         limits = BackoffLimits(record.backoff_s, record.backoff_max_s, record.stable_s)
         self._supervision = Supervision(limits, record.grace_s, record.restart_limit)
         self._me = ProcessIdentity.of(os.getpid())
-        self._waiting: list[tuple[Callable[[], Message | None], Reply]] = []
+        self._waiting: list[tuple[Change, Reply]] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(signals, selectors.EVENT_READ, signals.read)
         self._executors = make(folder, record, self._selector)
@@ -73,9 +72,9 @@ class Supervisor:
             self._add(container_id)
 
     def run(self, report: Callable[[str], None]) -> bool:
-        """Returns when the job is over, or could not begin (then False); no executor is left in either case.
+        """Run until the job is over; return False when it could not begin. No executor is left in either case.
 
-        `report` is called once: with "" when the job is taken over, else with why it is not.
+        `report` is called once: with "" when the job is taken over, else with the error.
         """
         error, told = "", False
         try:
@@ -107,10 +106,10 @@ class Supervisor:
         self._wait()
         self._reap()
         if self._signals.stop_requested and not self._stopping:
-            _log.info("stopping: told by a signal")
+            _log.info("stopping: a signal was received")
             self._stop()
         self._do(self._supervision.due(monotonic_s()))
-        self._note()  # of a start on another machine it may be known later who it is
+        self._note()  # the process of a container on another machine may become known later
         self._answer_waiting()
 
     def _wait(self) -> None:
@@ -136,7 +135,7 @@ class Supervisor:
             self._note()
 
     def _do(self, instructions: Sequence[Instruction]) -> dict[int, str]:
-        """Carries them out; says of each container that could not be started why. It waits for its next attempt."""
+        """Carry out instructions; return the errors of containers that could not be started and will be retried."""
         failures: dict[int, str] = {}
         for instruction in instructions:
             match instruction:
@@ -181,9 +180,9 @@ class Supervisor:
             case {"op": "status"}:
                 reply(self._status())
             case {"op": "kill"}:
-                _log.info("stopping: told by a command")
+                _log.info("stopping: a command asked for it")
                 self._stop()
-                self._waiting.append((lambda: {} if self._supervision.over() else None, reply))
+                self._waiting.append((Stop(self._supervision), reply))
             case {"op": "restart", "container_id": int(container_id)}:
                 self._restart(container_id, reply)
             case {"op": "update", "add": list(add), "remove": list(remove)}:
@@ -218,24 +217,9 @@ class Supervisor:
         return f"{each.last_error}; left down after {each.faults} failures in a row (scheduler.restart_limit), {remedy}"
 
     def _restart(self, container_id: int, reply: Reply) -> None:
-        each = self._supervision.container(container_id)
-        before = each.attempts
+        restart = Restart(self._supervision.container(container_id), self._executors.placement, _CHANGE_S)
         self._do(self._supervision.restart(container_id, monotonic_s()))
-
-        deadline_s = monotonic_s() + _CHANGE_S
-
-        def answer() -> Message | None:
-            placement = self._executors.placement(container_id)
-            if each.attempts > before and (placement.up or each.state is ContainerState.ENDED):
-                return {}
-            if each.state in _NOT_BACK:
-                return {"error": f"container {container_id} did not come back: {each.last_error or 'it was stopped'}"}
-            if each.attempts > before + 1 or monotonic_s() > deadline_s:
-                why = placement.waits or each.last_error or "it is still being started"
-                return {"error": f"container {container_id} is not back: {why}"}
-            return None
-
-        self._waiting.append((answer, reply))
+        self._waiting.append((restart, reply))
 
     def _update(self, add: list[Message], remove: list[int], reply: Reply) -> None:
         if self._stopping:
@@ -257,9 +241,7 @@ class Supervisor:
         self._do(self._supervision.due(monotonic_s()))
         update = Update(self._supervision, self._executors.placement, self._end, self._forget, _CHANGE_S)
         update.begin(added, remove)
-        self._waiting.append(
-            (lambda: None if not update.over() else {"error": update.error} if update.error else {}, reply)
-        )
+        self._waiting.append((update, reply))
 
     def _end(self, container_ids: Iterable[int]) -> None:
         self._do(self._supervision.stop(container_ids, monotonic_s()))
@@ -271,15 +253,20 @@ class Supervisor:
         self._note()
 
     def _answer_waiting(self) -> None:
-        still: list[tuple[Callable[[], Message | None], Reply]] = []
-        for answer, reply in self._waiting:
+        still: list[tuple[Change, Reply]] = []
+        for change, reply in self._waiting:
             try:
-                message = answer()
-            except (HeronError, OSError, ValueError, LookupError) as error:  # of one command; the job goes on
-                _log.error("a command cannot be carried out: %s: %s", type(error).__name__, error)
+                message = change.answer()
+            except (
+                HeronError,
+                OSError,
+                ValueError,
+                LookupError,
+            ) as error:  # an error of one request; the job continues
+                _log.error("a request cannot be carried out: %s: %s", type(error).__name__, error)
                 message = {"error": f"the request cannot be carried out: {error}"}
             if message is None:
-                still.append((answer, reply))
+                still.append((change, reply))
             else:
                 reply(message)
         self._waiting = still
@@ -290,7 +277,7 @@ class Supervisor:
             return
         try:
             ProcessList(self._me, entries).write(self._folder)
-        except OSError as error:  # tried again each turn, and said once
+        except OSError as error:  # retried at each turn, logged once
             if str(error) != self._not_noted:
                 self._not_noted = str(error)
                 _log.warning("processes.json is not up to date: %s", error)
@@ -307,7 +294,7 @@ class Supervisor:
 
 
 def supervise(make: MakeExecutors, job_file: str, lock: str, ready: str) -> int:
-    """Supervises the job until it is over; `lock` and `ready` are inherited descriptors. Gives the exit code."""
+    """Supervise the job until it is over and return the exit code; `lock` and `ready` are inherited descriptors."""
     os.set_inheritable(int(lock), False)
     os.set_inheritable(int(ready), False)
     folder = JobFolder(Path(job_file).parent)
@@ -317,12 +304,12 @@ def supervise(make: MakeExecutors, job_file: str, lock: str, ready: str) -> int:
         return 1
     if not record.attached:
         if os.fork():
-            os._exit(0)  # the command waits for this one only, so that it leaves no zombie and owes none a wait
+            os._exit(0)  # the command waits only for this process, so it leaves no zombie
         os.setsid()
     signals = Signals((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if record.attached and os.environ.get(PARENT_PID) != str(os.getppid()):
-        return _leave(folder, record)  # the command is gone already; nothing was started
+        return _leave(folder, record)  # the command has ended already; nothing was started
     bind_to_parent()
     configure(Path(record.log_dir, "supervisor.log"), topology=record.topology, process="supervisor")
     try:
@@ -331,14 +318,14 @@ def supervise(make: MakeExecutors, job_file: str, lock: str, ready: str) -> int:
         _report(int(ready), str(error))
         return 1
     if not supervisor.run(lambda error: _report(int(ready), error)):
-        return 1  # the command tidies up
+        return 1  # the command cleans up
     supervisor.close()
     return _leave(folder, record)
 
 
 def _report(ready: int, error: str) -> None:
-    """Tells the command, which waits for one line: empty for success."""
-    with contextlib.suppress(BrokenPipeError):  # the command is gone, which its death signal tells better
+    """Write one line to the command, which waits for it: "" for success."""
+    with contextlib.suppress(BrokenPipeError):  # the command has ended; its death signal reports that
         os.write(ready, error.replace("\n", " ").encode()[:4000] + b"\n")
     os.close(ready)
 

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import msgspec
 
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, wait_for
 from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
-from heron_scheduler_kit.backoff import BackoffLimits, next_wait_s
 from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executors import Executors, Exit, JobFacts, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
+from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
 from heron_scheduler_spark.driver_process import DRIVER, FIRST_LIFE, LATER_LIFE, DriverProcess
 from heron_scheduler_spark.driver_pulse import DriverPulse
 from heron_scheduler_spark.options import SparkOptions
@@ -33,6 +33,7 @@ from heron_scheduler_spark.options import SparkOptions
 __all__ = ["SparkExecutors"]
 
 _LEAVE_S = 4.5  # an executor whose task died has SIGTERM and takes so long at most
+_KILLED_S, _INTERVAL_S = 2.0, 0.02  # until a killed process of this machine is gone
 _FIRST_S = 2.0  # beyond the time for a start: a first container may fail, which the command can then tell
 
 _log = logging.getLogger(__name__)
@@ -152,9 +153,10 @@ class SparkExecutors(Executors):
         if self._driver is not None:
             self._driver.stop(listens=self._ready_at_s is not None)
             self._driver = None
-        for each in self._containers.values():
-            if each.identity is not None:
-                each.identity.signal_group(signal.SIGKILL)
+        executors = [each.identity for each in self._containers.values() if each.identity is not None]
+        for each in executors:
+            each.signal_group(signal.SIGKILL)
+        wait_for(lambda: not any(each.alive() for each in executors), _KILLED_S, _INTERVAL_S)
 
     # -- the driver
 

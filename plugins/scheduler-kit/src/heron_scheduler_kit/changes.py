@@ -1,15 +1,58 @@
-"""A change of a job on its way: containers are added first, and others removed when those are up; else it is undone."""
+"""Changes of a running job that take time: a stop, a restart of a container, an update of the set of containers."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from heron.clock import monotonic_s
+from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executors import Placement
 from heron_scheduler_kit.supervision import Container, ContainerState, Supervision
 
-__all__ = ["Update"]
+__all__ = ["Change", "Restart", "Stop", "Update"]
+
+_NOT_BACK = frozenset({ContainerState.DOWN, ContainerState.ENDED, ContainerState.STOPPING, ContainerState.STOPPED})
+
+
+class Change(Protocol):
+    """A change in progress. The supervisor asks for its answer at each turn."""
+
+    def answer(self) -> Message | None:
+        """Advance as far as possible; return the answer to the command, or None while the change is in progress."""
+        ...
+
+
+class Stop:
+    """Ends the whole job."""
+
+    def __init__(self, supervision: Supervision) -> None:
+        self._supervision = supervision
+
+    def answer(self) -> Message | None:
+        return {} if self._supervision.over() else None
+
+
+class Restart:
+    """Restarts one container; it must be up within `limit_s` seconds."""
+
+    def __init__(self, container: Container, placement: Callable[[int], Placement], limit_s: float) -> None:
+        self._container = container
+        self._before = container.attempts
+        self._placement = placement
+        self._deadline_s = monotonic_s() + limit_s
+
+    def answer(self) -> Message | None:
+        each, name = self._container, f"container {self._container.container_id}"
+        placement = self._placement(each.container_id)
+        if each.attempts > self._before and (placement.up or each.state is ContainerState.ENDED):
+            return {}
+        if each.state in _NOT_BACK:
+            return {"error": f"{name} did not come back: {each.last_error or 'it was stopped'}"}
+        if each.attempts > self._before + 1 or monotonic_s() > self._deadline_s:
+            return {"error": f"{name} is not back: {placement.waits or each.last_error or 'it is still being started'}"}
+        return None
 
 
 class _Phase(enum.Enum):
@@ -20,10 +63,10 @@ class _Phase(enum.Enum):
 
 
 class Update:
-    """Asked by `over` how far it is; `stop` and `forget` are what it has done to containers.
+    """Adds containers, then removes others; after a failure it removes the added ones. `over` advances it.
 
-    Another update may be on its way for the same containers, of a command that was tried again: what that one has
-    removed is gone for this one too.
+    `stop` and `forget` act on containers. A repeated command may cause a second update of the same containers; both see
+    the same removals.
     """
 
     def __init__(
@@ -34,7 +77,7 @@ class Update:
         forget: Callable[[Iterable[int]], None],
         limit_s: float,
     ) -> None:
-        """What is added has `limit_s` seconds to be up."""
+        """The added containers must be up within `limit_s` seconds."""
         self._supervision = supervision
         self._placement = placement
         self._stop = stop
@@ -46,11 +89,16 @@ class Update:
         self.error = ""
 
     def begin(self, added: Sequence[int], removed: Sequence[int]) -> None:
-        """The added ones are being started. Raises SchedulerError when one is unknown."""
+        """Begin with containers that are being started. Raises SchedulerError when one is unknown."""
         self._added, self._removed = list(map(self._container, added)), list(map(self._container, removed))
 
+    def answer(self) -> Message | None:
+        if not self.over():
+            return None
+        return {"error": self.error} if self.error else {}
+
     def over(self) -> bool:
-        """Goes on as far as it can; whether all is done, or with an `error` undone."""
+        """Advance as far as possible; return whether the change is complete, or undone with an `error`."""
         if self._phase is _Phase.ADDING:
             if error := self._failure():
                 self.error = error
@@ -69,7 +117,7 @@ class Update:
         return self._supervision.container(container_id)
 
     def _present(self, containers: Sequence[Container]) -> list[int]:
-        """Those that are still in the job; one that came later under the same id is another one."""
+        """The containers that are still in the job; a later container with the same id is another one."""
         there = self._supervision.containers()
         return [each.container_id for each in containers if any(each is one for one in there)]
 

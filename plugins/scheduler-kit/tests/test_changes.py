@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heron_scheduler_kit.backoff import BackoffLimits
+from heron_scheduler_kit.changes import Update
 from heron_scheduler_kit.executors import Placement
-from heron_scheduler_kit.supervision import Supervision
-from heron_scheduler_kit.update import Update
+from heron_scheduler_kit.supervision import BackoffLimits, Supervision
 
 
 class Job:
