@@ -1,4 +1,4 @@
-"""Stream managers over real sockets; their instances, executor and topology manager are spoken by the test."""
+"""Stream managers over real sockets. The tests play their instances, executors and topology manager."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
+from builders import (
+    bolt,
+    data_frame,
+    decoded_rows,
+    end_marker,
+    physical_plan,
+    spout,
+    stream,
+    subscription,
+    tuple_segment,
 )
+from builders import topology as topology_of
+from heron.api.definition import GroupingKind
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import (
@@ -30,18 +34,14 @@ from heron.ipc.endpoint import (
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
+    SEGMENT_KIND_AT,
     WIRE_VERSION,
-    Encoding,
     FrameKind,
-    Marker,
     SegmentKind,
     credit_body,
     frame_header,
-    marker_segment,
     parse_credit,
     parse_frame_header,
-    parse_segment,
-    segment,
     segment_routes,
 )
 from heron.ipc.keys import Speaker, TopologyKeys, new_keys
@@ -49,7 +49,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.planner.physical_plan import StreamManagerLocation
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
@@ -67,35 +67,17 @@ TASKS = {1: (1, 2), 2: (3, 4)}  # spout task 1 and bolt task 2 in container 1, b
 
 
 def plan_of(stmgrs: Sequence[StreamManagerLocation], version: int = 1, epoch: int = 1) -> Envelope:
-    bolt_input = InputDefinition("spout", "default", GroupingDefinition(GroupingKind.ALL))
-    topology = TopologyDefinition(
-        "t",
-        (
-            ComponentDefinition("spout", ComponentKind.SPOUT, "m:S", 1, (StreamDefinition("default", ("v",)),)),
-            ComponentDefinition("bolt", ComponentKind.BOLT, "m:B", 3, (), (bolt_input,)),
-        ),
+    topology = topology_of(
+        spout("spout", stream("v")), bolt("bolt", subscription("spout", GroupingKind.ALL), parallelism=3)
     )
-    tasks = [TaskPlan(1, "spout", 0, 1), *(TaskPlan(each, "bolt", each - 2, 1 + (each > 2)) for each in (2, 3, 4))]
-    plan = PhysicalPlan(version, epoch, "t-1", topology, TopologyState.RUNNING, tuple(tasks), tuple(stmgrs))
+    containers = {task: container for container, tasks in TASKS.items() for task in tasks}
+    plan = physical_plan(topology, containers=containers, stmgrs=stmgrs, version=version, epoch=epoch)
     return Envelope(epoch=epoch, plan=pb.Plan(version=version, document=encode_plan(plan)))
 
 
 def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
-    return segment(
-        destinations,
-        payload,
-        kind=SegmentKind.TUPLES,
-        encoding=Encoding.NONE,
-        stream=0,
-        plan_version=1,
-        source_task=1,
-        incarnation=0,
-        rows=1,
-    )
-
-
-def end_marker(destinations: Sequence[int]) -> bytes:
-    return marker_segment(destinations, Marker.END, 0, plan_version=1, source_task=1, incarnation=0)
+    """A segment of one tuple, whose only value is `payload`."""
+    return tuple_segment([(payload,)], destinations)
 
 
 class Stmgr:
@@ -131,7 +113,7 @@ class Stmgr:
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))
-        self.tmanager_at = f"ipc://{container_dir(run_dir, container)}/t{incarnation}"  # one of its own, to keep apart
+        self.tmanager_at = f"ipc://{container_dir(run_dir, container)}/t{incarnation}"  # one for each incarnation
         self.tmanager = sockets.hub(self.tmanager_at)
         self.endpoint = ""
         self.heard: list[Envelope] = []
@@ -151,27 +133,27 @@ class Stmgr:
         self.tmanager.close()
 
     def connect(self) -> None:
-        """Tells it where the topology manager is, and waits for its hello."""
+        """Sends the location of the topology manager, and waits for the hello."""
         client, _ = receive_from(self.executor)
         location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1)
         self.executor.send(client, control_frame(Envelope(tmanager_location=location)))
         self.endpoint = self.expect("stmgr_hello").stmgr_hello.endpoint
 
     def expect(self, body: str) -> Envelope:
-        """The next message to the topology manager of that kind."""
+        """The next message of that kind to the topology manager."""
         while True:
             self._client, frame = receive_from(self.tmanager)
             envelope = parse_control(frame)
             if body_of(envelope) == body:
                 return envelope
 
-    def tell(self, envelope: Envelope) -> None:
-        """Says something as the topology manager."""
+    def send_as_tmanager(self, envelope: Envelope) -> None:
+        """Sends a message as the topology manager."""
         assert self.tmanager.send(self._client, control_frame(envelope))
 
 
 class Instance:
-    """A session of an instance, spoken by the test."""
+    """A session of an instance that the test plays."""
 
     def __init__(
         self, run_dir: Path, sockets: SocketContext, task: int, incarnation: int = 0, attempt: int = 1
@@ -189,25 +171,25 @@ class Instance:
         self.sequence = 0
         self.got_bytes = 0
         self.credit_bytes = 0
-        self.held_by: set[int] = set()
+        self.throttled_by: set[int] = set()
 
-    def say_hello(self) -> None:
+    def send_hello(self) -> None:
         self.registration.send(control_frame(Envelope(instance_hello=self.hello)))
 
     def register(self) -> pb.InstanceWelcome:
-        self.say_hello()
+        self.send_hello()
         welcome = parse_control(receive(self.channel)).instance_welcome
         self.session = welcome.session
-        self.held_by = set(welcome.culprits)
+        self.throttled_by = set(welcome.culprits)
         return welcome
 
     def expect_plan(self) -> int:
         return parse_control(receive(self.channel)).plan.version
 
     def send(self, *segments: bytes, skip: int = 0) -> int:
-        """Sends a data frame, whatever the credit; its size as credit counts it."""
+        """Sends a data frame without regard to credit; returns its size as credit counts it."""
         self.sequence += 1 + skip
-        frame = b"".join((frame_header(FrameKind.DATA, self.session, self.sequence), *segments))
+        frame = data_frame(*segments, session=self.session, sequence=self.sequence)
         self.channel.send(frame)
         return len(frame) - FRAME_HEADER_BYTES
 
@@ -216,50 +198,49 @@ class Instance:
         self.channel.send(control_frame(Envelope(task_report=report), self.session))
 
     def segments(self) -> list[bytes]:
-        """The segments of the next data frame; anything else is an error."""
+        """The segments of the next frame, which must be a data frame."""
         frame = receive(self.channel)
         assert parse_frame_header(frame)[:2] == (FrameKind.DATA, self.session)
         self.got_bytes += len(frame) - FRAME_HEADER_BYTES
         return [frame[start:end] for start, end, _ in segment_routes(frame)]
 
-    def payloads(self, count: int, *, credit: bool = True) -> list[bytes]:
-        """The payloads of so many segments."""
-        found: list[bytes] = []
+    def payloads(self, count: int, *, credit: bool = True) -> list[object]:
+        """The values of the next `count` tuples; None for a marker."""
+        found: list[object] = []
         while len(found) < count:
             for data in self.segments():
-                head = parse_segment(data, 0)
-                found.append(data[head.payload_start : head.end])
+                found += [row[0] for row in decoded_rows(data)] if is_tuples(data) else [None]
             if credit:
                 self.release()
         return found
 
     def release(self) -> None:
-        """Releases all that came."""
+        """Releases all bytes that have arrived."""
         header = frame_header(FrameKind.CREDIT, self.session, 0)
         self.channel.send(header + credit_body(0, self.got_bytes))
 
     def released(self, size_bytes: int) -> None:
-        """Waits until the stream manager has released so many bytes in all."""
+        """Waits until the stream manager has released `size_bytes` in total."""
         while self.credit_bytes < size_bytes:
-            self.look()
+            self.handle_next()
         assert self.credit_bytes == size_bytes
 
-    def look(self) -> None:
-        """Takes the next frame: credit, a plan, or news of back pressure."""
+    def handle_next(self) -> None:
+        """Handles the next frame: credit, a plan, or a change of back pressure."""
         frame = receive(self.channel)
         if parse_frame_header(frame)[0] == FrameKind.CREDIT:
             self.credit_bytes = parse_credit(frame)[1]
         elif body_of(envelope := parse_control(frame)) == "pressure":
-            change = self.held_by.add if envelope.pressure.on else self.held_by.remove
+            change = self.throttled_by.add if envelope.pressure.on else self.throttled_by.remove
             change(envelope.pressure.task_id)
 
-    def look_all(self) -> None:
-        """Takes what comes, until nothing more does."""
+    def handle_all(self) -> None:
+        """Handles frames until no more arrive."""
         while self.channel.wait(0.05):
-            self.look()
+            self.handle_next()
 
     def drain(self, count: int) -> None:
-        """Takes so many segments and gives their room back; plans are skipped."""
+        """Takes `count` segments and releases them; skips plans."""
         while count > 0:
             frame = receive(self.channel)
             if parse_frame_header(frame)[0] == FrameKind.DATA:
@@ -267,10 +248,14 @@ class Instance:
                 count -= len(list(segment_routes(frame)))
                 self.release()
 
-    def wait_until_held_by(self, *culprits: int) -> None:
-        """Waits until exactly these tasks hold the spout back."""
-        while self.held_by != set(culprits):
-            self.look()
+    def wait_until_throttled_by(self, *culprits: int) -> None:
+        """Waits until exactly these tasks throttle the spout."""
+        while self.throttled_by != set(culprits):
+            self.handle_next()
+
+
+def is_tuples(data: bytes) -> bool:
+    return data[SEGMENT_KIND_AT] == SegmentKind.TUPLES
 
 
 def receive(channel: Channel) -> bytes:
@@ -297,7 +282,7 @@ def receive_from(hub: Hub) -> tuple[bytes, bytes]:
 
 
 class Site:
-    """A run directory with stream managers and instances, and what their tests need."""
+    """A run directory with stream managers and instances."""
 
     tuples = staticmethod(tuples)
     end_marker = staticmethod(end_marker)
@@ -305,10 +290,10 @@ class Site:
     silent = staticmethod(silent)
 
     def __init__(self) -> None:
-        self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))  # short: tmp_path is too long for a socket
+        self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))  # tmp_path is too long for a socket
         self.sockets = SocketContext()
         self.keys = new_keys()
-        self.by_way_of: dict[int, str] = {}  # where others are to find a stream manager, if not at its own endpoint
+        self.address_of_peer: dict[int, str] = {}
         self.stmgrs: dict[int, Stmgr] = {}
         for container in (0, 1, 2):
             container_dir(self.run_dir, container).mkdir()
@@ -322,7 +307,7 @@ class Site:
         return Instance(self.run_dir, self.sockets, task, incarnation, attempt)
 
     def registered(self, task: int, incarnation: int = 0, attempt: int = 1) -> Instance:
-        """An instance that is in session and has the plan."""
+        """An instance with a session and the plan."""
         made = self.instance(task, incarnation, attempt)
         made.register()
         made.expect_plan()
@@ -331,22 +316,22 @@ class Site:
     def plan(self, version: int = 1, epoch: int = 1) -> None:
         locations = [
             StreamManagerLocation(
-                container, each.context.spec.incarnation, self.by_way_of.get(container, each.endpoint), "h", 1
+                container, each.context.spec.incarnation, self.address_of_peer.get(container, each.endpoint), "h", 1
             )
             for container, each in self.stmgrs.items()
         ]
         plan = plan_of(locations, version, epoch)
-        decode_physical_plan(plan.plan.document, "test")  # msgspec's first look at a type is not for several threads
+        decode_physical_plan(plan.plan.document, "test")  # msgspec must not inspect a type in several threads at once
         for stmgr in self.stmgrs.values():
-            stmgr.tell(plan)
+            stmgr.send_as_tmanager(plan)
 
     def linked(self, container: int, *tasks: int) -> None:
-        """Waits until a stream manager may send to these tasks of its peer: what is sent before is marked twice."""
+        """Waits until a stream manager may send to these tasks of its peer; END markers sent before are repeated."""
         outlets = self.stmgrs[container].context.router.outlets
         wait_until(lambda: all(task in outlets and outlets[task].window is not None for task in tasks))
 
     def peer(self, container: int, identity: bytes) -> Channel:
-        """A channel to a stream manager's peers' socket, with a member's keys."""
+        """A channel to the socket for peers of a stream manager, with a member's keys."""
         endpoint, keys = self.stmgrs[container].endpoint, self.keys.connecting_as(Speaker.MEMBER)
         return self.sockets.client_of(endpoint, identity, keys=keys)
 

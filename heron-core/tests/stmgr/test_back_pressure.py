@@ -1,4 +1,4 @@
-"""Whom a culprit holds back, and that nobody is held back for ever."""
+"""Which tasks are culprits, for how long, and which spouts they throttle."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ import random
 
 import pytest
 
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
-)
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, StreamManagerLocation, TaskPlan, TopologyState
-from heron.stmgr.back_pressure import BackPressure, Reporter, SpoutChange
+from builders import bolt, plan_index, spout, stmgr_locations, stream, subscription, topology
+from heron.api.definition import ComponentDefinition
+from heron.planner.physical_plan import PlanIndex
+from heron.stmgr.back_pressure import BackPressure, Culprits, PressureChanged, Reporter, SpoutChange
 
 HERE, THERE = Reporter(1, 0), Reporter(2, 0)
 
@@ -26,27 +19,23 @@ TASKS = {1: ("lines", 1), 2: ("lines", 2), 3: ("split", 1), 4: ("count", 2), 5: 
 
 def index_of(tasks: dict[int, tuple[str, int]] | None = None) -> PlanIndex:
     tasks = TASKS if tasks is None else tasks
-    stream = (StreamDefinition("default", ("v",)),)
 
-    def bolt(name: str, *sources: str) -> ComponentDefinition:
-        shuffle = GroupingDefinition(GroupingKind.SHUFFLE)
-        inputs = tuple(InputDefinition(source, "default", shuffle) for source in sources)
-        return ComponentDefinition(name, ComponentKind.BOLT, "m:B", 1, stream, inputs)
+    def fed_by(name: str, *sources: str) -> ComponentDefinition:
+        return bolt(name, *(subscription(source) for source in sources), outputs=(stream("v"),))
 
-    topology = TopologyDefinition(
-        "t",
-        (
-            ComponentDefinition("lines", ComponentKind.SPOUT, "m:S", 2, stream),
-            ComponentDefinition("clicks", ComponentKind.SPOUT, "m:S", 1, stream),
-            bolt("split", "lines"),
-            bolt("count", "split"),
-            bolt("store", "clicks"),
-            bolt("all", "count", "store"),
-        ),
+    definition = topology(
+        spout("lines", stream("v"), parallelism=2),
+        spout("clicks", stream("v")),
+        fed_by("split", "lines"),
+        fed_by("count", "split"),
+        fed_by("store", "clicks"),
+        fed_by("all", "count", "store"),
     )
-    plans = tuple(TaskPlan(task_id, name, 0, container) for task_id, (name, container) in tasks.items())
-    stmgrs = tuple(StreamManagerLocation(container, 0, "e", "h", 1) for container in (1, 2))
-    return PlanIndex(PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, plans, stmgrs))
+    ids: dict[str, list[int]] = {}
+    for task_id, (name, _) in tasks.items():
+        ids.setdefault(name, []).append(task_id)
+    containers = {task_id: container for task_id, (_, container) in tasks.items()}
+    return plan_index(definition, ids, containers=containers, stmgrs=stmgr_locations(1, 2))
 
 
 def pressure(*, all_spouts: bool = False, throttles: bool = True) -> BackPressure:
@@ -55,34 +44,34 @@ def pressure(*, all_spouts: bool = False, throttles: bool = True) -> BackPressur
     return made
 
 
-def test_only_spouts_that_feed_the_culprit_are_held_back() -> None:
-    """Over however many bolts; others, and those of other containers, are none of its business."""
+def test_only_spouts_that_feed_the_culprit_are_throttled() -> None:
+    """They may feed it through bolts. Other spouts, and spouts of other containers, are not affected."""
     made = pressure()
     made.report_own(4, on=True)
     assert made.take_changes() == (SpoutChange(1, 4, True),)
     made.report(6, THERE, on=True)
-    assert made.culprits_of(5) == (), "nobody has told it"
+    assert made.culprits_of(5) == (), "not announced yet"
     assert made.take_changes() == (SpoutChange(5, 6, True),)
     assert (made.culprits_of(1), made.culprits_of(5)) == ((4,), (6,))
 
 
 def test_all_spouts_is_an_option() -> None:
-    """Heron's own way, for topologies whose spouts depend on each other outside the engine."""
+    """Heron's own mode, for topologies whose spouts depend on each other outside the engine."""
     made = pressure(all_spouts=True)
     made.report_own(4, on=True)
     assert made.take_changes() == (SpoutChange(1, 4, True), SpoutChange(5, 4, True))
 
 
-def test_nobody_is_held_back_where_tuples_are_dropped_instead() -> None:
-    """The culprit still has its name."""
+def test_no_spout_is_throttled_where_tuples_are_dropped_instead() -> None:
+    """The culprit is still reported."""
     made = pressure(throttles=False)
     made.report_own(4, on=True)
     assert made.take_changes() == ()
     assert made.own_culprits() == (4,)
 
 
-def test_a_culprit_is_one_as_long_as_anyone_says_so() -> None:
-    """Two stream managers may both have a full buffer for it."""
+def test_a_task_is_a_culprit_as_long_as_any_stream_manager_reports_it() -> None:
+    """Two stream managers may have a full outlet for it."""
     made = pressure()
     made.report_own(4, on=True)
     made.report(4, THERE, on=True)
@@ -94,7 +83,7 @@ def test_a_culprit_is_one_as_long_as_anyone_says_so() -> None:
 
 
 def test_two_culprits_are_lifted_one_by_one() -> None:
-    """A spout goes on only when none of those that it feeds is full."""
+    """A spout continues when no task that it feeds is a culprit."""
     made = pressure()
     made.report_own(3, on=True)
     made.report_own(4, on=True)
@@ -104,16 +93,16 @@ def test_two_culprits_are_lifted_one_by_one() -> None:
     assert made.culprits_of(1) == (4,)
 
 
-def test_what_comes_and_goes_between_two_looks_is_not_told() -> None:
-    """A spout is told of states, not of flicker."""
+def test_a_culprit_that_comes_and_goes_between_two_calls_is_not_announced() -> None:
+    """A spout receives only lasting states."""
     made = pressure()
     made.report_own(4, on=True)
     made.report_own(4, on=False)
     assert made.take_changes() == ()
 
 
-def test_an_incarnation_that_is_gone_takes_its_reports_with_it() -> None:
-    """It cannot lift them any more; its successor says again what still holds."""
+def test_the_reports_of_an_incarnation_end_with_it() -> None:
+    """It cannot withdraw them any more; its successor reports its present culprits again."""
     made = pressure()
     made.report(4, THERE, on=True)
     made.report(6, THERE, on=True)
@@ -124,8 +113,8 @@ def test_an_incarnation_that_is_gone_takes_its_reports_with_it() -> None:
     assert made.culprits_of(1) == (4,)
 
 
-def test_a_culprit_that_leaves_the_plan_is_none_any_more() -> None:
-    """Nobody would ever lift it."""
+def test_a_culprit_that_leaves_the_plan_is_dropped() -> None:
+    """No stream manager would ever withdraw it."""
     made = pressure()
     made.report_own(4, on=True)
     made.take_changes()
@@ -134,8 +123,8 @@ def test_a_culprit_that_leaves_the_plan_is_none_any_more() -> None:
     assert made.own_culprits() == ()
 
 
-def test_a_report_before_the_first_plan_holds_from_the_plan_on() -> None:
-    """A restarted stream manager hears from its peers before it knows its spouts."""
+def test_a_report_before_the_first_plan_counts_after_the_plan() -> None:
+    """A restarted stream manager receives reports of its peers before it has a plan."""
     made = BackPressure(HERE)
     made.report(4, THERE, on=True)
     assert made.take_changes() == ()
@@ -144,8 +133,8 @@ def test_a_report_before_the_first_plan_holds_from_the_plan_on() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_happens_nobody_is_held_once_all_reporters_are_done(seed: int) -> None:
-    """Never stuck: random reports, repeats, restarts and plans; what spouts were told always matches the reports."""
+def test_no_spout_is_throttled_after_all_reports_have_ended(seed: int) -> None:
+    """Random reports, repeats, restarts and plans: the announced state always matches the reports."""
     draw = random.Random(seed)
     made = pressure()
     told: dict[int, set[int]] = {1: set(), 5: set()}
@@ -153,7 +142,7 @@ def test_whatever_happens_nobody_is_held_once_all_reporters_are_done(seed: int) 
 
     def look() -> None:
         for change in made.take_changes():
-            assert (change.culprit in told[change.task_id]) != change.on, "told twice"
+            assert (change.culprit in told[change.task_id]) != change.on, "announced twice"
             (told[change.task_id].add if change.on else told[change.task_id].remove)(change.culprit)
         assert {task_id: tuple(sorted(each)) for task_id, each in told.items()} == {
             task_id: tuple(sorted(made.culprits_of(task_id))) for task_id in told
@@ -173,3 +162,23 @@ def test_whatever_happens_nobody_is_held_once_all_reporters_are_done(seed: int) 
         made.forget(reporter)
     look()
     assert told == {1: set(), 5: set()}
+
+
+def test_changes_name_new_and_former_culprits() -> None:
+    """Each change is reported once, with its duration at its end."""
+    culprits = Culprits()
+    assert culprits.update(frozenset({2, 1}), 10.0) == (PressureChanged(1, True), PressureChanged(2, True))
+    assert culprits.update(frozenset({1, 2}), 11.0) == ()
+    assert culprits.update(frozenset({2, 3}), 14.0) == (PressureChanged(3, True), PressureChanged(1, False, 4.0))
+    assert culprits.present() == {2, 3}
+
+
+def test_totals_add_up_and_grow_while_a_task_is_a_culprit() -> None:
+    """The metric is a counter, so it must never fall."""
+    culprits = Culprits()
+    culprits.update(frozenset({1}), 0.0)
+    culprits.update(frozenset(), 2.0)
+    culprits.update(frozenset({1}), 5.0)
+    assert culprits.totals_s(6.5) == {1: 3.5}
+    culprits.update(frozenset(), 7.0)
+    assert culprits.totals_s(100.0) == {1: 4.0}

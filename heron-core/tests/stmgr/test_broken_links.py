@@ -1,4 +1,4 @@
-"""The links between stream managers on a network that breaks them, and against whom they are no links at all."""
+"""The links between stream managers on a network that breaks them, and against strangers."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def address_of(endpoint: str) -> tuple[str, int]:
 
 @pytest.fixture
 def relay(site: Site) -> Iterator[Relay]:
-    """Container 1 reaches container 2 by way of this; both run and have a plan."""
+    """Container 1 reaches container 2 through this relay; both run and have a plan."""
     site.start(1)
     made = Relay(address_of(site.start(2).endpoint))
-    site.by_way_of[2] = "tcp://{}:{}".format(*made.address)
+    site.address_of_peer[2] = "tcp://{}:{}".format(*made.address)
     site.plan()
     yield made
     made.close()
 
 
 def cut_and_reconnect(relay: Relay) -> None:
-    """Until then what is sent may go into the connection that is broken, and is lost."""
+    """Breaks the connection and waits for the next one. Data sent in between may be lost with the broken connection."""
     before = relay.accepted
     relay.cut()
     wait_until(lambda: relay.accepted > before)
 
 
-def test_a_connection_that_breaks_when_all_has_come_loses_nothing(site: Site, relay: Relay) -> None:
-    """A new session begins with new credit, and its hello tells that no frame is missing."""
+def test_a_connection_that_breaks_without_data_under_way_loses_nothing(site: Site, relay: Relay) -> None:
+    """The new session has new credit, and its hello shows that no frame is missing."""
     spout, bolt = site.registered(1), site.registered(3)
     for number in range(3):
         spout.send(site.tuples([3], b"%d" % number))
@@ -70,8 +70,8 @@ def test_a_connection_that_breaks_when_all_has_come_loses_nothing(site: Site, re
     assert there.lost_frames == there.refused_frames == 0
 
 
-def test_what_was_on_its_way_when_a_connection_broke_is_counted_as_lost(site: Site, relay: Relay) -> None:
-    """The gap shows although the sequence begins anew, and the room that the frames took is free again."""
+def test_frames_under_way_in_a_broken_connection_are_counted_as_lost(site: Site, relay: Relay) -> None:
+    """The gap is noticed although the sequence restarts, and the credit of the lost frames is free again."""
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
@@ -87,8 +87,8 @@ def test_what_was_on_its_way_when_a_connection_broke_is_counted_as_lost(site: Si
     assert there.lost_frames == 1
 
 
-def test_what_a_break_has_lost_fails_the_roots_in_flight(site: Site, relay: Relay) -> None:
-    """Their stream manager hears of it from the one that missed the frames; a break without loss fails nothing."""
+def test_frames_lost_in_a_break_fail_the_roots_in_flight(site: Site, relay: Relay) -> None:
+    """The receiver reports missing frames to the stream manager of the roots. A break without loss fails no root."""
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
@@ -106,18 +106,18 @@ def test_what_a_break_has_lost_fails_the_roots_in_flight(site: Site, relay: Rela
     wait_until(lambda: (RootOutcome.LOST, range(2)) in settled(spout))
 
 
-def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> None:
-    """Their stream manager would wait for them for ever; it is told as soon as it is reached again."""
+def test_acks_without_a_connection_fail_the_roots_in_flight(site: Site) -> None:
+    """The stream manager of the roots would wait for ever; it receives a loss when it is reached again."""
     home = Relay(address_of(site.start(1).endpoint))
     try:
-        site.by_way_of[1] = "tcp://{}:{}".format(*home.address)
+        site.address_of_peer[1] = "tcp://{}:{}".format(*home.address)
         there = site.start(2)
         site.plan()
         spout, bolt = site.registered(1), site.registered(3)
         send_acks(spout, new_roots_derived(1, 0, 99, 2, [3]))
         spout.send(site.tuples([3], b"both links are there"))
         bolt.payloads(1)
-        home.refuses = True  # or the link may be there again before the first of the acks
+        home.refuses = True  # otherwise the link may be restored before the first ack
         home.cut()
 
         def lost() -> bool:
@@ -131,8 +131,8 @@ def test_acks_that_find_no_connection_fail_the_roots_in_flight(site: Site) -> No
         home.close()
 
 
-def test_what_a_peer_never_confirmed_counts_as_lost_when_it_is_replaced(site: Site, relay: Relay) -> None:
-    """Nobody is left who knows how much of it had come; other stream managers are told."""
+def test_data_that_a_peer_has_not_confirmed_is_lost_when_the_peer_is_replaced(site: Site, relay: Relay) -> None:
+    """No process knows how much of it arrived; other stream managers receive a loss."""
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
@@ -144,7 +144,7 @@ def test_what_a_peer_never_confirmed_counts_as_lost_when_it_is_replaced(site: Si
     site.stmgrs[2].close()
     cut_and_reconnect(relay)
     assert here.broken_links == 0
-    del site.by_way_of[2]
+    del site.address_of_peer[2]
     site.start(2, incarnation=1)
     site.plan(version=2)
     wait_until(lambda: here.broken_links == 1)
@@ -157,7 +157,7 @@ def send_acks(instance: Instance, data: bytes) -> None:
 
 
 def settled(instance: Instance) -> list[tuple[RootOutcome, range | list[int]]]:
-    """What the instance has been told of its roots since the last call."""
+    """The outcomes that the instance has received since the last call."""
     found = []
     while (frame := instance.channel.receive()) is not None:
         if parse_frame_header(frame)[0] == FrameKind.ACK:
@@ -165,8 +165,8 @@ def settled(instance: Instance) -> list[tuple[RootOutcome, range | list[int]]]:
     return found
 
 
-def test_end_markers_come_again_after_a_break(site: Site, relay: Relay) -> None:
-    """One that was swallowed would be waited for in vain."""
+def test_end_markers_are_repeated_after_a_break(site: Site, relay: Relay) -> None:
+    """A task would wait for a lost one for ever."""
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"before"))
     assert bolt.payloads(1) == [b"before"]
@@ -180,7 +180,7 @@ def test_end_markers_come_again_after_a_break(site: Site, relay: Relay) -> None:
 
 
 def refused(inbox: Inbox) -> dict[str, float]:
-    """What the newest record says of connections that were not let in."""
+    """The refused connections in the newest record."""
     found: dict[str, float] = {}
     while frame := inbox.receive():
         for metric in record_of(parse_control(frame).metrics_publish).metrics:
@@ -189,14 +189,14 @@ def refused(inbox: Inbox) -> dict[str, float]:
     return found
 
 
-def test_a_scan_of_the_port_changes_nothing_and_is_counted(site: Site) -> None:
-    """Whatever a stranger sends is not the protocol, or not a known key; who is in session notices nothing."""
+def test_a_scan_of_the_port_has_no_effect_and_is_counted(site: Site) -> None:
+    """A stranger does not speak the protocol, or has no known key. Sessions are not affected."""
     inbox = site.sockets.inbox(metricsmgr_endpoint(site.run_dir, 2))
     here, there = site.start(1), site.start(2)
     site.plan()
     for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 64, b"\xff" * 64, b"", b"\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL"):
         with socket.create_connection(address_of(there.endpoint)) as stranger, contextlib.suppress(OSError):
-            stranger.settimeout(0.2)  # one of them is waited for: it has begun well
+            stranger.settimeout(0.2)  # one of the texts starts a valid handshake, and is waited for
             stranger.sendall(data)
             while data and stranger.recv(4096):
                 pass
@@ -209,7 +209,7 @@ def test_a_scan_of_the_port_changes_nothing_and_is_counted(site: Site) -> None:
     ]
     for number, each in enumerate(wrong):
         site.sockets.client_of(there.endpoint, b"w%d" % number, keys=each).send(b"let me in")
-    # The one that expects another server never comes to the point where its own key is asked for.
+    # The client that expects another server fails before its own key is checked.
     wait_until(lambda: (found := refused(inbox)).get("unknown-key") == 3 and all(found.values()), what="all counted")
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"fine"))

@@ -1,4 +1,4 @@
-"""The ledger against a model that keeps one dict entry a root."""
+"""The ledger against a model with one dict entry per root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ U64 = np.uint64
 
 
 class Model:
-    """What the ledger must be indistinguishable from."""
+    """The reference for the behaviour of the ledger."""
 
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
@@ -77,7 +77,7 @@ steps = st.lists(
 @given(steps=steps, start=st.sampled_from([0, 5, SEGMENT_ROOTS - 20, 2**40 - 10]), young=st.sampled_from([0, 16]))
 @settings(max_examples=300, deadline=None)
 def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: int, young: int) -> None:
-    """Fan-outs, doubled and stale acks, fails, losses and expiry, in any order, across segments of both shapes."""
+    """Fan-outs, repeated and stale acks, fails, losses and expiry, in any order, across segments of both shapes."""
     ledger, model = Ledger(start, young_segments=young), Model()
     edges: list[tuple[int, int]] = []  # (root, key) still to be acked
     next_root, now_s = start, 0.0
@@ -118,8 +118,8 @@ def test_behaves_as_the_model(steps: list[tuple[str, object, object]], start: in
     assert len(ledger._segments) <= (next_root - start) // SEGMENT_ROOTS + 2
 
 
-def test_a_range_acked_whole_is_complete_at_once() -> None:
-    """The fast path: what is inserted as a range and acked as one leaves nothing behind."""
+def test_a_range_that_is_acked_as_a_whole_is_complete() -> None:
+    """The usual case: a range that is inserted and acked as one leaves no segment."""
     ledger = Ledger(100)
     for batch in range(50):
         base = ledger.next_root
@@ -131,15 +131,15 @@ def test_a_range_acked_whole_is_complete_at_once() -> None:
 
 
 def test_keys_of_one_row_differ_by_task_and_do_not_cancel() -> None:
-    """Two copies of an `all` grouping with one key would cancel each other and complete the tree too early."""
+    """Two copies with the same key would cancel each other and complete the tree too early."""
     rows = np.arange(10_000, dtype=U64)
     copies = [edge_keys(12345, rows, task) for task in range(1, 9)]
     assert len(np.unique(np.concatenate(copies))) == 80_000
     assert np.count_nonzero(np.bitwise_xor.reduce(copies, axis=0) == 0) == 0
 
 
-def test_what_never_expires_needs_no_entry_of_expiry() -> None:
-    """Timeouts switched off: nothing is kept for them, and nothing expires."""
+def test_roots_without_a_deadline_need_no_entry_of_expiry() -> None:
+    """Without timeouts no entry is kept, and no root expires."""
     ledger = Ledger(0)
     ledger.insert(0, edge_keys_of_range(1, 10, 1), math.inf)
     assert not ledger._buckets
@@ -147,8 +147,8 @@ def test_what_never_expires_needs_no_entry_of_expiry() -> None:
     assert ledger.in_flight == 10
 
 
-def test_what_is_complete_is_forgotten_long_before_its_time() -> None:
-    """A timeout of an hour, a thousand flushes a second: millions of entries, if each waited for its deadline."""
+def test_complete_roots_are_freed_long_before_their_deadline() -> None:
+    """With a timeout of an hour and 1,000 flushes a second, millions of entries would wait otherwise."""
     ledger = Ledger(0)
     for flush in range(5000):
         now_s = flush / 1000
@@ -160,8 +160,8 @@ def test_what_is_complete_is_forgotten_long_before_its_time() -> None:
     assert len(ledger._buckets) <= 20
 
 
-def test_flushes_of_a_moment_expire_together_and_none_too_early() -> None:
-    """An entry a tenth of a second, however many flushes there are, and a full timeout for each."""
+def test_flushes_within_a_tenth_of_a_second_expire_together_and_none_too_early() -> None:
+    """One entry covers all flushes of a tenth of a second, and each flush has its full timeout."""
     ledger = Ledger(0)
     for flush in range(1000):
         ledger.insert(flush, edge_keys_of_range(flush, 1, 1), 30.0 + flush / 1000)
@@ -169,13 +169,13 @@ def test_flushes_of_a_moment_expire_together_and_none_too_early() -> None:
     expired: list[int] = []
     for tick in range(29_950, 31_110, 10):
         expired += ledger.expire(tick / 1000).tolist()
-        due = tick - 30_000  # the last one that is over
+        due = tick - 30_000  # the last root whose deadline has passed
         assert due - 105 <= len(expired) - 1 <= max(due, -1)
     assert expired == list(range(1000))
 
 
-def test_a_straggler_costs_what_it_is_and_not_a_segment() -> None:
-    """One root of each segment is never acked: 60,000 of them must not hold 60,000 segments."""
+def test_a_root_that_is_never_acked_does_not_keep_its_segment() -> None:
+    """One root of each segment is never acked. Each may cost its own size, but not a segment."""
     stragglers = 3000
     keys = edge_keys_of_range(1, SEGMENT_ROOTS, 1)
     tracemalloc.start()
@@ -184,19 +184,19 @@ def test_a_straggler_costs_what_it_is_and_not_a_segment() -> None:
         for number in range(stragglers):
             ledger.insert(number * SEGMENT_ROOTS, keys, math.inf)
             ledger.update_range(number * SEGMENT_ROOTS + 1, keys[1:])
-        held_bytes = tracemalloc.get_traced_memory()[0]
+        throttled_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
     assert ledger.in_flight == stragglers
-    assert (held_bytes - 20 * 10 * SEGMENT_ROOTS) / stragglers < 600  # the young ones are arrays
+    assert (throttled_bytes - 20 * 10 * SEGMENT_ROOTS) / stragglers < 600  # young segments are arrays
     late = np.arange(stragglers, dtype=np.int64) * SEGMENT_ROOTS
     assert ledger.update(late, np.full(stragglers, keys[0])).tolist() == late.tolist()
     assert len(ledger._segments) <= 1
 
 
 @pytest.mark.parametrize("left", [FEW, FEW + 1])
-def test_an_old_segment_changes_its_shape_when_few_are_left(left: int) -> None:
-    """Whether it becomes old with few roots, or has few left when it is old; in neither shape a root costs much."""
+def test_an_old_segment_with_few_live_roots_becomes_a_dict(left: int) -> None:
+    """It may become old with few roots, or lose roots when it is old."""
     keys = edge_keys_of_range(1, SEGMENT_ROOTS, 1)
     ledger = Ledger(0)
     for number in range(20):

@@ -28,9 +28,9 @@ LOW_BYTES = 5_000
 
 
 def test_instances_may_register_before_and_after_the_plan(site: Site) -> None:
-    """No order of start is guaranteed: an instance may even say hello before its stream manager lives."""
+    """No order of start is guaranteed: an instance may send its hello before its stream manager runs."""
     early = site.instance(1)
-    early.say_hello()
+    early.send_hello()
     site.start(1)
     assert parse_control(site.receive(early.channel)).instance_welcome.window_bytes == WINDOW_BYTES
     assert site.silent(early.channel)
@@ -41,8 +41,8 @@ def test_instances_may_register_before_and_after_the_plan(site: Site) -> None:
     assert late.expect_plan() == 3
 
 
-def test_data_flows_and_its_credit_comes_back(site: Site, one: Stmgr) -> None:
-    """What a bolt releases is not what the spout gets back: its room is free as soon as nothing is congested."""
+def test_data_flows_and_its_credit_is_released(site: Site, one: Stmgr) -> None:
+    """The credit of the spout does not depend on the bolt: it is released unless an outlet is congested."""
     spout, bolt = site.registered(1), site.registered(2)
     size = spout.send(site.tuples([2], b"a"), site.tuples([2], b"b"))
     assert bolt.payloads(2) == [b"a", b"b"]
@@ -53,26 +53,26 @@ def test_data_flows_and_its_credit_comes_back(site: Site, one: Stmgr) -> None:
     assert one.context.counters.frames_from_instances == 2
 
 
-def test_a_hello_said_twice_opens_one_session(site: Site, one: Stmgr) -> None:
-    """Instances repeat it until the welcome comes; under load that is several times."""
+def test_a_repeated_hello_opens_one_session(site: Site, one: Stmgr) -> None:
+    """Instances repeat it until the welcome arrives; under load that happens several times."""
     bolt = site.instance(2)
     for _ in range(3):
-        bolt.say_hello()
+        bolt.send_hello()
     bolt.session = parse_control(site.receive(bolt.channel)).instance_welcome.session
     assert bolt.expect_plan() == 1
     assert site.silent(bolt.channel)
     assert one.context.router.outlets[2].window is not None
 
 
-def test_a_newer_incarnation_takes_over_and_an_older_one_is_refused(site: Site, one: Stmgr) -> None:
-    """A process that was given up on must not take its successor's place."""
+def test_a_newer_incarnation_replaces_an_older_one_which_is_refused(site: Site, one: Stmgr) -> None:
+    """A process that was replaced must not take the place of its successor."""
     spout, former = site.registered(1), site.registered(2, incarnation=1)
     present = site.registered(2, incarnation=2)
     assert present.session > former.session
     spout.send(site.tuples([2], b"new"))
     assert present.payloads(1) == [b"new"]
     stale = site.instance(2, incarnation=1, attempt=2)
-    stale.say_hello()
+    stale.send_hello()
     refusal = parse_control(site.receive(stale.registration))
     assert "incarnation 1 after 2" in refusal.refused.reason
     spout.send(site.tuples([2], b"still"))
@@ -85,12 +85,12 @@ def test_a_newer_incarnation_takes_over_and_an_older_one_is_refused(site: Site, 
     ("change", "reason"),
     [({"task_id": 9}, "task 9 is not in container 1"), ({"wire_version": 2}, "wire version 2")],
 )
-def test_a_strange_hello_is_refused(site: Site, one: Stmgr, change: dict[str, int], reason: str) -> None:
-    """The answer names the fault, and nothing is opened."""
-    site.registered(1)  # so the plan has come
+def test_an_invalid_hello_is_refused(site: Site, one: Stmgr, change: dict[str, int], reason: str) -> None:
+    """The answer names the cause, and no session is opened."""
+    site.registered(1)  # so that the plan has arrived
     stranger = site.instance(2)
     stranger.hello.MergeFrom(pb.InstanceHello(**change))  # type: ignore[arg-type]  # field names by parameter
-    stranger.say_hello()
+    stranger.send_hello()
     assert reason in parse_control(site.receive(stranger.registration)).refused.reason
     assert one.context.router.outlets[2].window is None
 
@@ -110,8 +110,8 @@ def bad_frames(session: int, segment: bytes) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", list(bad_frames(1, b"")))
-def test_a_frame_that_breaks_the_rules_ends_its_session_only(site: Site, one: Stmgr, name: str) -> None:
-    """Others go on, and the same task may begin a new session."""
+def test_a_frame_that_breaks_the_protocol_ends_only_its_session(site: Site, one: Stmgr, name: str) -> None:
+    """Other sessions continue, and the same task may open a new one."""
     spout, bolt = site.registered(1), site.registered(2)
     spout.channel.send(bad_frames(spout.session, site.tuples([2]))[name])
     wait_until(lambda: one.context.counters.refused_frames == 1)
@@ -123,7 +123,7 @@ def test_a_frame_that_breaks_the_rules_ends_its_session_only(site: Site, one: St
 
 
 def test_a_gap_in_the_sequence_is_counted(site: Site, one: Stmgr) -> None:
-    """A loss is an event that is known, not a riddle."""
+    """A loss must be visible."""
     spout, bolt = site.registered(1), site.registered(2)
     spout.send(site.tuples([2], b"a"))
     spout.send(site.tuples([2], b"b"), skip=3)
@@ -131,63 +131,63 @@ def test_a_gap_in_the_sequence_is_counted(site: Site, one: Stmgr) -> None:
     assert one.context.counters.lost_frames == 3
 
 
-def test_a_spout_is_held_back_above_the_high_watermark_until_below_the_low(site: Site, one: Stmgr) -> None:
-    """Back pressure: nothing is dropped, the spout hears whom it waits for and gets no credit, and people hear it."""
+def test_a_spout_is_throttled_from_the_high_watermark_to_the_low_one(site: Site, one: Stmgr) -> None:
+    """Nothing is dropped. The spout gets no credit and the name of the culprit, and so does the topology manager."""
     spout, bolt = site.registered(1), site.registered(2)
     sizes = [spout.send(site.tuples([2], bytes([number]) * 3000)) for number in range(16)]
     wait_until(lambda: one.context.counters.frames_from_instances == 16)
     pressure = one.expect("pressure").pressure
     assert (pressure.task_id, pressure.container_id, pressure.on) == (2, 1, True)
-    assert pressure.buffered_bytes > LOW_BYTES  # said at the end of a round, when some may have gone already
+    assert pressure.buffered_bytes > LOW_BYTES  # reported at the end of a round, when a part may have been sent
     got = bolt.payloads(3, credit=False)
-    assert len(got) == 3  # a window's worth: no more comes without credit
+    assert len(got) == 3  # one window: no more is sent without credit
     assert site.silent(bolt.channel)
-    spout.wait_until_held_by(2)
-    spout.look_all()
-    assert spout.held_by == {2}
+    spout.wait_until_throttled_by(2)
+    spout.handle_all()
+    assert spout.throttled_by == {2}
     assert spout.credit_bytes < sum(sizes)
     bolt.release()
     got += bolt.payloads(13)
     assert got == [bytes([number]) * 3000 for number in range(16)]
     spout.released(sum(sizes))
-    spout.wait_until_held_by()
+    spout.wait_until_throttled_by()
     assert not one.expect("pressure").pressure.on
 
 
-def test_a_spout_that_registers_during_back_pressure_is_told_in_the_answer(site: Site, one: Stmgr) -> None:
-    """A restarted spout would fill the buffer further before it heard."""
+def test_a_spout_that_registers_during_back_pressure_receives_the_culprits(site: Site, one: Stmgr) -> None:
+    """They are in the welcome. Otherwise a restarted spout would fill the outlet further."""
     spout, bolt = site.registered(1), site.registered(2)
     for _ in range(12):
         spout.send(site.tuples([2], b"x" * 3000))
-    spout.wait_until_held_by(2)
-    wait_until(lambda: one.context.counters.frames_from_instances == 12)  # what comes after its session is lost
+    spout.wait_until_throttled_by(2)
+    wait_until(lambda: one.context.counters.frames_from_instances == 12)  # frames after the end of its session are lost
     again = site.instance(1, incarnation=1)
     assert list(again.register().culprits) == [2]
     again.expect_plan()
     size = again.send(site.tuples([2], b"y"))
-    again.look_all()
-    assert (again.held_by, again.credit_bytes) == ({2}, 0)
+    again.handle_all()
+    assert (again.throttled_by, again.credit_bytes) == ({2}, 0)
     assert len(bolt.payloads(13)) == 13
-    again.wait_until_held_by()
+    again.wait_until_throttled_by()
     again.released(size)
 
 
-def test_a_culprit_that_dies_holds_its_spout_until_its_successor_has_caught_up(site: Site, one: Stmgr) -> None:
-    """What waits for it is still there; a new incarnation takes it, and back pressure does not stick."""
+def test_a_culprit_that_dies_throttles_its_spout_until_its_successor_has_caught_up(site: Site, one: Stmgr) -> None:
+    """The queued segments stay for the next incarnation, and back pressure ends when it has taken them."""
     spout, bolt = site.registered(1), site.registered(2)
     for _ in range(12):
         spout.send(site.tuples([2], b"x" * 3000))
-    spout.wait_until_held_by(2)
+    spout.wait_until_throttled_by(2)
     bolt.channel.close()
     wait_until(lambda: one.context.router.outlets[2].window is None)
-    assert spout.held_by == {2}
+    assert spout.throttled_by == {2}
     again = site.registered(2, incarnation=1)
-    assert len(again.payloads(9)) == 9  # three were under way to the dead one
-    spout.wait_until_held_by()
+    assert len(again.payloads(9)) == 9  # three were under way to the dead incarnation
+    spout.wait_until_throttled_by()
 
 
-def test_end_markers_come_again_in_a_new_session_behind_what_waits(site: Site, one: Stmgr) -> None:
-    """A bolt that restarts after its upstream ended must still learn that it did."""
+def test_end_markers_are_repeated_in_a_new_session_behind_queued_segments(site: Site, one: Stmgr) -> None:
+    """A bolt that restarts after its upstream tasks ended must still receive their END markers."""
     spout, bolt = site.registered(1), site.registered(2)
     spout.send(site.tuples([2], b"a"), site.end_marker([2]))
     assert len(bolt.payloads(2)) == 2
@@ -200,18 +200,18 @@ def test_end_markers_come_again_in_a_new_session_behind_what_waits(site: Site, o
     assert (first.kind, second.kind, second.stream) == (SegmentKind.TUPLES, SegmentKind.MARKER, Marker.END)
 
 
-def test_reports_reach_the_topology_manager_and_its_answer_the_instance(site: Site, one: Stmgr) -> None:
-    """An end is confirmed before a process leaves; a task that ended is told so when it comes back."""
+def test_task_reports_and_their_confirmations_are_forwarded(site: Site, one: Stmgr) -> None:
+    """A task waits for the confirmation of its end. A task that restarts after its end receives it in the welcome."""
     spout = site.registered(1)
     spout.report(pb.TASK_PHASE_ENDED)
     assert one.expect("task_report").task_report.phase == pb.TASK_PHASE_ENDED
-    one.tell(Envelope(epoch=1, task_report_seen=pb.TaskReportSeen(task_id=1, phase=pb.TASK_PHASE_ENDED)))
+    one.send_as_tmanager(Envelope(epoch=1, task_report_seen=pb.TaskReportSeen(task_id=1, phase=pb.TASK_PHASE_ENDED)))
     assert parse_control(site.receive(spout.channel)).task_report_seen.phase == pb.TASK_PHASE_ENDED
     assert site.instance(1, incarnation=1).register().ended
 
 
-def test_an_older_plan_changes_nothing(site: Site, one: Stmgr) -> None:
-    """Plans may arrive twice or late when topology managers change."""
+def test_an_older_plan_has_no_effect(site: Site, one: Stmgr) -> None:
+    """Plans may arrive twice or late when the leader changes."""
     bolt = site.registered(2)
     site.plan(version=5)
     assert bolt.expect_plan() == 5

@@ -1,4 +1,4 @@
-"""What is lost between processes fails the roots in flight at once, wherever their ledger is (design D5)."""
+"""A loss between processes fails the roots in flight at once, in every ledger."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KEY = 77
 
 
 def opened(site: Site, instance: Instance, task: int, rows: int) -> None:
-    """Inserts roots into the ledger of a task, and waits until they are there."""
+    """Inserts roots into the ledger of a task, and waits until they are in it."""
     size = instance.send(new_roots_derived(task, 100, KEY, rows, (2,)))
     instance.released(size)
 
 
 def outcomes(site: Site, instance: Instance) -> list[tuple[RootOutcome, list[int]]]:
-    """What the next ack frame tells of roots."""
+    """The outcomes in the next ack frame."""
     frame = site.receive(instance.channel)
     while parse_frame_header(frame)[0] != FrameKind.ACK:
         frame = site.receive(instance.channel)
@@ -35,7 +35,7 @@ def outcomes(site: Site, instance: Instance) -> list[tuple[RootOutcome, list[int
 
 
 def test_a_gap_in_a_link_fails_the_roots_of_every_ledger(site: Site) -> None:
-    """Frames that are missing may have held a part of any tree."""
+    """The missing frames may have carried tuples of any tree."""
     site.start(1)
     site.start(2)
     site.plan()
@@ -48,7 +48,7 @@ def test_a_gap_in_a_link_fails_the_roots_of_every_ledger(site: Site) -> None:
 
 
 def test_a_lost_task_fails_the_roots_of_every_ledger(site: Site) -> None:
-    """Its peers are told by the stream manager that had it."""
+    """The stream manager of the lost task reports the loss to its peers."""
     site.start(1)
     site.start(2)
     site.plan()
@@ -60,13 +60,13 @@ def test_a_lost_task_fails_the_roots_of_every_ledger(site: Site) -> None:
     assert outcomes(site, there) == [(RootOutcome.LOST, [100])]
 
 
-def test_data_on_its_way_to_a_peer_that_is_replaced_is_a_loss(site: Site) -> None:
-    """Also for the ledgers of others, who may have heard of the new one long before."""
+def test_data_under_way_to_a_peer_that_is_replaced_is_lost(site: Site) -> None:
+    """It fails the roots in the ledgers of others, too."""
     here = site.start(1)
     first = site.start(2)
     host, _, port = first.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
-    site.by_way_of[2] = "tcp://{}:{}".format(*relay.address)
+    site.address_of_peer[2] = "tcp://{}:{}".format(*relay.address)
     site.plan()
     spout, bolt = site.registered(1), site.registered(3)
     spout.send(site.tuples([3], b"a"))
@@ -77,15 +77,15 @@ def test_data_on_its_way_to_a_peer_that_is_replaced_is_a_loss(site: Site) -> Non
     spout.send(site.tuples([3], b"b"))
     wait_until(lambda: here.context.counters.bytes_to_peers > sent_bytes)
     first.close()
-    del site.by_way_of[2]
+    del site.address_of_peer[2]
     site.start(2, incarnation=1)
     site.plan(version=2)
     wait_until(lambda: here.context.counters.broken_links == 1)
     relay.close()
 
 
-def test_what_comes_before_the_first_plan_waits_for_it(site: Site) -> None:
-    """Instances outlive their stream manager and are back at once; the plan comes when the topology manager knows."""
+def test_data_before_the_first_plan_waits_for_it(site: Site) -> None:
+    """Instances outlive their stream manager and reconnect at once, maybe before the plan arrives."""
     stmgr = site.start(1)
     early = site.instance(1)
     early.register()

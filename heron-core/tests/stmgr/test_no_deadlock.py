@@ -1,7 +1,7 @@
-"""A model of whole topologies: random plans, small windows, random order of everything; nobody ever stands still.
+"""A model of whole topologies with random plans, small windows and a random order of steps: no run stops.
 
-Routers, outlets, windows, grants and back pressure are the real ones; sockets are queues, and instances copy what they
-read to random tasks downstream. With credit per link instead of per task such models stop for good (design D6).
+Routers, outlets, windows, grants and back pressure are the real classes. Sockets are queues, and instances copy their
+input to random tasks downstream. With credit per link instead of per task, such models stop for ever.
 """
 
 from __future__ import annotations
@@ -13,28 +13,27 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
+from builders import (
+    bolt,
+    decoded_rows,
+    plan_index,
+    spout,
+    stmgr_locations,
+    stream,
+    subscription,
+    topology,
+    tuple_segment,
 )
 from heron.clock import monotonic_s
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
-    Encoding,
     FrameKind,
-    SegmentKind,
     frame_header,
     parse_segment,
-    segment,
     segment_routes,
 )
 from heron.ipc.link import CreditGrant, CreditWindow
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, StreamManagerLocation, TaskPlan, TopologyState
+from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.outlet import Watermarks, next_segments
@@ -47,7 +46,7 @@ _SPOUT_SEGMENTS = 60
 
 @dataclass(eq=False)
 class Task:
-    """An instance: what it has read, what it wants to send, and the credit in both directions."""
+    """An instance: its input, its output, and the credit in both directions."""
 
     task_id: int
     component: int
@@ -61,7 +60,7 @@ class Task:
     grant: CreditGrant = field(default_factory=CreditGrant)
     room: CreditGrant = field(default_factory=CreditGrant)
     sent: dict[int, list[int]] = field(default_factory=dict)
-    received: dict[int, list[int]] = field(default_factory=dict)
+    received: dict[int, list[object]] = field(default_factory=dict)
 
     def release(self, size_bytes: int) -> None:
         self.room.release(size_bytes)
@@ -80,7 +79,7 @@ class PeerRooms:
 
 
 class Model:
-    """A random topology, and every step that could happen next."""
+    """A random topology, and all steps that are possible next."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -99,7 +98,7 @@ class Model:
         self.pressures = [BackPressure(Reporter(here, 0)) for here in range(self.containers)]
         for pressure in self.pressures:
             pressure.set_plan(self._index(), throttles=True)
-        self.news: dict[tuple[int, int], deque[tuple[int, bool]]] = {}
+        self.reports: dict[tuple[int, int], deque[tuple[int, bool]]] = {}
         self.culprits: list[frozenset[int]] = [frozenset()] * self.containers
         self.refusals = 0
         self.links: dict[tuple[int, int], deque[bytes]] = {}
@@ -112,7 +111,7 @@ class Model:
             for there in range(self.containers):
                 if here != there:
                     self.links[here, there] = deque()
-                    self.news[here, there] = deque()
+                    self.reports[here, there] = deque()
                     self.rooms[here, there] = PeerRooms()
         self.numbers = 0
         self.most_bytes = 0
@@ -135,26 +134,23 @@ class Model:
             components.append(ids)
 
     def _index(self) -> PlanIndex:
-        """The plan of the tasks, for who wants to know which spouts feed whom."""
-        shuffle, stream = GroupingDefinition(GroupingKind.SHUFFLE), (StreamDefinition("default", ("v",)),)
-        components = tuple(
-            ComponentDefinition(
-                str(level),
-                ComponentKind.BOLT if level else ComponentKind.SPOUT,
-                "m:C",
-                1,
-                stream,
-                tuple(InputDefinition(str(source), "default", shuffle) for source in sources),
-            )
+        """The plan of the tasks, from which back pressure derives the feeders."""
+        outputs = (stream("v"),)
+        components = [
+            bolt(str(level), *(subscription(str(source)) for source in sources), outputs=outputs)
+            if level
+            else spout(str(level), *outputs)
             for level, sources in self.inputs.items()
-        )
-        tasks = tuple(TaskPlan(each.task_id, str(each.component), 0, each.container) for each in self.tasks.values())
-        stmgrs = tuple(StreamManagerLocation(here, 0, "e", "h", 1) for here in range(self.containers))
-        topology = TopologyDefinition("t", components)
-        return PlanIndex(PhysicalPlan(1, 1, "t-1", topology, TopologyState.RUNNING, tasks, stmgrs))
+        ]
+        tasks: dict[str, list[int]] = {}
+        for each in self.tasks.values():
+            tasks.setdefault(str(each.component), []).append(each.task_id)
+        containers = {each.task_id: each.container for each in self.tasks.values()}
+        stmgrs = stmgr_locations(*range(self.containers))
+        return plan_index(topology(*components), tasks, containers=containers, stmgrs=stmgrs)
 
     def emit(self, task: Task) -> None:
-        """One flush: some segments, some for several tasks at once."""
+        """One flush: segments, some of them for several tasks."""
         segments = []
         for consumers in task.downstream:
             count = self.draw.choice([1, 1, 1, len(consumers)])
@@ -167,20 +163,11 @@ class Model:
             task.out.append(b"".join((_HEADER, *segments)))
 
     def _segment(self, source_task: int, destinations: list[int]) -> bytes:
-        return segment(
-            destinations,
-            b"x" * self.draw.choice([1, 30, _LARGEST_PAYLOAD]),
-            kind=SegmentKind.TUPLES,
-            encoding=Encoding.NONE,
-            stream=0,
-            plan_version=1,
-            source_task=source_task,
-            incarnation=0,
-            rows=self.numbers,
-        )
+        row = (self.numbers, b"x" * self.draw.choice([1, 30, _LARGEST_PAYLOAD]))
+        return tuple_segment([row], destinations, source_task=source_task)
 
     def steps(self) -> Iterator[tuple[int, Callable[[], None]]]:
-        """``(weight, step)`` of all that can happen now."""
+        """``(weight, step)`` of all steps that are possible now."""
         for task in self.tasks.values():
             if task.to_emit and len(task.out) < 2 and not self._held(task):
                 yield task.weight, lambda task=task: self._spout(task)  # type: ignore[misc]  # mypy: lambda defaults
@@ -188,7 +175,7 @@ class Model:
                 yield task.weight, lambda task=task: self._consume(task)  # type: ignore[misc]
             if task.out and task.window.allows(len(task.out[0]) - FRAME_HEADER_BYTES):
                 yield 10, lambda task=task: self._send(task)  # type: ignore[misc]
-        for queues, step in ((self.news, self._hear), (self.links, self._cross)):
+        for queues, step in ((self.reports, self._receive_report), (self.links, self._receive_frame)):
             for pair in (pair for pair, queue in queues.items() if queue):
                 yield 10, lambda step=step, pair=pair: step(pair)  # type: ignore[misc]
         for container in range(self.containers):
@@ -207,8 +194,8 @@ class Model:
 
     def _consume(self, task: Task) -> None:
         data = task.inbox.popleft()
-        head = parse_segment(data, 0)
-        task.received.setdefault(head.source_task, []).append(head.rows)
+        ((number, _),) = decoded_rows(data)
+        task.received.setdefault(parse_segment(data, 0).source_task, []).append(number)
         window = self.routers[task.container].outlets[task.task_id].window
         assert window is not None
         task.grant.release(len(data))
@@ -222,24 +209,24 @@ class Model:
         task.window.spend(size)
         task.room.receive(size)
         self.routers[task.container].route(frame, task)
-        self._after(task.container)
+        self._end_round(task.container)
 
-    def _cross(self, pair: tuple[int, int]) -> None:
+    def _receive_frame(self, pair: tuple[int, int]) -> None:
         self.routers[pair[1]].route_from_peer(self.links[pair].popleft(), self.rooms[pair])
-        self._after(pair[1])
+        self._end_round(pair[1])
 
-    def _hear(self, pair: tuple[int, int]) -> None:
-        task_id, on = self.news[pair].popleft()
+    def _receive_report(self, pair: tuple[int, int]) -> None:
+        task_id, on = self.reports[pair].popleft()
         self.pressures[pair[1]].report(task_id, Reporter(pair[0], 0), on=on)
 
-    def _announce(self, container: int) -> None:
+    def _report_culprits(self, container: int) -> None:
         before, now = self.culprits[container], self.routers[container].culprits()
         self.culprits[container] = now
         for task_id in before ^ now:
             self.pressures[container].report_own(task_id, on=task_id in now)
-            for (here, _), news in self.news.items():
+            for (here, _), reports in self.reports.items():
                 if here == container:
-                    news.append((task_id, task_id in now))
+                    reports.append((task_id, task_id in now))
 
     def _pumpable(self, container: int) -> bool:
         return any(outlet.ready() is not None for outlet in self.routers[container].outlets.values())
@@ -255,15 +242,15 @@ class Model:
                 outlets = [each for task_id, each in router.outlets.items() if self.tasks[task_id].container == there]
                 while segments := next_segments(outlets, self.draw.choice([1, 300, 2000])):
                     link.append(b"".join((_HEADER, *segments)))
-        self._after(container)
+        self._end_round(container)
 
-    def _after(self, container: int) -> None:
-        """Credit goes back where it is due."""
+    def _end_round(self, container: int) -> None:
+        """Releases the credit that is due."""
         router = self.routers[container]
         queued = [outlet.queued_bytes for outlet in router.outlets.values()]
         self.most_bytes = max(self.most_bytes, *queued)
         router.release_held()
-        self._announce(container)
+        self._report_culprits(container)
         for task in self.tasks.values():
             if task.container == container:
                 task.window.release(task.room.released_bytes)
@@ -286,8 +273,8 @@ def largest_frame(model: Model) -> int:
 
 
 @pytest.mark.parametrize("seed", range(32))
-def test_everything_arrives_in_order_within_bounded_memory(seed: int) -> None:
-    """No run gets stuck, nothing is lost or overtaken, no outlet holds more than its limit and the windows."""
+def test_all_segments_arrive_in_order_within_bounded_memory(seed: int) -> None:
+    """No run stops, no segment is lost or overtaken, and no outlet exceeds its limit and the windows."""
     model = Model(seed)
     model.run()
     for task in model.tasks.values():
@@ -307,8 +294,8 @@ def test_everything_arrives_in_order_within_bounded_memory(seed: int) -> None:
             assert outlet.window.sent_bytes == outlet.window.released_bytes
 
 
-def test_the_model_meets_back_pressure() -> None:
-    """A model in which nothing ever jams would prove nothing."""
+def test_the_model_has_back_pressure() -> None:
+    """A model without congestion would prove nothing."""
     jammed = held = 0
     for seed in range(8):
         model = Model(seed)
@@ -320,7 +307,7 @@ def test_the_model_meets_back_pressure() -> None:
 
 
 def test_a_segment_is_parsed_where_it_was_cut() -> None:
-    """The model's own frames are real ones."""
+    """The frames of the model are valid."""
     model = Model(0)
     task = next(each for each in model.tasks.values() if each.downstream)
     model.emit(task)

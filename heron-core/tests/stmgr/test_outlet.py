@@ -1,4 +1,4 @@
-"""What waits for one task: watermarks, credit, and the releases it keeps back."""
+"""Outlets: watermarks, credit, held releases, and the choice of the next segments for a peer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heron.stmgr.outlet import HeldRelease, Outlet, Watermarks
 
 @dataclass(eq=False)
 class Room:
-    """A producer that counts what it is given back."""
+    """A producer that counts released bytes."""
 
     released: int = 0
 
@@ -21,8 +21,8 @@ def outlet_of(high_bytes: int = 100, low_bytes: int = 40, hard_bytes: int = 150)
     return Outlet(7, Watermarks(low_bytes, high_bytes, hard_bytes))
 
 
-def test_nothing_goes_without_a_session() -> None:
-    """A task that is not there yet, or restarting, loses nothing: its segments wait."""
+def test_no_segment_is_sent_without_a_session() -> None:
+    """The segments of a task that starts or restarts wait."""
     outlet = outlet_of()
     outlet.put(b"x" * 10)
     assert outlet.ready() is None
@@ -33,8 +33,8 @@ def test_nothing_goes_without_a_session() -> None:
     assert outlet.queued_bytes == 10
 
 
-def test_credit_limits_what_goes_and_a_new_session_starts_afresh() -> None:
-    """What was under way to a dead session is lost and must not count against the next."""
+def test_credit_limits_the_segments_and_a_new_session_has_a_full_window() -> None:
+    """Segments under way in an ended session are lost, and must not count against the next one."""
     outlet = outlet_of()
     for size in (60, 60):
         outlet.put(b"x" * size)
@@ -47,7 +47,7 @@ def test_credit_limits_what_goes_and_a_new_session_starts_afresh() -> None:
 
 
 def test_congestion_has_two_watermarks() -> None:
-    """One alone would switch back pressure with every segment."""
+    """A single watermark would switch back pressure with each segment."""
     outlet = outlet_of(high_bytes=100, low_bytes=40)
     outlet.open(10_000)
     states = []
@@ -63,8 +63,8 @@ def test_congestion_has_two_watermarks() -> None:
     assert not any(congested for _, congested in states[6:])
 
 
-def test_the_hard_limit_has_a_way_down_of_its_own() -> None:
-    """Bolts are held back at the hard limit, and go on at the high watermark, long before the spouts do."""
+def test_an_outlet_is_full_from_the_hard_limit_to_the_high_watermark() -> None:
+    """Bolts stop at the hard limit and continue at the high watermark, long before the spouts do."""
     outlet = outlet_of(high_bytes=100, low_bytes=40, hard_bytes=150)
     outlet.open(10_000)
     states = []
@@ -84,8 +84,8 @@ def test_the_hard_limit_has_a_way_down_of_its_own() -> None:
     ]
 
 
-def test_held_releases_come_back_once_when_it_is_over() -> None:
-    """They are given back all together and exactly once."""
+def test_held_releases_are_given_back_once_when_the_outlet_has_room() -> None:
+    """They are given back together, exactly once."""
     outlet, room = outlet_of(), Room()
     outlet.open(10_000)
     outlet.put(b"x" * 151)
@@ -97,8 +97,8 @@ def test_held_releases_come_back_once_when_it_is_over() -> None:
     assert outlet.take_held() == []
 
 
-def test_a_gone_producer_is_forgotten_alone() -> None:
-    """A restarted instance must not be credited with what its former life sent."""
+def test_only_the_releases_of_a_gone_producer_are_dropped() -> None:
+    """A restarted instance must not get credit for data of its former incarnation."""
     outlet, gone, there = outlet_of(), Room(), Room()
     outlet.hold(HeldRelease(gone, 5))
     outlet.hold(HeldRelease(there, 6))
@@ -106,8 +106,8 @@ def test_a_gone_producer_is_forgotten_alone() -> None:
     assert [release.producer for release in outlet.take_held()] == [there]
 
 
-def test_credit_is_spent_for_what_is_sent() -> None:
-    """A segment that is sent with fewer destinations is shorter: its receiver can only release that much."""
+def test_credit_is_spent_for_the_bytes_that_are_sent() -> None:
+    """A segment with fewer destinations is shorter, and its receiver releases only its bytes."""
     outlet = outlet_of()
     outlet.open(100)
     outlet.put(b"x" * 80)
@@ -117,8 +117,8 @@ def test_credit_is_spent_for_what_is_sent() -> None:
     assert outlet.queued_bytes == 0
 
 
-def test_small_segments_count_for_what_they_take() -> None:
-    """A trickle of single tuples would else fill memory with what stands beside each, far below every watermark."""
+def test_small_segments_count_with_their_overhead() -> None:
+    """Otherwise many small segments would fill the memory below every watermark."""
     outlet = Outlet(7, Watermarks(low_bytes=500, high_bytes=1000, hard_bytes=2000, segment_bytes=64))
     outlet.open(10_000)
     states = []
@@ -135,8 +135,8 @@ def test_small_segments_count_for_what_they_take() -> None:
     assert states[28:].index((False, False)) == 21
 
 
-def test_it_knows_whose_credit_it_keeps() -> None:
-    """Who only waits for a full task is not the cause of the pressure."""
+def test_an_outlet_reports_whose_releases_it_holds() -> None:
+    """A task that only waits for a full outlet is not the cause of back pressure."""
     outlet, one, other = outlet_of(), Room(), Room()
     outlet.hold(HeldRelease(one, 5))
     assert outlet.holds(one)

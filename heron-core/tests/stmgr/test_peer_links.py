@@ -27,7 +27,7 @@ WINDOW_BYTES = 10_000  # as in conftest
 
 
 def test_two_stream_managers_exchange_segments(site: Site) -> None:
-    """A segment for both containers arrives in both; one for two tasks of a peer crosses once."""
+    """A segment for both containers arrives in both; a segment for two tasks of a peer crosses the link once."""
     here, there = site.start(1), site.start(2)
     site.plan()
     spout, local, third, fourth = (site.registered(task) for task in (1, 2, 3, 4))
@@ -41,8 +41,8 @@ def test_two_stream_managers_exchange_segments(site: Site) -> None:
     assert here.context.counters.lost_frames == there.context.counters.lost_frames == 0
 
 
-def test_peer_credit_does_not_leak_with_several_destinations(site: Site) -> None:
-    """More data than many windows crosses, with one destination left behind and many segments retargeted."""
+def test_no_peer_credit_is_lost_with_several_destinations(site: Site) -> None:
+    """Data of many windows crosses the link, with one slow destination and many retargeted segments."""
     here, _ = site.start(1), site.start(2)
     site.plan()
     spout, local, third, fourth = (site.registered(task) for task in (1, 2, 3, 4))
@@ -58,8 +58,8 @@ def _settled(stmgr: Stmgr, task: int) -> bool:
     return window is not None and window.sent_bytes == window.released_bytes
 
 
-def test_a_full_task_of_a_peer_does_not_hold_up_its_neighbour(site: Site) -> None:
-    """Credit between stream managers is per task; the link itself is always read."""
+def test_a_full_outlet_of_a_peer_does_not_delay_another_task(site: Site) -> None:
+    """Credit between stream managers is per task, and the link is always read."""
     site.start(1)
     site.start(2)
     site.plan()
@@ -71,8 +71,8 @@ def test_a_full_task_of_a_peer_does_not_hold_up_its_neighbour(site: Site) -> Non
     assert len(slow.payloads(30)) == 30
 
 
-def test_a_restarted_peer_hears_the_end_markers_again(site: Site) -> None:
-    """At most once, what was under way may be lost with a stream manager; the end of the stream may not."""
+def test_a_restarted_peer_receives_the_end_markers_again(site: Site) -> None:
+    """Tuples under way may be lost with a stream manager, but not the END markers."""
     site.start(1)
     first = site.start(2)
     site.plan()
@@ -91,8 +91,8 @@ def test_a_restarted_peer_hears_the_end_markers_again(site: Site) -> None:
     assert kinds[-1] == SegmentKind.MARKER
 
 
-def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None:
-    """The refusal is answered, further frames of that identity are dropped and counted, others go on."""
+def test_a_peer_that_breaks_the_protocol_loses_only_its_session(site: Site) -> None:
+    """The peer receives a refusal. Its further frames are dropped and counted; other peers continue."""
     site.start(1)
     there = site.start(2)
     site.plan()
@@ -109,8 +109,8 @@ def test_a_peer_that_breaks_the_rules_loses_its_session_only(site: Site) -> None
     assert bolt.payloads(1) == [b"fine"]
 
 
-def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
-    """Two stream managers that disagree must not spend the machine on telling each other so."""
+def test_a_refused_peer_retries_after_a_pause(site: Site) -> None:
+    """Two stream managers that disagree must not use up the processor."""
     here, there = site.start(1), site.start(2)
     successor = site.peer(2, b"successor")
     hello = pb.PeerHello(container_id=1, incarnation=9, session=1, wire_version=WIRE_VERSION)
@@ -121,12 +121,12 @@ def test_a_refused_peer_asks_again_with_a_pause(site: Site) -> None:
     wait_until(lambda: here.context.counters.refused_frames >= 3)
     assert monotonic_s() - started_s > 0.15
     refusals = there.context.counters.refused_frames
-    assert (refusals - 1) * 0.1 <= monotonic_s() - started_s  # they go on while this thread waits for its turn
+    assert (refusals - 1) * 0.1 <= monotonic_s() - started_s  # refusals continue meanwhile
     assert here.context.router.outlets[3].window is None
 
 
 def test_a_peer_that_left_the_plan_is_forgotten(site: Site) -> None:
-    """Containers come and go in the life of a stream manager; what it kept of each would add up."""
+    """Containers come and go during the life of a stream manager, and their state would add up."""
     here, there = site.start(1), site.start(2)
     site.plan()
     spout = site.registered(1)
@@ -140,11 +140,11 @@ def test_a_peer_that_left_the_plan_is_forgotten(site: Site) -> None:
     site.plan(version=2)
     assert spout.expect_plan() == 2
     peer.send(control_frame(Envelope(pressure=pb.Pressure(task_id=3, container_id=2, on=True))))
-    wait_until(lambda: here.context.counters.refused_frames == 1, what="a frame of a session that is over")
+    wait_until(lambda: here.context.counters.refused_frames == 1, what="a frame of an ended session")
 
 
-def test_a_new_leaders_plan_counts_though_its_number_is_lower(site: Site) -> None:
-    """It could not read the former plan and began anew; a late plan of the former leader is refused."""
+def test_the_plan_of_a_new_leader_counts_with_a_lower_version(site: Site) -> None:
+    """The new leader could not read the former plan. A late plan of the former leader is refused."""
     site.start(1)
     site.plan(version=7)
     spout = site.registered(1)

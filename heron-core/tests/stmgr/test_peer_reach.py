@@ -1,4 +1,4 @@
-"""Which peers are not heard any more, since when, and when they are again."""
+"""Which peers are silent, since when, and when they are heard again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ QUIET_S = 3.0
 
 
 def look(reach: PeerReach, *moments_s: float) -> tuple[ReachChanged, ...]:
-    """What has changed at any of these."""
+    """The changes at any of these moments."""
     return tuple(change for now_s in moments_s for change in reach.update(now_s))
 
 
-def test_a_silent_peer_is_told_of_once_and_its_return_with_how_long_it_was_silent() -> None:
-    """For as long as it lasts there is a figure; a heartbeat that is merely late is no news."""
+def test_silence_and_return_of_a_peer_are_each_reported_once() -> None:
+    """The duration is known meanwhile. A heartbeat that is only late is not reported."""
     reach = PeerReach(QUIET_S)
     reach.update(10.0)
     reach.expect((2, 3), 10.0)
@@ -31,8 +31,8 @@ def test_a_silent_peer_is_told_of_once_and_its_return_with_how_long_it_was_silen
     assert reach.silent_s(19.0) == {}
 
 
-def test_who_was_stopped_itself_does_not_take_its_sleep_for_the_silence_of_others() -> None:
-    """A peer whose silence was known before is silent still."""
+def test_a_process_that_was_stopped_does_not_report_its_peers_as_silent() -> None:
+    """A peer that was silent before stays silent."""
     reach = PeerReach(QUIET_S)
     reach.update(0.0)
     reach.expect((2, 3), 0.0)
@@ -44,8 +44,8 @@ def test_who_was_stopped_itself_does_not_take_its_sleep_for_the_silence_of_other
     assert look(reach, 35.0, 36.0, 37.0, 38.0) == (ReachChanged(2, False, 4.0),)
 
 
-def test_a_new_peer_has_its_time_and_one_that_moves_is_as_silent_as_before() -> None:
-    """Each plan names all peers again; none of them says that anybody was heard."""
+def test_a_new_peer_has_the_full_time_and_a_moved_one_keeps_its_silence() -> None:
+    """Each plan lists all peers again, which is no sign of life."""
     reach = PeerReach(QUIET_S)
     reach.update(0.0)
     reach.expect((2,), 0.0)
@@ -56,8 +56,8 @@ def test_a_new_peer_has_its_time_and_one_that_moves_is_as_silent_as_before() -> 
     assert reach.silent_s(4.5) == {2: 4.5}
 
 
-def test_who_has_left_the_plan_is_missed_by_nobody() -> None:
-    """Neither is a frame of it a sign of life that is kept."""
+def test_a_peer_that_left_the_plan_is_not_missed() -> None:
+    """A late frame of it is ignored, too."""
     reach = PeerReach(QUIET_S)
     reach.update(0.0)
     reach.expect((2,), 0.0)

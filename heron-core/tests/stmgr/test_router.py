@@ -1,4 +1,4 @@
-"""Where segments go, and when their room is given back."""
+"""Where segments go, and when their credit is released."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from builders import data_frame, end_marker, tuple_segment
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
-    Encoding,
-    FrameKind,
     Marker,
-    SegmentKind,
-    frame_header,
     marker_segment,
     parse_segment,
-    segment,
 )
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.outlet import Watermarks
@@ -28,7 +24,7 @@ from heron.stmgr.router import Router
 
 @dataclass(eq=False)
 class Room:
-    """A producer that counts what it is given back."""
+    """A producer that counts released bytes."""
 
     released: int = 0
 
@@ -38,7 +34,7 @@ class Room:
 
 @dataclass
 class Peer:
-    """A peer's producers, one per task."""
+    """The producers of a peer, one per task."""
 
     rooms: dict[int, Room] = field(default_factory=dict)
     received: dict[int, int] = field(default_factory=dict)
@@ -49,25 +45,7 @@ class Peer:
 
 
 def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
-    return segment(
-        destinations,
-        payload,
-        kind=SegmentKind.TUPLES,
-        encoding=Encoding.PICKLE,
-        stream=0,
-        plan_version=1,
-        source_task=1,
-        incarnation=0,
-        rows=1,
-    )
-
-
-def end(destinations: Sequence[int], source_task: int = 1) -> bytes:
-    return marker_segment(destinations, Marker.END, 0, plan_version=1, source_task=source_task, incarnation=0)
-
-
-def frame_of(*segments: bytes) -> bytes:
-    return b"".join((frame_header(FrameKind.DATA, 1, 1), *segments))
+    return tuple_segment([(payload,)], destinations)
 
 
 def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100, hard_bytes: int = 200) -> Router:
@@ -90,57 +68,57 @@ def take_all(router: Router, task_id: int) -> list[bytes]:
 
 
 def test_segments_reach_their_tasks_in_order() -> None:
-    """Whatever a frame mixes, each task gets its own in the order of sending."""
+    """Each task gets its segments of a frame in the order of sending."""
     router, room = router_of(1, 2, 3), Room()
     first, both, last = tuples([1], b"a"), tuples([2, 1], b"b"), tuples([2], b"c" * 100)
-    router.route(frame_of(first, both, last), room)
+    router.route(data_frame(first, both, last), room)
     assert router.touched == {1, 2}
     assert take_all(router, 1) == [first, both]
     assert take_all(router, 2) == [both, last]
     assert take_all(router, 3) == []
 
 
-def test_room_is_given_back_at_once_below_the_watermark() -> None:
-    """The room is what the frame took on the wire behind its header: what the instance counts."""
+def test_credit_is_released_at_once_below_the_watermark() -> None:
+    """It is the size of the frame without its header, as the instance counts it."""
     router, room = router_of(1, 2), Room()
-    frame = frame_of(tuples([1]), tuples([2]))
+    frame = data_frame(tuples([1]), tuples([2]))
     router.route(frame, room)
     assert room.released == len(frame) - FRAME_HEADER_BYTES
 
 
-def test_bolts_go_on_between_the_watermark_and_the_hard_limit() -> None:
-    """A task over the high watermark is a culprit; what feeds it goes on until the hard limit (design D6)."""
+def test_bolts_continue_between_the_watermark_and_the_hard_limit() -> None:
+    """A task above the high watermark is a culprit, but only the hard limit stops the bolts that feed it."""
     router, room, peer = router_of(1, high_bytes=200, low_bytes=100, hard_bytes=1000), Room(), Peer()
-    frame = frame_of(tuples([1], b"x" * 300))
+    frame = data_frame(tuples([1], b"x" * 300))
     router.route(frame, room)
     router.route_from_peer(frame, peer)
     assert router.culprits() == {1}
     assert room.released == peer.rooms[1].released == len(frame) - FRAME_HEADER_BYTES
-    router.route(frame_of(tuples([1], b"x" * 300)), room)
+    router.route(data_frame(tuples([1], b"x" * 300)), room)
     assert room.released == len(frame) - FRAME_HEADER_BYTES
     take_all(router, 1)
     assert room.released == 2 * (len(frame) - FRAME_HEADER_BYTES)
 
 
-def test_tuples_are_dropped_and_counted_where_the_topology_wants_that() -> None:
-    """``topology.droptuples.upon.backpressure``: what does not fit is counted, markers stay, the room is free."""
+def test_tuples_are_dropped_and_counted_if_the_topology_says_so() -> None:
+    """With ``topology.droptuples.upon.backpressure``, markers stay and credit is released."""
     router, room = router_of(1, 2, hard_bytes=1000), Room()
     router.drops = True
     first, second = tuples([1], b"x" * 300), tuples([1, 2], b"y")
-    router.route(frame_of(first), room)
-    router.route(frame_of(second, end([1])), room)
+    router.route(data_frame(first), room)
+    router.route(data_frame(second, end_marker([1])), room)
     assert router.dropped_tuples == {1: 1}
-    assert room.released == len(first) + len(second) + len(end([1]))
-    assert take_all(router, 1) == [first, end([1])]
+    assert room.released == len(first) + len(second) + len(end_marker([1]))
+    assert take_all(router, 1) == [first, end_marker([1])]
     assert take_all(router, 2) == [second]
     assert router.unroutable_segments == 0
 
 
-def test_room_is_kept_back_while_any_of_the_tasks_is_full() -> None:
-    """A frame for two full tasks waits for both, in whichever order they drain."""
+def test_credit_is_held_while_any_destination_is_full() -> None:
+    """A frame for two full outlets waits for both, in either order."""
     for order in ((1, 2), (2, 1)):
         router, room = router_of(1, 2, 3), Room()
-        frame = frame_of(tuples([1], b"x" * 300), tuples([2], b"y" * 300), tuples([3]))
+        frame = data_frame(tuples([1], b"x" * 300), tuples([2], b"y" * 300), tuples([3]))
         router.route(frame, room)
         assert router.culprits() == {1, 2}
         assert room.released == 0
@@ -152,11 +130,11 @@ def test_room_is_kept_back_while_any_of_the_tasks_is_full() -> None:
         assert room.released == len(frame) - FRAME_HEADER_BYTES
 
 
-def test_a_peers_room_is_kept_back_per_task() -> None:
-    """Credit per link would deadlock: a full task must not hold up another's data (design D6)."""
+def test_credit_of_a_peer_is_held_per_task() -> None:
+    """Credit per link would deadlock: a full outlet must not delay the data of another task."""
     router, peer = router_of(1, 2), Peer()
     full, free = tuples([1], b"x" * 300), tuples([1, 2])
-    router.route_from_peer(frame_of(full, free), peer)
+    router.route_from_peer(data_frame(full, free), peer)
     assert peer.received == {1: len(full) + len(free), 2: len(free)}
     assert peer.rooms[1].released == 0
     assert peer.rooms[2].released == len(free)
@@ -164,10 +142,10 @@ def test_a_peers_room_is_kept_back_per_task() -> None:
     assert peer.rooms[1].released == peer.received[1]
 
 
-def test_an_unknown_task_is_counted_and_its_room_given_back() -> None:
-    """Data for a task that is gone may neither vanish silently nor hold up its sender."""
+def test_a_segment_for_an_unknown_task_is_counted_and_its_credit_released() -> None:
+    """Data for a task that is gone must be visible, and must not stop its sender."""
     router, room, peer = router_of(1), Room(), Peer()
-    frame = frame_of(tuples([1, 99]), tuples([98]))
+    frame = data_frame(tuples([1, 99]), tuples([98]))
     router.route(frame, room)
     router.route_from_peer(frame, peer)
     assert router.unroutable_segments == 4
@@ -175,8 +153,8 @@ def test_an_unknown_task_is_counted_and_its_room_given_back() -> None:
     assert peer.rooms[98].released == peer.received[98]
 
 
-def test_culprits_of_a_round_are_those_of_all_outlets() -> None:
-    """Looking only at what a round has touched must not miss one, nor keep one that drained or left the plan."""
+def test_the_culprits_after_a_round_are_those_of_all_outlets() -> None:
+    """Looking only at changed outlets must not miss a culprit, nor keep one that drained or left the plan."""
     draw, router, room = random.Random(1), router_of(1, 2, 3, 4), Room()
     seen = 0
     for _ in range(300):
@@ -184,7 +162,7 @@ def test_culprits_of_a_round_are_those_of_all_outlets() -> None:
         for _ in range(draw.randrange(3)):
             task_id = draw.choice([1, 2, 3, 4])
             if draw.random() < 0.5:
-                router.route(frame_of(tuples([task_id], b"x" * draw.choice([50, 150, 300]))), room)
+                router.route(data_frame(tuples([task_id], b"x" * draw.choice([50, 150, 300]))), room)
             elif task_id in router.outlets:
                 take_all(router, task_id)
                 router.touched.add(task_id)
@@ -195,19 +173,19 @@ def test_culprits_of_a_round_are_those_of_all_outlets() -> None:
     assert 50 < seen < 300
 
 
-def test_a_gone_producer_gets_nothing_back() -> None:
-    """Its successor has a window of its own."""
+def test_a_gone_producer_gets_no_credit() -> None:
+    """Its successor has its own window."""
     router, room = router_of(1), Room()
-    router.route(frame_of(tuples([1], b"x" * 300)), room)
+    router.route(data_frame(tuples([1], b"x" * 300)), room)
     router.forget(room)
     take_all(router, 1)
     assert room.released == 0
 
 
-def test_tasks_that_leave_the_plan_free_their_producers() -> None:
-    """What waited for them is counted, and nobody waits for their congestion to end."""
+def test_tasks_that_leave_the_plan_release_their_producers() -> None:
+    """Their queued segments are counted, and no producer waits for the end of their congestion."""
     router, room = router_of(1, 2), Room()
-    frame = frame_of(tuples([1], b"x" * 300), tuples([2], b"x" * 300))
+    frame = data_frame(tuples([1], b"x" * 300), tuples([2], b"x" * 300))
     router.route(frame, room)
     (gone,) = router.set_tasks([2, 3])
     assert gone.task_id == 1
@@ -218,47 +196,47 @@ def test_tasks_that_leave_the_plan_free_their_producers() -> None:
     assert set(router.outlets) == {2, 3}
 
 
-def test_a_new_plan_keeps_what_waits_for_those_who_stay() -> None:
-    """A plan change loses nothing."""
+def test_a_new_plan_keeps_the_queued_segments_of_remaining_tasks() -> None:
+    """A change of plan loses no data."""
     router, room = router_of(1), Room()
-    router.route(frame_of(tuples([1])), room)
+    router.route(data_frame(tuples([1])), room)
     assert router.set_tasks([1, 2]) == ()
     assert len(take_all(router, 1)) == 1
 
 
-def test_end_markers_are_sent_again_behind_what_waits() -> None:
-    """A restarted task must hear that its upstream ended, but not before the data that still waits."""
+def test_end_markers_are_sent_again_behind_queued_segments() -> None:
+    """A restarted task must receive the END markers again, but not before the data that still waits."""
     router, room = router_of(1, 2), Room()
-    router.route(frame_of(tuples([1], b"a"), end([1, 2], source_task=5)), room)
-    router.route_from_peer(frame_of(end([1], source_task=6), end([1], source_task=6)), Peer())
+    router.route(data_frame(tuples([1], b"a"), end_marker([1, 2], source_task=5)), room)
+    router.route_from_peer(data_frame(end_marker([1], source_task=6), end_marker([1], source_task=6)), Peer())
     assert len(take_all(router, 1)) == 4
     waiting = tuples([1], b"b")
-    router.route(frame_of(waiting), room)
+    router.route(data_frame(waiting), room)
     router.resend_end_markers(1)
     again = take_all(router, 1)
     assert again[0] == waiting
     assert [parse_segment(each, 0).source_task for each in again[1:]] == [5, 6]
 
 
-def test_other_markers_are_not_kept() -> None:
-    """Only an end stays true for ever."""
+def test_only_end_markers_are_kept() -> None:
+    """Other markers lose their meaning."""
     router = router_of(1)
     other = marker_segment([1], Marker.WATERMARK, 9, plan_version=1, source_task=5, incarnation=0)
-    router.route(frame_of(other), Room())
+    router.route(data_frame(other), Room())
     assert router.end_markers.of(1) == ()
 
 
-def test_a_garbled_frame_is_refused_behind_what_was_whole() -> None:
-    """The session ends; what came whole before the garbage was routed."""
+def test_a_garbled_frame_is_refused_after_its_valid_segments() -> None:
+    """The session ends, but the segments before the garbage were routed."""
     router = router_of(1)
     with pytest.raises(RemoteProtocolError):
-        router.route(frame_of(tuples([1]), b"garbage"), Room())
+        router.route(data_frame(tuples([1]), b"garbage"), Room())
     assert len(take_all(router, 1)) == 1
 
 
-def test_a_small_segment_does_not_pin_its_frame() -> None:
-    """Segments that wait for a slow task must not keep the whole frames alive that brought them."""
+def test_a_small_segment_does_not_keep_its_frame_alive() -> None:
+    """Segments that wait for a slow task must not keep whole frames in memory."""
     router = router_of(1, 2)
-    router.route(frame_of(tuples([1], b"small"), tuples([2], b"x" * 1000)), Room())
+    router.route(data_frame(tuples([1], b"small"), tuples([2], b"x" * 1000)), Room())
     assert isinstance(router.outlets[1].queue[0], bytes)
     assert isinstance(router.outlets[2].queue[0], memoryview)

@@ -1,4 +1,4 @@
-"""What a stream manager remembers of its instances, and shows as metrics."""
+"""The task reports and the metrics of a stream manager."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import Culprits, PressureChanged
-from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.counters import TimerLateness, TrafficCounters
 from heron.stmgr.instance_links import TaskReports
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stmgr_metrics import pressure_event, routing_metrics
 
 
-def test_an_end_stays_whatever_comes_later() -> None:
-    """A task that has ended is told so when it comes back, and must not count as running again."""
+def test_a_task_that_has_ended_stays_ended() -> None:
+    """A restarted task that had ended must not count as running again."""
     reports = TaskReports()
     reports.note(pb.TaskReport(task_id=1, phase=pb.TASK_PHASE_RUNNING))
     assert not reports.ended(1)
@@ -29,7 +29,7 @@ def test_an_end_stays_whatever_comes_later() -> None:
 
 
 def test_every_counter_is_a_metric_with_a_unit() -> None:
-    """What is dropped, refused or lost must be visible under its own name."""
+    """Dropped, refused and lost data must be visible under its own name."""
     router, counters, culprits = (
         Router(AckRouting(frozenset(), monotonic_s), Watermarks(5, 10, 20)),
         TrafficCounters(refused_frames=3),
@@ -45,8 +45,20 @@ def test_every_counter_is_a_metric_with_a_unit() -> None:
     assert "unroutable-segments" in metrics
 
 
-def test_a_pressure_event_names_the_culprit() -> None:
-    """People read who was slow, and for how long."""
+def test_a_pressure_event_names_culprit_cause_and_duration() -> None:
+    """An operator reads which task was slow, and for how long."""
     event = pressure_event(2, 7, PressureChanged(5, False, 1.25), "the task is slow", 99.0)
     assert (event.id, event.name, event.subject) == ("stmgr-2-7", "backpressure-ended", "task-5")
     assert event.attributes == {"cause": "the task is slow", "duration_s": "1.250"}
+
+
+def test_lateness_beyond_a_tolerance_is_counted() -> None:
+    """A process that is stopped for most of the time is late; a busy one is not."""
+    lateness = TimerLateness(0.1, 10.0)
+    for now_s in (10.1, 10.25, 10.35):
+        lateness.fired(now_s)
+    assert lateness.total_s == 0.0
+    lateness.fired(11.35)
+    assert round(lateness.total_s, 6) == 0.9
+    lateness.fired(11.45)
+    assert round(lateness.total_s, 6) == 0.9

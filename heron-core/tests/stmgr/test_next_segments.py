@@ -1,4 +1,4 @@
-"""Which segments go to a peer next: one for several tasks goes once, each task keeps its order and its credit."""
+"""The next segments for a peer: a segment for several tasks is sent once, and each task keeps its order and credit."""
 
 from __future__ import annotations
 
@@ -7,22 +7,13 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.ipc.frame import Encoding, SegmentKind, parse_segment, segment
+from builders import decoded_rows, tuple_segment
+from heron.ipc.frame import parse_segment
 from heron.stmgr.outlet import Outlet, Watermarks, next_segments
 
 
-def tuples(destinations: Sequence[int], payload: bytes) -> bytes:
-    return segment(
-        destinations,
-        payload,
-        kind=SegmentKind.TUPLES,
-        encoding=Encoding.PICKLE,
-        stream=0,
-        plan_version=1,
-        source_task=1,
-        incarnation=0,
-        rows=1,
-    )
+def tuples(destinations: Sequence[int], payload: object) -> bytes:
+    return tuple_segment([(payload,)], destinations)
 
 
 def outlets_of(*task_ids: int, window_bytes: int = 1_000_000) -> dict[int, Outlet]:
@@ -38,16 +29,17 @@ def put(outlets: dict[int, Outlet], data: bytes) -> None:
             outlets[task_id].put(data)
 
 
-def sent(outlets: dict[int, Outlet], limit_bytes: int = 1_000_000) -> list[tuple[tuple[int, ...], bytes]]:
+def sent(outlets: dict[int, Outlet], limit_bytes: int = 1_000_000) -> list[tuple[tuple[int, ...], object]]:
+    """The destinations and the value of each segment that is sent next."""
     found = []
     for each in next_segments(outlets.values(), limit_bytes):
-        head = parse_segment(each, 0)
-        found.append((head.destinations, bytes(each[head.payload_start : head.end])))
+        ((value,),) = decoded_rows(bytes(each))
+        found.append((parse_segment(each, 0).destinations, value))
     return found
 
 
-def test_a_segment_for_several_tasks_crosses_once() -> None:
-    """And names the peer's tasks only: the sender's own have it already."""
+def test_a_segment_for_several_tasks_is_sent_once() -> None:
+    """It is addressed to the tasks of the peer only."""
     outlets = outlets_of(1, 2)
     put(outlets, tuples([8, 1, 2, 9], b"all"))
     put(outlets, tuples([2], b"one"))
@@ -55,7 +47,7 @@ def test_a_segment_for_several_tasks_crosses_once() -> None:
 
 
 def test_a_task_without_credit_gets_its_copy_later() -> None:
-    """Tasks that keep pace do not wait for one that does not."""
+    """Fast tasks do not wait for a slow one."""
     outlets = outlets_of(1, 2, window_bytes=100)
     put(outlets, tuples([2], b"x" * 60))
     put(outlets, tuples([1, 2], b"all"))
@@ -66,8 +58,8 @@ def test_a_task_without_credit_gets_its_copy_later() -> None:
     assert sent(outlets) == [((2,), b"all")]
 
 
-def test_what_was_spent_is_what_the_receiver_will_release() -> None:
-    """With fewer destinations a segment is shorter; spending its old length would leak the window away."""
+def test_the_credit_spent_equals_the_bytes_that_the_receiver_releases() -> None:
+    """A segment with fewer destinations is shorter; spending its former length would lose credit."""
     outlets = outlets_of(1, 2)
     put(outlets, tuples([7, 8, 9, 1, 2], b"all"))
     (only,) = next_segments(outlets.values(), 1000)
@@ -75,8 +67,8 @@ def test_what_was_spent_is_what_the_receiver_will_release() -> None:
     assert {outlet.window.sent_bytes for outlet in outlets.values() if outlet.window} == {len(only)}
 
 
-def test_a_large_segment_goes_alone_and_the_rest_stays_for_the_next() -> None:
-    """Joined frames stay near the size that pays; no size is refused."""
+def test_a_large_segment_is_sent_alone() -> None:
+    """Joined frames stay near the limit; no segment is too large to be sent."""
     outlets = outlets_of(1, 2)
     put(outlets, tuples([1], b"x" * 500))
     put(outlets, tuples([2], b"y" * 500))
@@ -90,18 +82,18 @@ def test_a_large_segment_goes_alone_and_the_rest_stays_for_the_next() -> None:
     window=st.integers(1, 400),
     data=st.data(),
 )
-def test_each_task_gets_everything_once_and_in_order(
+def test_each_task_gets_each_segment_once_and_in_order(
     parts: list[list[int]], limit: int, window: int, data: st.DataObject
 ) -> None:
-    """Whatever joins, limits and credits come: per task nothing is lost, doubled or overtaken."""
+    """With any joins, limits and credit, no segment of a task is lost, repeated or overtaken."""
     outlets = outlets_of(1, 2, 3, window_bytes=window)
     for number, each in enumerate(parts):
-        put(outlets, tuples(each, str(number).encode()))
-    got: dict[int, list[int]] = {1: [], 2: [], 3: []}
+        put(outlets, tuples(each, number))
+    got: dict[int, list[object]] = {1: [], 2: [], 3: []}
     while any(outlet.queue for outlet in outlets.values()):
         for destinations, payload in sent(outlets, limit):
             for task_id in destinations:
-                got[task_id].append(int(payload))
+                got[task_id].append(payload)
         released = data.draw(st.sets(st.sampled_from([1, 2, 3]), min_size=1))
         for task_id in released:
             credit = outlets[task_id].window
