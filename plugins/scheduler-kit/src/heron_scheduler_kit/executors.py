@@ -122,4 +122,4 @@ class Executors(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Kill all executors; return when those of this machine are gone. The last call, also after a failed `begin`."""
+        """Kill all executors; return when those of this machine are gone. The last call, also after `begin` failed."""
