@@ -1,1 +1,1 @@
-"""Heron for Python: a stream-processing engine whose parts talk over ZeroMQ and whose environment is a plugin."""
+"""Heron for Python: a stream-processing engine over ZeroMQ whose environment consists of plugins."""

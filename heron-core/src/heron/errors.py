@@ -1,29 +1,29 @@
-"""The one tree of errors, and the helper that names the nearest known name.
+"""The tree of errors, and helpers that name the nearest known name.
 
     HeronError
-    ├── UsageError              asked wrongly; nothing was changed (exit code 2)
+    ├── UsageError              the caller asked for something wrong; nothing was changed (exit code 2)
     │   ├── TopologyError       the author's topology does not verify
-    │   ├── ConfigError         a key or value of configuration, topology or profile
+    │   ├── ConfigError         a key or value in a configuration, topology or profile
     │   ├── PluginError         a driver is ambiguous, outdated or does not import
-    │   │   └── MissingDriverError  no installed distribution provides it
-    │   ├── AccessError         a key does not open what it was used for
-    │   └── RefusedError        a running topology refuses what it was asked
+    │   │   └── MissingDriverError  no installed distribution provides the driver
+    │   ├── AccessError         a key does not permit the request
+    │   └── RefusedError        a running topology refuses a request
     ├── StateError              the state manager refuses or cannot answer
-    │   ├── StateConflictError  somebody else changed or holds the node
+    │   ├── StateConflictError  another process changed or holds the node
     │   ├── StateUnavailableError  the store does not answer; the outcome is unknown
-    │   └── NewerFormatError    a newer version of heron-core wrote what is read
+    │   └── NewerFormatError    a newer version of heron-core wrote the document
     ├── UnreachableError        a running topology does not answer; the outcome is unknown (exit code 1)
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
     ├── PackageError            a package cannot be made, moved or trusted
-    ├── SinkError               a monitoring system does not take records; names how many are lost
-    ├── RemoteProtocolError     the peer broke the wire's rules; its session ends
-    ├── IllegalTransitionError  a state machine met an event its table does not have
+    ├── SinkError               a monitoring system does not accept records; has the number of lost records
+    ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
+    ├── IllegalTransitionError  a state machine received an event that its table does not have
     ├── TopologyFailedError     the topology ran and failed (exit code 1)
     ├── UserCodeError           a failure inside a component
-    │   ├── EmitError           an emit that names no stream, or has the wrong fields
-    │   └── SerializationError  a value that cannot travel
-    └── LimitExceededError      a limit was met; names key, value and limit
+    │   ├── EmitError           an emit on an unknown stream, or with the wrong fields
+    │   └── SerializationError  a value that cannot be encoded
+    └── LimitExceededError      a limit was exceeded; names key, value and limit
 
 "You called it wrong" (UsageError, EmitError) and "the peer is wrong" (RemoteProtocolError) are different classes.
 """
@@ -68,7 +68,7 @@ class HeronError(Exception):
 
 
 class UsageError(HeronError):
-    """Something was asked wrongly; nothing was changed."""
+    """The caller asked for something wrong; nothing was changed."""
 
 
 class TopologyError(UsageError):
@@ -84,7 +84,7 @@ class PluginError(UsageError):
 
 
 class MissingDriverError(PluginError):
-    """No installed distribution provides the driver; `distribution` is the one whose name says that it would."""
+    """No installed distribution provides the driver; `distribution` is the name of the one that would, or ""."""
 
     def __init__(self, message: str, distribution: str = "") -> None:
         super().__init__(message)
@@ -92,11 +92,11 @@ class MissingDriverError(PluginError):
 
 
 class AccessError(UsageError):
-    """A key does not open what it was used for."""
+    """A key does not permit the request."""
 
 
 class RefusedError(UsageError):
-    """A running topology refuses what it was asked; says why."""
+    """A running topology refuses a request, with the reason."""
 
 
 class StateError(HeronError):
@@ -104,7 +104,7 @@ class StateError(HeronError):
 
 
 class StateConflictError(StateError):
-    """The node was changed, or is held, by somebody else."""
+    """Another process changed or holds the node."""
 
 
 class StateUnavailableError(StateError):
@@ -116,7 +116,7 @@ class NewerFormatError(StateError):
 
 
 class UnreachableError(HeronError):
-    """A running topology does not answer; whether what was asked was done is unknown."""
+    """A running topology does not answer; whether the request was carried out is unknown."""
 
 
 class PackingError(HeronError):
@@ -132,9 +132,10 @@ class PackageError(HeronError):
 
 
 class SinkError(HeronError):
-    """A monitoring system does not take records.
+    """A monitoring system does not accept records.
 
-    `lost` records are gone and counted under `reason`, a word such as ``unsent``; 0: all are kept, for a later attempt.
+    `lost` is the number of records that are gone; they are counted under `reason`, a word such as ``unsent``. 0 means
+    that all records are kept for a later attempt.
     """
 
     def __init__(self, message: str, *, lost: int = 0, reason: str = "failed") -> None:
@@ -148,7 +149,7 @@ class RemoteProtocolError(HeronError):
 
 
 class IllegalTransitionError(HeronError):
-    """A state machine met an event that its table does not have; nothing was changed."""
+    """A state machine received an event that its table does not have; nothing was changed."""
 
 
 class TopologyFailedError(HeronError):
@@ -164,19 +165,19 @@ class EmitError(UserCodeError):
 
 
 class SerializationError(UserCodeError):
-    """A value that cannot travel between processes."""
+    """A value cannot be encoded for another process."""
 
 
 class LimitExceededError(HeronError):
-    """A limit was met; the message names its key, the value and the limit."""
+    """A limit was exceeded; the message names its key, the value and the limit."""
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """``" (nearest: 'split')"`` where a known name is close to `name`, else an empty string."""
+    """Return ``" (nearest: 'split')"`` when a known name is close to `name`, else ""."""
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (nearest: {close[0]!r})" if close else ""
 
 
 def known(choices: Iterable[str]) -> str:
-    """The choices as ``'a', 'b', 'c'``, sorted, or ``none``."""
+    """Return the choices as ``'a', 'b', 'c'``, sorted, or ``none``."""
     return ", ".join(repr(choice) for choice in sorted(choices)) or "none"
