@@ -24,7 +24,7 @@ _HISTORY_LENGTH = 8  # enough to see how the machine came into its state
 class StateMachine(Generic[S, E]):
     """Holds a state and changes it by a table ``{(state, event): next state}``."""
 
-    __slots__ = ("_name", "_history", "_table", "state")
+    __slots__ = ("_history", "_name", "_table", "state")
 
     def __init__(self, name: str, table: Mapping[tuple[S, E], S], start: S) -> None:
         self._name = name
