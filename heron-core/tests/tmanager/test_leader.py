@@ -17,11 +17,11 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
 from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
-from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
-from heron.tmanager.process_news import ProcessNews
-from heron.tmanager.task_table import TaskEvent, TaskNews
+from heron.tmanager.process_reports import ProcessReport
+from heron.tmanager.task_table import TaskEvent, TaskReport
+from heron.tmanager.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
 
 LEADS = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
@@ -46,20 +46,20 @@ def plan_of(leader: Leader) -> PhysicalPlan:
     return only(PublishPlan, leader.stmgr_registered(location(1))).plan
 
 
-def ended(task_id: int, executed: int) -> tuple[TaskNews, MetricsRecord]:
+def ended(task_id: int, executed: int) -> tuple[TaskReport, MetricsRecord]:
     component = "word" if task_id == 1 else "count"
     source = Source("wc", 1, f"{component}-{task_id}", 1, component, task_id)
     metric = Metric(EXECUTE_COUNT, MetricKind.COUNTER, "tuples", executed)
-    return TaskNews(task_id, 1, TaskEvent.ENDED), MetricsRecord(source, 100.0, (metric,))
+    return TaskReport(task_id, 1, TaskEvent.ENDED), MetricsRecord(source, 100.0, (metric,))
 
 
 @pytest.fixture
 def make_leader(definition: TopologyDefinition, packing: PackingPlan, fake_clock: FakeClock) -> MakeLeader:
-    """A leader of epoch 5; keywords replace parts of its inheritance, `on_failure` is the setting."""
+    """A leader of epoch 5; keywords replace parts of its takeover, `on_failure` is the setting."""
 
-    def make(on_failure: str = "restart", **parts: object) -> Leader:
-        given = Inheritance(definition, packing, "wc-1", LEADS, 1_700_000_000.0)
-        settings = EngineSettings(on_failure=on_failure, silence_s=10.0)
+    def make(on_failure: str = "restart", metrics_export_s: float = 1.0, **parts: object) -> Leader:
+        given = Takeover(definition, packing, "wc-1", LEADS, 1_700_000_000.0)
+        settings = EngineSettings(on_failure=on_failure, silence_s=10.0, metrics_export_s=metrics_export_s)
         return Leader(replace(given, **parts), settings, fake_clock)  # type: ignore[arg-type]  # a test's shorthand
 
     return make
@@ -186,7 +186,7 @@ def test_ends_that_are_known_before_the_plan_finish_with_it(make_leader: MakeLea
 
 def test_a_failed_task_fails_the_topology_only_where_failure_stops_it(make_leader: MakeLeader) -> None:
     """`heron run` exits 1 at once with the reason; a submitted topology goes on (D13)."""
-    news = TaskNews(2, 1, TaskEvent.FAILED, "component 'count', task 2: ValueError: no such file")
+    news = TaskReport(2, 1, TaskEvent.FAILED, "component 'count', task 2: ValueError: no such file")
     goes_on = make_leader()
     plan_of(goes_on)
     assert not [each for each in goes_on.task_reported(news) if isinstance(each, EndTopology)]
@@ -201,7 +201,7 @@ def test_a_process_that_is_given_up_names_topology_component_and_task(make_leade
     """The one line that people get must say where to look."""
     leader = make_leader("stop")
     plan_of(leader)
-    news = ProcessNews(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
+    news = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
     error = only(EndTopology, leader.process_reported(news)).report.error
     assert error == (
         "topology 'wc', component 'count', task 3 (container 2) died too often and is left down: killed by SIGKILL"
@@ -212,8 +212,8 @@ def test_a_task_s_own_reason_is_better_than_its_executors(make_leader: MakeLeade
     """The user's file and line stay, instead of an exit code."""
     leader = make_leader()
     plan_of(leader)
-    leader.task_reported(TaskNews(3, 1, TaskEvent.FAILED, "wc.py, line 7: ValueError"))
-    leader.process_reported(ProcessNews(2, "count-3", 3, 1, TaskEvent.DIED, "exit code 3", 0))
+    leader.task_reported(TaskReport(3, 1, TaskEvent.FAILED, "wc.py, line 7: ValueError"))
+    leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "exit code 3", 0))
     status = leader.status()
     assert status.errors == ("wc.py, line 7: ValueError",)
     assert (status.tasks[2].state, status.tasks[2].last_error) == ("restarting", "wc.py, line 7: ValueError")
@@ -222,7 +222,7 @@ def test_a_task_s_own_reason_is_better_than_its_executors(make_leader: MakeLeade
 def test_an_engine_process_that_dies_is_told_too(make_leader: MakeLeader) -> None:
     """It has no task, so it is named with its container; the text is the same each time, so it is shown once."""
     leader = make_leader()
-    news = ProcessNews(1, "stmgr", 0, 1, TaskEvent.DIED, "killed by SIGKILL", 1)
+    news = ProcessReport(1, "stmgr", 0, 1, TaskEvent.DIED, "killed by SIGKILL", 1)
     leader.process_reported(news)
     leader.process_reported(replace(news, restarts=2))
     assert leader.status().errors == ("stmgr of container 1 died and is started again: killed by SIGKILL",)
@@ -328,7 +328,7 @@ def test_the_status_says_who_leads_and_who_stands_by(make_leader: MakeLeader) ->
     leader = make_leader()
     for container_id, pid, event in ((0, 70, TaskEvent.STARTED), (1, 77, TaskEvent.STARTED), (2, 0, TaskEvent.DIED)):
         leader.executor_registered(container_id, 1, 60 + container_id, "here")
-        leader.process_reported(ProcessNews(container_id, "tmanager", 0, 1 << 16, event, "killed", pid=pid))
+        leader.process_reported(ProcessReport(container_id, "tmanager", 0, 1 << 16, event, "killed", pid=pid))
     status = leader.status()
     assert status.leader == LEADS
     assert status.standbys == (StandbyStatus(0, 70, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
@@ -351,3 +351,45 @@ def test_a_new_leader_misses_who_was_in_the_plan_and_does_not_come_back(
     assert successor.status().unreached == (Unreached(2, 0, 8.0),)
     fake_clock.advance(3.0)
     assert only(NoteEvent, successor.tick()).subject == "stmgr-2"
+
+
+@pytest.mark.parametrize("period_s", [1.0, 20.0, 120.0])
+def test_rates_in_the_status_last_from_report_to_report(
+    make_leader: MakeLeader, fake_clock: FakeClock, period_s: float
+) -> None:
+    """With a long export period too: the rate is that between the last two reports, until reports stay away."""
+    leader = make_leader(metrics_export_s=period_s)
+    source = Source("wc", 1, "count-2", 65537, "count", 2)
+    for number in range(3):
+        count = Metric(EXECUTE_COUNT, MetricKind.COUNTER, "tuples", number * 50 * period_s)
+        leader.metrics_arrived(MetricsRecord(source, 1000.0 + number * period_s, (count,)))
+        fake_clock.advance(period_s * 0.99)
+    assert leader.status().components[1].rate_per_s == pytest.approx(50.0)
+    fake_clock.advance(max(10.0, 2.1 * period_s))
+    assert leader.status().components[1].rate_per_s == 0.0
+
+
+@pytest.mark.parametrize("attached", [False, True])
+def test_observers_get_the_end_of_a_submitted_topology_once(make_leader: MakeLeader, attached: bool) -> None:
+    """`heron run` waits for the end, and notifies the observers itself. A leader that takes over is silent too."""
+    leader = make_leader(attached=attached)
+    plan_of(leader)
+    instructions = [each for task_id in (1, 2, 3, 3) for each in leader.task_reported(*ended(task_id, 1))]
+    hooks = [each for each in instructions if isinstance(each, NotifyHook)]
+    facts = {"topology": "wc", "topology_id": "wc-1", "state": "finished"}
+    assert hooks == ([] if attached else [NotifyHook("heron_topology_ended", facts)])
+    assert facts.keys() == HOOK_FACTS["heron_topology_ended"]
+    after = only(EndTopology, instructions).report
+    successor = make_leader(report=after)
+    assert not [each for each in successor.begin() if isinstance(each, NotifyHook)]
+
+
+def test_observers_get_a_failure_from_the_leader_and_a_kill_from_the_command(make_leader: MakeLeader) -> None:
+    """`heron kill` notifies the observers itself."""
+    failing = make_leader("stop")
+    plan_of(failing)
+    failed = failing.task_reported(TaskReport(2, 1, TaskEvent.FAILED, "no"))
+    assert only(NotifyHook, failed).facts["state"] == "failed"
+    killed = make_leader()
+    plan_of(killed)
+    assert not [each for each in killed.state_asked("killed") if isinstance(each, NotifyHook)]

@@ -17,8 +17,8 @@ from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
-from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.state_store import StateStore
+from heron.tmanager.topology_state import Takeover
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 PLAN = NodeKind.PHYSICAL_PLAN
@@ -48,10 +48,10 @@ class World:
         self.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
         self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
 
-    def leader(self, epoch: int, topology_id: str = "wc-1") -> tuple[StateStore, Inheritance]:
+    def leader(self, epoch: int, topology_id: str = "wc-1") -> tuple[StateStore, Takeover]:
         """One that has taken over."""
         store = StateStore(self.state, "wc", topology_id)
-        return store, store.inheritance(LeaderStatus(0, 1, "here", epoch, 0.0))
+        return store, store.take_over(LeaderStatus(0, 1, "here", epoch, 0.0))
 
     def plan(self, version: int, epoch: int, state: TopologyState = TopologyState.RUNNING) -> PhysicalPlan:
         """A plan without anybody in it."""
@@ -100,9 +100,9 @@ def test_a_deposed_leader_writes_nothing(world: World, planned: bool) -> None:
     second, given = world.leader(2)
     before = world.state.get(PLAN, "wc")
     report = replace(TOLD, topology_id="wc-1", state="killed")
-    with pytest.raises(StateConflictError, match="epoch 1 was deposed, that of epoch 2 leads now"):
+    with pytest.raises(StateConflictError, match="epoch 1 was deposed by that of epoch 2"):
         first.save_plan(world.plan(5, 1))
-    with pytest.raises(StateConflictError, match="epoch 1 was deposed, that of epoch 2 leads now"):
+    with pytest.raises(StateConflictError, match="epoch 1 was deposed by that of epoch 2"):
         first.save_end(report)
     assert world.state.get(PLAN, "wc") == before
     assert world.state.get(NodeKind.REPORT, "wc") is None
@@ -133,7 +133,7 @@ def test_what_was_written_in_the_midst_of_a_take_over_is_inherited(world: World)
 def test_the_later_of_two_that_take_over_leads(world: World) -> None:
     """The one that was slow finds the other's claim, however far it had come."""
     world.once("before", lambda: world.leader(3))
-    with pytest.raises(StateConflictError, match="epoch 2 was deposed, that of epoch 3 leads now"):
+    with pytest.raises(StateConflictError, match="epoch 2 was deposed by that of epoch 3"):
         world.leader(2)
     assert world.stored().epoch == 3
 
@@ -169,7 +169,7 @@ def test_an_end_is_for_good(world: World) -> None:
     assert given.report is not None
     assert (given.report.state, given.report.error) == (
         "failed",
-        "its topology manager died before it could write why; its logs say it",
+        "its topology manager died before it wrote the reason; see its logs",
     )
 
 
@@ -179,7 +179,7 @@ def test_what_another_run_has_left_is_replaced(world: World) -> None:
     former.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
     _, given = world.leader(2, "wc-2")
     assert (given.plan, given.report, given.former_epoch) == (None, None, 0)
-    with pytest.raises(StateConflictError, match="is no more one of this run"):
+    with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
         former.save_plan(world.plan(9, 7))
 
 
@@ -223,9 +223,9 @@ def test_what_was_removed_is_not_made_again(world: World) -> None:
     first, _ = world.leader(1)
     first.save_plan(world.plan(1, 1))
     world.state.delete(PLAN, "wc")
-    with pytest.raises(StateConflictError, match="is no more one of this run"):
+    with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
         first.save_plan(world.plan(2, 1))
-    with pytest.raises(StateConflictError, match="is no more one of this run"):
+    with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
         first.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
     assert world.state.get(PLAN, "wc") is None
     assert world.state.get(NodeKind.REPORT, "wc") is None

@@ -376,7 +376,7 @@ def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int]
         with pytest.raises(UnreachableError, match=r"nothing came within 0\.5 s"):
             client.change_state("paused", 0.5)
         (error,) = client.status(5.0).errors
-        assert error.startswith("physical plan 2 cannot be written, tried again until it can: ")
+        assert error.startswith("physical plan 2 cannot be written, next attempt in 0.5 s: ")
         (back := run.folder / "back").symlink_to(away)
         back.rename(plans)  # at once: where there is nothing the topology manager makes a folder of its own
         assert first.plan().state.value == "paused"

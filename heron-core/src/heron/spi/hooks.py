@@ -28,9 +28,11 @@ class HookSpecs:
         """The state of the topology was written and its containers were scheduled. Called in the command."""
 
     def heron_topology_ended(self, topology: str, topology_id: str, state: str) -> None:
-        """The topology is over and its resources are freed; `state` is ``finished``, ``failed`` or ``killed``.
+        """The topology is over; `state` is ``finished``, ``failed`` or ``killed``.
 
-        Called in the command that waited for it or killed it; a topology that nobody waits for ends without.
+        Called in the command or the topology manager. The command that waits for the end or kills the topology
+        announces the event when the resources are freed. If a submitted topology ends by itself, its topology manager
+        announces the event before it stops the containers.
         """
 
     # -- the topology manager

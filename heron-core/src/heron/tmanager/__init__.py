@@ -1,6 +1,7 @@
-"""The topology manager, one leader per topology: knows who is there, keeps the plan, and says when it is over.
+"""The topology manager. One leads each topology: it keeps the physical plan and decides when the topology is over.
 
-Pure files first: what it knows (`registry`, `task_table`, `metrics_cache`, `pressure_board`, `error_list`), what it
-decides (`topology_state`, `assignment`, `stop_sequence`), and `leader`, which turns events into instructions. Then the
-shell: `lease`, `state_store` and `service`, joined by `main`.
+The pure files hold its knowledge (`membership`, `task_table`, `process_reports`, `metrics_store`,
+`back_pressure_reports`) and its decisions (`topology_state`, and `leader`, which turns events into `instructions`). The
+other files do I/O: `lease`, `state_store` with `plan_record`, `plan_publisher`, `shutdown`, and `service`. `main` joins
+them.
 """

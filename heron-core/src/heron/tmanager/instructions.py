@@ -1,4 +1,4 @@
-"""What the leader wants done; the shell does it."""
+"""The instructions of the leader, which `heron.tmanager.service` carries out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PublishPlan:
 
 @dataclass(frozen=True, slots=True)
 class SendPlan:
-    """Send this plan, when it is written, to the stream manager of one container."""
+    """Send this plan to the stream manager of one container, after it is written."""
 
     container_id: int
     plan: PhysicalPlan
@@ -44,7 +44,7 @@ class NoteEvent:
 
 @dataclass(frozen=True, slots=True)
 class NotifyHook:
-    """Tell the observers."""
+    """Notify the observers."""
 
     hook: str
     facts: dict[str, object] = field(default_factory=dict)

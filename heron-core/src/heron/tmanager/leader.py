@@ -1,7 +1,8 @@
 """The decisions of the leading topology manager. Pure: events in, instructions out.
 
-The plan follows from the registrations (`assignment`), the end of the topology from its tasks: all ended is finished;
-one that failed, or any process that was given up, is a failure where `topology.on.failure` says stop.
+The plan follows from the registrations (`membership`). The end of the topology follows from its tasks: it has finished
+when all tasks have ended. With `topology.on.failure: stop` it has failed when a task has failed, or when an executor
+does not restart a process any more.
 """
 
 from __future__ import annotations
@@ -14,19 +15,14 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
-from heron.tmanager.assignment import Assignment
-from heron.tmanager.error_list import ErrorList
-from heron.tmanager.inheritance import Inheritance
+from heron.tmanager.back_pressure_reports import BackPressureReports
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
-from heron.tmanager.metrics_board import MetricsBoard
-from heron.tmanager.metrics_cache import MetricsCache
-from heron.tmanager.pressure_board import PressureBoard
-from heron.tmanager.process_news import ProcessNews
-from heron.tmanager.process_table import ProcessTable
-from heron.tmanager.registry import Registration, Registry
-from heron.tmanager.status_parts import component_statuses, culprits, standbys
-from heron.tmanager.task_table import TaskEvent, TaskNews, TaskTable
-from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent
+from heron.tmanager.membership import PlanMaker, Registration, Registry
+from heron.tmanager.metrics_store import MetricsStore
+from heron.tmanager.process_reports import ProcessReport, ProcessTable
+from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, standbys
+from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
+from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, Takeover
 
 __all__ = ["Leader"]
 
@@ -34,38 +30,35 @@ _FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died
 
 _SILENT = "the stream manager of container {} is silent; its host or network may hang"
 
-_QUIET_BEATS = 3  # a stream manager from which so many heartbeats are missing is not reached
-_FRESH_S = 10.0  # who has not reported for so long has no rate
+_QUIET_BEATS = 3  # a stream manager that misses that many heartbeats is reported as unreached
 
 _COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
 
 
 class Leader:
-    """Everything that one leader knows and decides."""
+    """The knowledge and the decisions of one leader."""
 
-    def __init__(self, inheritance: Inheritance, settings: EngineSettings, clock: Clock) -> None:
-        self._given = inheritance
+    def __init__(self, takeover: Takeover, settings: EngineSettings, clock: Clock) -> None:
+        self._given = takeover
         self._clock = clock
         self._stop_on_failure = settings.on_failure == "stop"
-        self._assignment = Assignment(
-            inheritance.definition, inheritance.packing, inheritance.topology_id, inheritance.leader.epoch
-        )
-        self._plan = self._assignment.inherited(inheritance.plan) if inheritance.plan else None
-        self._life = StateMachine(f"topology {inheritance.definition.name!r}", TABLE, inheritance.first_phase())
+        self._plans = PlanMaker(takeover.definition, takeover.packing, takeover.topology_id, takeover.leader.epoch)
+        self._plan = self._plans.taken_over(takeover.plan) if takeover.plan else None
+        self._life = StateMachine(f"topology {takeover.definition.name!r}", TABLE, takeover.first_phase())
         self._registry = Registry(settings.silence_s)
-        for stmgr in self._plan.stmgrs if self._plan else ():  # who does not come back is missed, no older one taken
+        # Report stream managers of the former plan that do not return; reject older incarnations.
+        for stmgr in self._plan.stmgrs if self._plan else ():
             self._registry.register(stmgr, clock.monotonic_s())
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
-        self._tasks = TaskTable(inheritance.packing)
+        self._tasks = TaskTable(takeover.packing)
         self._processes = ProcessTable()
-        self._metrics = MetricsCache()
-        self._board = MetricsBoard(max(_FRESH_S, 3 * settings.metrics_export_s))
-        self._pressure = PressureBoard()
+        self._metrics = MetricsStore(settings.metrics_export_s)
+        self._back_pressure = BackPressureReports()
         self._errors = ErrorList()
-        for each in inheritance.troubles:
+        for each in takeover.troubles:
             self._errors.add(each)
         self._waiting_plan = ""
-        self._error = inheritance.report.error if inheritance.report else ""
+        self._error = takeover.report.error if takeover.report else ""
         self._ended_at_s: float | None = None
 
     @property
@@ -85,10 +78,10 @@ class Leader:
         return [*instructions, *([PublishPlan(self._plan)] if self._plan else [])]
 
     def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
-        """A stream manager is there.
+        """A stream manager registers.
 
         Raises:
-            HeronError: when it is of a container that the packing plan does not have, or was replaced; says so.
+            HeronError: when the packing plan does not have its container, or a newer incarnation has registered.
         """
         container_id = location.container_id
         if container_id not in {container.container_id for container in self._given.packing.containers}:
@@ -102,7 +95,7 @@ class Leader:
         if registration is not Registration.SAME:
             facts = {"incarnation": str(location.incarnation)}
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
-            instructions += self._lift(self._pressure.forget(container_id, self._clock.wall_s()))
+            instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         before = self._plan
         instructions += self._replan()
         if self._plan is before and before is not None:
@@ -110,60 +103,61 @@ class Leader:
         return instructions
 
     def stmgr_heard(self, container_id: int) -> list[Instruction]:
-        """A stream manager gave a sign of life."""
+        """A stream manager has given a sign of life."""
         if self._registry.heard(container_id, self._clock.monotonic_s()):
             return [NoteEvent("stmgr-heard-again", f"stmgr-{container_id}")]
         return []
 
-    def task_reported(self, news: TaskNews, totals: MetricsRecord | None = None) -> list[Instruction]:
-        """A task says how it is; with its end come its last metrics."""
+    def task_reported(self, report: TaskReport, totals: MetricsRecord | None = None) -> list[Instruction]:
+        """A task reports its state; its last metrics come with its end."""
         if totals is not None:
             self.metrics_arrived(totals)
-        if not self._tasks.take(news):
+        if not self._tasks.take(report):
             return []
-        component, container_id = self._tasks.place(news.task_id)
+        component, container_id = self._tasks.place(report.task_id)
         facts = {"component": component, "container": str(container_id)}
-        instructions: list[Instruction] = [NoteEvent(f"task-{news.event.name.lower()}", f"task-{news.task_id}", facts)]
-        if news.event is TaskEvent.FAILED:
-            error = news.error or f"{self._who(news.task_id)}: failed without a reason"
+        instructions: list[Instruction] = [
+            NoteEvent(f"task-{report.event.name.lower()}", f"task-{report.task_id}", facts)
+        ]
+        if report.event is TaskEvent.FAILED:
+            error = report.error or f"{self._who(report.task_id)}: failed without a reason"
             self._errors.add(error)
             if self._stop_on_failure:
                 instructions += self._end(LifeEvent.FAILED, error)
         return instructions + self._finish_if_done()
 
     def executor_registered(self, container_id: int, attempt: int, pid: int, host: str) -> None:
-        """An executor is there, for the first time or again."""
+        """An executor registers, for the first time or again."""
         self._processes.begin(container_id, attempt, pid, host)
 
-    def process_reported(self, news: ProcessNews) -> list[Instruction]:
-        """An executor says what became of a process."""
-        self._processes.take(news)
-        who = self._who(news.task_id) if news.task_id else f"{news.process} of container {news.container_id}"
-        error = f"{who} {_FATES[news.event]}: {news.reason}" if news.event in _FATES else ""
-        if news.task_id:
-            task_news = TaskNews(news.task_id, news.incarnation, news.event, error, news.restarts)
-            if not self._tasks.take(task_news):
+    def process_reported(self, report: ProcessReport) -> list[Instruction]:
+        """An executor reports one of its processes."""
+        self._processes.take(report)
+        who = self._who(report.task_id) if report.task_id else f"{report.process} of container {report.container_id}"
+        error = f"{who} {_FATES[report.event]}: {report.reason}" if report.event in _FATES else ""
+        if report.task_id:
+            task_report = TaskReport(report.task_id, report.incarnation, report.event, error, report.restarts)
+            if not self._tasks.take(task_report):
                 return []
-            error = self._tasks.last_error(news.task_id) if error else ""
+            error = self._tasks.last_error(report.task_id) if error else ""
         if not error or self.ended:
             return []
         self._errors.add(error)
-        if news.event is TaskEvent.GIVEN_UP and self._stop_on_failure:
+        if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure:
             return self._end(LifeEvent.FAILED, error)
         return []
 
     def metrics_arrived(self, record: MetricsRecord) -> None:
-        """Figures and events of any process."""
+        """Metrics and events of any process."""
         self._metrics.take(record, self._clock.monotonic_s())
-        self._board.take(record, self._clock.monotonic_s())
         for event in record.events:
             if event.name == "user-error" and (message := event.attributes.get("message", "")):
                 self._errors.add(message)
                 self._tasks.note_error(record.source.task_id, message)
 
     def pressure_reported(self, task_id: int, container_id: int, *, on: bool, cause: str = "") -> list[Instruction]:
-        """A stream manager names a culprit, or says that it is none any more."""
-        changed = self._pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s(), cause=cause)
+        """A stream manager reports a culprit of back pressure, or withdraws its report."""
+        changed = self._back_pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s(), cause=cause)
         if changed is None:
             return []
         if not on:
@@ -174,10 +168,10 @@ class Leader:
         ]
 
     def state_asked(self, state: str) -> list[Instruction]:
-        """A command asks for ``running``, ``paused`` or ``killed``.
+        """A command requests the state ``running``, ``paused`` or ``killed``.
 
         Raises:
-            HeronError: when that cannot be; says why.
+            HeronError: when the topology cannot get this state.
         """
         event = _COMMANDS.get(state)
         if event is None:
@@ -191,7 +185,7 @@ class Leader:
         self._life.handle(event)
         instructions = self._replan()
         if not instructions and self._plan is not None:
-            return [PublishPlan(self._plan)]  # nothing changes: only who can still write may say that it is so
+            return [PublishPlan(self._plan)]  # no change; but only a leader that can still write may confirm it
         return instructions
 
     def tick(self) -> list[Instruction]:
@@ -200,14 +194,14 @@ class Leader:
         return [NoteEvent("stmgr-silent", f"stmgr-{container_id}") for container_id in silent]
 
     def plan_waits(self, reason: str) -> None:
-        """Why the newest plan is not out yet; empty when it is. Not the end of anything, so it is shown that long."""
+        """Sets the reason why the newest plan is not published yet; "" when it is. The status shows it meanwhile."""
         self._waiting_plan = reason
 
     def metrics(self, component: str, task_id: int, *, by_task: bool) -> tuple[MetricsRow, ...]:
-        """The newest metrics of a component, a task, or all ("" and 0).
+        """The newest metrics of a component, of a task, or of all ("" and 0).
 
         Raises:
-            HeronError: when there is no such component or task; names those there are.
+            HeronError: when there is no such component or task; lists the known ones.
         """
         tasks = {instance.task_id: instance.component for _, instance in self._given.packing.instances()}
         if component and component not in tasks.values():
@@ -219,10 +213,10 @@ class Leader:
             what = f"is not of component {component!r}; its tasks" if task_id in tasks else "is unknown; known"
             msg = f"task {task_id} {what}: {ids}"
             raise HeronError(msg)
-        return self._board.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
+        return self._metrics.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
 
     def status(self) -> TopologyStatus:
-        """What people are told."""
+        """The status of the topology."""
         if self._given.report is not None:
             return self._given.report
         return TopologyStatus(
@@ -237,11 +231,11 @@ class Leader:
                 self._given.definition, self._given.packing, self._metrics, self._clock.monotonic_s()
             ),
             tasks=self._tasks.statuses(),
-            backpressure=culprits(self._pressure, self._tasks),
+            backpressure=culprits(self._back_pressure, self._tasks),
             errors=self._present_errors(),
             processes=self._processes.statuses(),
             ended_at_s=self._ended_at_s,
-            outages=self._board.outages(self._clock.monotonic_s()),
+            outages=self._metrics.outages(self._clock.monotonic_s()),
             leader=self._given.leader,
             standbys=standbys(self._processes.statuses(), self._given.leader),
             unreached=self._unreached(self._clock.monotonic_s()),
@@ -254,14 +248,14 @@ class Leader:
     def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
         own = self._registry.silent_s(self._quiet_s, now_s)
         unheard = tuple(Unreached(container_id, 0, silent_s) for container_id, silent_s in sorted(own.items()))
-        return unheard + self._board.unreached(now_s)
+        return unheard + self._metrics.unreached(now_s)
 
     def _replan(self) -> list[Instruction]:
-        """A new plan, if who is there or the state asks for one."""
+        """Makes a new plan if the registrations or the state have changed."""
         if self.ended:
             return []
         state = SHOWN[self._life.state]
-        plan = self._assignment.next_plan(self._plan, self._registry.locations(), state)
+        plan = self._plans.next_plan(self._plan, self._registry.locations(), state)
         if plan is None or plan is self._plan:
             return []
         before, self._plan = self._plan, plan
@@ -289,10 +283,18 @@ class Leader:
         self._error = error
         self._ended_at_s = self._clock.wall_s()
         facts = {"state": state.value, **({"error": error} if error else {})}
-        return [
+        instructions: list[Instruction] = [
             NoteEvent("topology-ended", "topology", facts),
             EndTopology(self.status(), f"the topology is {state.value}"),
         ]
+        if event is not LifeEvent.KILLED and not self._given.attached:  # else the command notifies the observers
+            ended: dict[str, object] = {
+                "topology": self._given.definition.name,
+                "topology_id": self._given.topology_id,
+                "state": state.value,
+            }
+            instructions.append(NotifyHook("heron_topology_ended", ended))
+        return instructions
 
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
         instructions: list[Instruction] = []

@@ -1,7 +1,7 @@
-"""The leadership: the state node TMANAGER_LOCATION, held for as long as this process lives.
+"""The leadership: a hold on the state node TMANAGER_LOCATION, for as long as this process lives.
 
-Who does not get it stands by, and tries again. How soon after a leader's end that succeeds is the state manager's
-affair: at once where it sees that the process is gone, after a session's or lease's time where it only hears nothing.
+A topology manager without the hold stands by and tries again. The state manager decides how soon that succeeds after a
+leader's end: at once if it sees that the process is gone, else when the leader's session or lease expires.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanage
 
 __all__ = ["Lease"]
 
-_RETRY_S = 0.1  # a topology manager that is started again leads within two seconds (design section 4)
+_RETRY_S = 0.1  # a restarted topology manager must lead within two seconds
 _SOON_S = 5.0
-_STANDBY_RETRY_S = 0.5  # who stands by for days asks the store less often: still a fraction of a lease
+_STANDBY_RETRY_S = 0.5  # a standby waits for days, so it asks the store less often, at a fraction of a lease
 
 _log = logging.getLogger(__name__)
 
 
 class Lease:
-    """Tries until it is the leader's; then `on_taken` is called once, with the epoch."""
+    """Tries until it has the hold; then it calls `on_taken` once, with the epoch."""
 
     def __init__(self, reactor: Reactor, statemgr: StateManager, topology: str) -> None:
         self._reactor = reactor
@@ -36,11 +36,11 @@ class Lease:
         self._waits_for = ""
 
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
-        """Takes the node now or as soon as its holder is gone; what others read there is `location`."""
+        """Takes the node now, or as soon as its holder is gone; other processes read `location` there."""
         try:
             value = encode_tmanager_location(location)
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, value)
-        except StateError as error:  # held by another; or the store is away, or full: all of it may pass
+        except StateError as error:  # another leader holds it, or the store is away or full: each of these can pass
             now_s = monotonic_s()
             if self._waits_since_s is None:
                 self._waits_since_s = now_s
@@ -55,11 +55,11 @@ class Lease:
         on_taken(self._hold.epoch)
 
     def lost(self) -> bool:
-        """Whether somebody else may lead by now."""
+        """Whether another topology manager may lead."""
         return self._hold is not None and self._hold.lost()
 
     def release(self) -> None:
-        """Gives it up; idempotent."""
+        """Gives the hold up; idempotent."""
         if self._hold is not None:
             self._hold.release()
             self._hold = None

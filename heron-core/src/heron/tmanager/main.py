@@ -31,15 +31,15 @@ from heron.tmanager.state_store import StateStore
 
 __all__ = ["lead"]
 
-_LINGER_S = 0.2  # the last answers and stops are on their way
-_HOOKS_S = 0.2  # observers see the last events, if they are quick
+_LINGER_S = 0.2  # time for the last answers and orders to stop
+_HOOKS_S = 1.0  # time for observers to handle the last events
 
 
 def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: SocketContext, hooks: Hooks) -> Lease:
-    """Sets everything up on the reactor: leads as soon as the state manager lets it."""
+    """Sets the topology manager up on the reactor; it leads as soon as it gets the hold."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
-    hub = open_guarded_hub(sockets, settings.network_host, spec.keys)  # before anybody can read where it is
+    hub = open_guarded_hub(sockets, settings.network_host, spec.keys)  # before its address is written
     reactor.guard(hub)
     store = StateStore(statemgr, spec.topology, spec.topology_id)
     telemetry = Telemetry(
@@ -50,17 +50,17 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
     location = TManagerLocation(
         hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
     )
-    standing_by = reactor.every(settings.metrics_export_s, telemetry.publish)
+    standby_metrics = reactor.every(settings.metrics_export_s, telemetry.publish)
 
     def begin(epoch: int) -> None:
-        standing_by.cancel()
+        standby_metrics.cancel()
         leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
         host = ServiceHost(settings, reactor, hub, store, telemetry, hooks)
-        Service(host, store.inheritance(leader)).begin()
+        Service(host, store.take_over(leader)).begin()
 
     def check_lease() -> None:
         if lease.lost():
-            msg = f"another topology manager leads {spec.topology!r} now, or may; this one ends and stands by"
+            msg = f"another topology manager may lead {spec.topology!r} now; this one ends and stands by"
             raise StateConflictError(msg)
 
     reactor.every(settings.heartbeat_s, check_lease)

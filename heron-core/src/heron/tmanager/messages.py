@@ -1,16 +1,20 @@
-"""From the wire's messages to the leader's values."""
+"""The messages that a topology manager receives: who may send them, and their values. Pure."""
 
 from __future__ import annotations
 
-from heron.errors import RemoteProtocolError
+from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
-from heron.tmanager.process_news import ProcessNews
-from heron.tmanager.task_table import TaskEvent, TaskNews
+from heron.tmanager.process_reports import ProcessReport
+from heron.tmanager.task_table import TaskEvent, TaskReport
 
-__all__ = ["location_of", "process_news", "task_news", "totals_of"]
+__all__ = ["check_speaker", "location_of", "process_report", "task_report", "totals_of"]
+
+_QUESTIONS = frozenset({"status_request", "metrics_request"})
+_COMMANDS = frozenset({"change_state"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {
     pb.TASK_PHASE_RUNNING: TaskEvent.INITIALISED,
@@ -24,13 +28,30 @@ _PROCESS_EVENTS: dict[int, TaskEvent] = {
 }
 
 
+def check_speaker(speaker: Speaker, body: str) -> None:
+    """Checks that a key may send this message: members may send any, the control key commands and questions, the
+    read-only key questions.
+
+    Raises:
+        HeronError: when the key may not.
+    """
+    if speaker is Speaker.MEMBER or body in _QUESTIONS:
+        return
+    if body not in _COMMANDS:
+        msg = f"{body} is only for the topology's own processes, not for its {speaker.value} key"
+        raise HeronError(msg)
+    if speaker is not Speaker.CONTROL:
+        msg = f"{body} is not for the topology's read-only key; use its control key"
+        raise HeronError(msg)
+
+
 def location_of(hello: pb.StmgrHello) -> StreamManagerLocation:
-    """Where a stream manager says that it is."""
+    """The address in the registration of a stream manager."""
     return StreamManagerLocation(hello.container_id, hello.incarnation, hello.endpoint, hello.host, hello.pid)
 
 
-def task_news(report: pb.TaskReport) -> TaskNews:
-    """What a task reports.
+def task_report(report: pb.TaskReport) -> TaskReport:
+    """The report of a task.
 
     Raises:
         RemoteProtocolError: when its phase is unknown.
@@ -39,16 +60,16 @@ def task_news(report: pb.TaskReport) -> TaskNews:
     if event is None:
         msg = f"task {report.task_id} reports phase {report.phase}, which is unknown"
         raise RemoteProtocolError(msg)
-    return TaskNews(report.task_id, report.incarnation, event, report.error)
+    return TaskReport(report.task_id, report.incarnation, event, report.error)
 
 
 def totals_of(report: pb.TaskReport) -> MetricsRecord | None:
-    """The last metrics of a task, if they came with its report."""
+    """The last metrics of a task, which come with the report of its end."""
     return record_of(report.totals) if report.HasField("totals") else None
 
 
-def process_news(report: pb.ProcessReport) -> ProcessNews:
-    """What an executor reports.
+def process_report(report: pb.ProcessReport) -> ProcessReport:
+    """The report of an executor about one of its processes.
 
     Raises:
         RemoteProtocolError: when the phase is unknown.
@@ -57,7 +78,7 @@ def process_news(report: pb.ProcessReport) -> ProcessNews:
     if event is None:
         msg = f"process {report.process!r} is reported in phase {report.phase}, which is unknown"
         raise RemoteProtocolError(msg)
-    return ProcessNews(
+    return ProcessReport(
         container_id=report.container_id,
         process=report.process,
         task_id=report.task_id,

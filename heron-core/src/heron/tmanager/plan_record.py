@@ -1,16 +1,16 @@
-"""The node PHYSICAL_PLAN as one leader's own: what fences the state against a leader that was deposed.
+"""The node PHYSICAL_PLAN fences the state against a deposed leader.
 
-A leader may be stopped at any instant, deposed meanwhile, and wake up without knowing. So it never writes because it
-looked and found itself leading: it writes on condition that the node has the version that it left there itself.
+A leader can be stopped at any instant, be deposed meanwhile, and continue without knowing it. So a check whether it
+leads does not help. Instead, each write is conditional: the node must have the version of the leader's own last write.
 
-- Whoever takes over *claims* the node before doing anything else: it reads the plan and writes it again with its own,
-  greater epoch. From then on no write of a former leader holds its condition.
-- What a former leader wrote before that is in the plan that was read, and so outlives it. What it says that it has
-  done, to stream managers, executors and commands, it says after its write.
-- The end of a topology is a write of the same node: whom the store tells that another leads writes no report and stops
-  nobody. (Where the store does not answer at all, containers are stopped after some attempts.)
+- A new leader *claims* the node before it does anything else: it reads the plan and writes it back with its own,
+  greater epoch. Afterwards the condition of every write of a former leader fails.
+- A write of a former leader before the claim is in the plan that the new leader reads, so it stays valid. A leader
+  reports a change to stream managers, executors and commands only after the write.
+- A topology ends with a write of the same node. A deposed leader cannot write it, so it writes no report and stops no
+  executor. (If the store does not answer, the containers are stopped after some attempts.)
 
-Where no plan was made yet a claim is a plan of version 0, in which nobody is located.
+If there is no plan yet, the claim writes a plan of version 0 without stream managers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class PlanRecord:
-    """The plan of one run of one topology, as the leader of one epoch keeps it."""
+    """The node of one run, as the leader of one epoch reads and writes it."""
 
     def __init__(self, statemgr: StateManager, topology: str, topology_id: str) -> None:
         self._statemgr = statemgr
@@ -43,14 +43,15 @@ class PlanRecord:
     def claim(
         self, definition: TopologyDefinition, epoch: int, first: TopologyState, troubles: list[str]
     ) -> tuple[PhysicalPlan, int]:
-        """Takes the node over: gives the plan that stands there from now on, and the epoch of who led before (0: none).
+        """Claims the node; returns the plan that is now in it, and the epoch of the former leader (0: none).
 
-        `first` is the state of the topology where there is no plan. One that cannot be read is made anew, which is
-        added to `troubles`.
+        `first` is the state of the topology if there is no plan. An unreadable plan is replaced by a first plan, and
+        the reason is added to `troubles`.
 
         Raises:
-            StateConflictError: when a leader of a later epoch has it.
-            StateError: when it cannot be written, or it is unknown whether it was.
+            StateConflictError: when a leader of a later epoch has claimed it.
+            NewerFormatError: when a newer version of heron-core wrote the plan; nothing was changed.
+            StateError: when it cannot be written, or the outcome is unknown.
         """
         while True:
             found, version = self._present(troubles)
@@ -62,28 +63,28 @@ class PlanRecord:
                 return replace(plan, epoch=epoch), former
 
     def write(self, plan: PhysicalPlan) -> None:
-        """Replaces the plan. An end is for good: what is written after it keeps its state.
+        """Replaces the plan. A state that is an end stays, whatever state a later plan has.
 
         Raises:
-            StateConflictError: when another leader has claimed it; nothing was changed.
-            StateError: when it cannot be written, or it is unknown whether it was.
+            StateConflictError: when another leader has claimed the node; nothing was changed.
+            StateError: when it cannot be written, or the outcome is unknown.
         """
         if self._plan is not None and self._plan.state in ENDED_STATES:
             plan = replace(plan, state=self._plan.state)
         while not self._put(plan):
-            # Another has written, or we have, in a call that said that nobody knows.
+            # Another leader wrote the node, or this one did in a call whose outcome was unknown.
             found, version = self._present([])
-            if found is None:  # removed by a command that has ended the topology, or another run's
-                msg = f"the plan of {self._topology_id!r} in the state manager is no more one of this run"
+            if found is None:  # a command removed it, or it belongs to another run
+                msg = f"run {self._topology_id!r} has no plan in the state manager any more; it was killed"
                 raise StateConflictError(msg)
             self._refuse(found.epoch, plan.epoch)
-            if found.state in ENDED_STATES:  # an end of ours whose answer was lost
+            if found.state in ENDED_STATES:  # this leader wrote the end, and the answer was lost
                 plan = replace(plan, state=found.state)
             self._version = version
 
     def end(self, state: TopologyState) -> None:
-        """Writes that the topology is over; after a claim. Raises as `write` does."""
-        assert self._plan is not None  # noqa: S101  # who leads has claimed
+        """Writes the end of the topology; only after a claim. Raises as `write` does."""
+        assert self._plan is not None  # noqa: S101  # every leader has claimed
         self.write(replace(self._plan, state=state))
 
     def _put(self, plan: PhysicalPlan) -> bool:
@@ -98,9 +99,9 @@ class PlanRecord:
         return True
 
     def _present(self, troubles: list[str]) -> tuple[PhysicalPlan | None, int | None]:
-        """The plan in the node, if there is one of this run, and the condition of a write that replaces what is there.
+        """The plan of this run in the node, if there is one, and the version that a replacing write must expect.
 
-        Where the node itself is damaged nobody knows its version, and no leader can have written it since.
+        A damaged node has no known version, and no leader can have written it since.
         """
         version: int | None = None
         try:
@@ -115,7 +116,7 @@ class PlanRecord:
             return None, version
 
     def _own(self, node: Versioned | None) -> PhysicalPlan | None:
-        """The plan in the node, if it is of this run.
+        """The plan in the node, if it belongs to this run.
 
         Raises:
             HeronError: when it cannot be read.
@@ -126,7 +127,7 @@ class PlanRecord:
     def _refuse(self, found: int, own: int) -> None:
         if found > own:
             msg = (
-                f"topology {self._topology!r}: the topology manager of epoch {own} was deposed, that of epoch {found} "
-                "leads now; it ends and stands by"
+                f"topology {self._topology!r}: the topology manager of epoch {own} was deposed by that of epoch "
+                f"{found}; it ends and stands by"
             )
             raise StateConflictError(msg)

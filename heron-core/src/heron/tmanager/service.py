@@ -1,4 +1,4 @@
-"""The shell of the topology manager: reads its one socket, asks the leader, and does what it says."""
+"""The shell of the topology manager: it reads the socket, calls the leader, and carries out its instructions."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ from heron.kernel.hooks import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Metric, MetricKind
-from heron.tmanager.access import check_speaker
 from heron.tmanager.containers import Containers
-from heron.tmanager.farewell import Farewell
-from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
-from heron.tmanager.messages import location_of, process_news, task_news, totals_of
-from heron.tmanager.plan_desk import PlanDesk
+from heron.tmanager.messages import check_speaker, location_of, process_report, task_report, totals_of
+from heron.tmanager.plan_publisher import PlanPublisher
+from heron.tmanager.shutdown import Shutdown
 from heron.tmanager.state_store import StateStore
+from heron.tmanager.topology_state import Takeover
 
 __all__ = ["Service", "ServiceHost"]
 
-_MESSAGES_A_ROUND = 256  # then timers have their turn
+_MESSAGES_A_ROUND = 256  # timers run between two rounds
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceHost:
-    """What the service stands on."""
+    """The resources that a service uses."""
 
     settings: EngineSettings
     reactor: Reactor
@@ -53,23 +52,23 @@ class ServiceHost:
 
 
 class Service:
-    """One leadership."""
+    """The service of one leader."""
 
-    def __init__(self, host: ServiceHost, inheritance: Inheritance) -> None:
+    def __init__(self, host: ServiceHost, takeover: Takeover) -> None:
         self._host = host
         self._refused = 0
-        self._leader = Leader(inheritance, host.settings, SystemClock())
-        self._inheritance = inheritance
-        self._containers = Containers(host.hub, inheritance.leader.epoch)
-        self._plans = PlanDesk(host.reactor, host.store, self._containers, self._leader.plan_waits)
-        ids = (0, *(container.container_id for container in inheritance.packing.containers))
-        self._farewell = Farewell(host.reactor, host.store, self._containers, ids, inheritance.leader.container_id)
+        self._leader = Leader(takeover, host.settings, SystemClock())
+        self._takeover = takeover
+        self._containers = Containers(host.hub, takeover.leader.epoch)
+        self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.plan_waits)
+        ids = (0, *(container.container_id for container in takeover.packing.containers))
+        self._shutdown = Shutdown(host.reactor, host.store, self._containers, ids, takeover.leader.container_id)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
             "task_report": self._task_report,
             "executor_hello": self._executor_hello,
-            "process_report": lambda _, each: self._leader.process_reported(process_news(each.process_report)),
+            "process_report": lambda _, each: self._leader.process_reported(process_report(each.process_report)),
             "metrics_publish": self._metrics_publish,
             "pressure": self._pressure,
             "status_request": self._status_request,
@@ -79,16 +78,16 @@ class Service:
         }
 
     def begin(self) -> None:
-        """Begins to lead: from now on it answers."""
+        """Begins to lead and to answer."""
         self._carry_out(self._leader.begin())
         host = self._host
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
-        self._publish()  # that it has taken over is told even if it does not live for long
+        self._publish()  # report the takeover even if this leader ends soon
 
     def _publish(self) -> None:
-        given = self._inheritance
+        given = self._takeover
         own = (
             Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused),
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
@@ -121,7 +120,7 @@ class Service:
             refusal = pb.Refused(request_id=request_id, reason=str(error))
             self._containers.answer(identity, Envelope(refused=refusal))
             if isinstance(error, StateConflictError):
-                raise  # another leads: this one ends
+                raise  # another topology manager leads; this one ends
             return
         self._carry_out(instructions)
 
@@ -134,12 +133,12 @@ class Service:
                     self._plans.send(container_id, plan)
                 case EndTopology(report, reason):
                     _log.info("%s %s", reason, report.error)
-                    self._farewell.begin(report, reason)
+                    self._shutdown.begin(report, reason)
                 case NoteEvent(name, subject, attributes):
                     _log.info("%s: %s %s", name, subject, attributes)
                     self._host.telemetry.events.note(name, subject, **attributes)
                 case NotifyHook(hook, facts):
-                    self._host.hooks.notify(hook, **facts)
+                    self._shutdown.when_written(functools.partial(self._host.hooks.notify, hook, **facts))
 
     def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         hello = envelope.stmgr_hello
@@ -147,16 +146,16 @@ class Service:
         self._containers.add_stmgr(hello.container_id, identity)
         self._carry_out(instructions)
         for report in hello.tasks:
-            self._carry_out(self._leader.task_reported(task_news(report), totals_of(report)))
+            self._carry_out(self._leader.task_reported(task_report(report), totals_of(report)))
         return []
 
     def _heartbeat(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
-        container_id = self._containers.stmgr_of(identity)  # executors send them too, and need none
+        container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
         return [] if container_id is None else self._leader.stmgr_heard(container_id)
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         report = envelope.task_report
-        instructions = self._leader.task_reported(task_news(report), totals_of(report))
+        instructions = self._leader.task_reported(task_report(report), totals_of(report))
         seen = pb.TaskReportSeen(task_id=report.task_id, phase=report.phase)
         self._containers.answer(identity, Envelope(task_report_seen=seen))
         return instructions
@@ -166,7 +165,7 @@ class Service:
         _log.info("executor of container %d, attempt %d", hello.container_id, hello.attempt)
         self._containers.add_executor(hello.container_id, identity)
         self._leader.executor_registered(hello.container_id, hello.attempt, hello.pid, hello.host)
-        self._farewell.connected(hello.container_id)
+        self._shutdown.connected(hello.container_id)
         return []
 
     def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
@@ -198,15 +197,15 @@ class Service:
         self._carry_out(self._leader.state_asked(change.state))
         done = Envelope(done=pb.Done(request_id=change.request_id))
         answer = functools.partial(self._answer_change, identity, done)
-        self._plans.when_written(lambda: self._farewell.when_written(answer))
+        self._plans.when_written(lambda: self._shutdown.when_written(answer))
         return []
 
     def _answer_change(self, identity: bytes, done: Envelope) -> None:
         if not self._containers.answer(identity, done):
-            _log.warning("a command that asked for a change was gone before it could be told that it is done")
+            _log.warning("a command left before the change that it requested was confirmed")
 
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.executor_of(identity)
         if container_id is not None:
-            self._farewell.confirmed(container_id)
+            self._shutdown.confirmed(container_id)
         return []

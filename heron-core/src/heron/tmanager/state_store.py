@@ -1,4 +1,4 @@
-"""What a topology manager reads from the state manager and writes into it; how that is fenced is in `plan_record`."""
+"""The state nodes that a topology manager reads and writes; `plan_record` fences the writes of former leaders."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import decode_scheduler_location
-from heron.tmanager.inheritance import Inheritance
 from heron.tmanager.plan_record import PlanRecord
+from heron.tmanager.topology_state import Takeover
 
 __all__ = ["StateStore"]
 
@@ -35,13 +35,13 @@ class StateStore:
         self._topology_id = topology_id
         self._record = PlanRecord(statemgr, topology, topology_id)
 
-    def inheritance(self, leader: LeaderStatus) -> Inheritance:
-        """Takes over: everything that this leader begins with. From now on no former leader writes any more.
+    def take_over(self, leader: LeaderStatus) -> Takeover:
+        """Takes the topology over, and returns what this leader starts from. Former leaders cannot write afterwards.
 
         Raises:
-            StateConflictError: when another has taken over since.
-            StateError: when topology or packing plan are not there or cannot be read, or the plan cannot be claimed.
-            TopologyFailedError: when the name belongs to another run by now.
+            StateConflictError: when another topology manager has taken over in the meantime.
+            StateError: when the topology or the packing plan is missing or unreadable, or the plan cannot be claimed.
+            TopologyFailedError: when the name belongs to another run.
         """
         troubles: list[str] = []
         submitted = self._submitted(troubles)
@@ -58,9 +58,9 @@ class StateStore:
         first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
         report = self._report(plan, started_at_s, troubles)
-        if report and plan.state not in ENDED_STATES:  # the plan that said so was damaged
+        if report and plan.state not in ENDED_STATES:  # the plan with the end was damaged
             self._record.end(TopologyState(report.state))
-        return Inheritance(
+        return Takeover(
             definition=definition,
             packing=packing,
             topology_id=self._topology_id,
@@ -70,6 +70,7 @@ class StateStore:
             plan=plan if plan.version and not report else None,
             report=report,
             deactivated=deactivated,
+            attached=submitted is not None and submitted.attached,
             troubles=tuple(troubles),
         )
 
@@ -78,12 +79,12 @@ class StateStore:
 
         Raises:
             StateConflictError: when another leader has taken over; nothing was changed.
-            StateError: when it cannot be written, or it is unknown whether it was.
+            StateError: when it cannot be written, or the outcome is unknown.
         """
         self._record.write(plan)
 
     def save_end(self, report: TopologyStatus) -> None:
-        """Writes that the topology is over, then the report. Raises as `save_plan` does."""
+        """Writes the end of the topology into the plan, then the report. Raises as `save_plan` does."""
         self._record.end(TopologyState(report.state))
         self._statemgr.set(NodeKind.REPORT, self._topology, encode_report(LastReport(report)))
 
@@ -95,10 +96,10 @@ class StateStore:
         return decode(node.value, node_name(kind, self._topology))
 
     def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus | None:
-        """How the topology ended, by the leader that ended it; if that one could not say it, in few words."""
+        """The report of the leader that ended the topology; a short one if that leader died before it wrote one."""
         ended = plan.state in ENDED_STATES
         if not ended and plan.version:
-            return None  # who ends a topology says so in the plan first
+            return None  # a leader writes the end into the plan first
         former = self._optional(NodeKind.REPORT, decode_report, troubles)
         report = former.status if former else None
         states = {plan.state.value} if ended else {each.value for each in ENDED_STATES}
@@ -112,7 +113,7 @@ class StateStore:
             topology_id=self._topology_id,
             state=plan.state.value,
             started_at_s=started_at_s,
-            error="its topology manager died before it could write why; its logs say it" if failed else "",
+            error="its topology manager died before it wrote the reason; see its logs" if failed else "",
             plan_version=plan.version,
             ended_at_s=wall_s(),
         )

@@ -1,4 +1,4 @@
-"""The parts of the status that are sums and joins. Pure."""
+"""The parts of the status that are sums, joins and lists. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,41 @@ from collections.abc import Iterable
 from heron.api.definition import TopologyDefinition
 from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, ProcessStatus, StandbyStatus
 from heron.planner.packing_plan import PackingPlan
-from heron.tmanager.metrics_cache import MetricsCache
-from heron.tmanager.pressure_board import PressureBoard
+from heron.tmanager.back_pressure_reports import BackPressureReports
+from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.task_table import TaskTable
 
-__all__ = ["component_statuses", "culprits", "standbys"]
+__all__ = ["ErrorList", "component_statuses", "culprits", "standbys"]
+
+_ERRORS_KEPT = 50  # the logs have all
+_ERROR_LENGTH = 4000  # characters
+
+
+class ErrorList:
+    """The newest errors, oldest first; each text once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+
+    def add(self, text: str) -> bool:
+        """Adds a text; returns whether it is new."""
+        text = text[:_ERROR_LENGTH]
+        if not text or text in self._texts:
+            return False
+        self._texts[text] = None
+        if len(self._texts) > _ERRORS_KEPT:
+            del self._texts[next(iter(self._texts))]
+        return True
+
+    def texts(self) -> tuple[str, ...]:
+        """The errors that are kept."""
+        return tuple(self._texts)
 
 
 def component_statuses(
-    definition: TopologyDefinition, packing: PackingPlan, metrics: MetricsCache, now_s: float
+    definition: TopologyDefinition, packing: PackingPlan, metrics: MetricsStore, now_s: float
 ) -> tuple[ComponentStatus, ...]:
-    """Every component in the order of its declaration, at a moment (monotonic seconds)."""
+    """Every component in the order of declaration; `now_s` is monotonic seconds."""
     by_component: dict[str, list[int]] = {component.name: [] for component in definition.components}
     for _, instance in packing.instances():
         by_component.setdefault(instance.component, []).append(instance.task_id)
@@ -42,17 +66,17 @@ def component_statuses(
     return tuple(found)
 
 
-def culprits(pressure: PressureBoard, tasks: TaskTable) -> tuple[Culprit, ...]:
+def culprits(reports: BackPressureReports, tasks: TaskTable) -> tuple[Culprit, ...]:
     """Every culprit of back pressure, by task."""
     found = [
         Culprit(task_id, *tasks.place(task_id), since_s, cause)
-        for task_id, (since_s, cause) in sorted(pressure.culprits().items())
+        for task_id, (since_s, cause) in sorted(reports.culprits().items())
     ]
     return tuple(found)
 
 
 def standbys(processes: Iterable[ProcessStatus], leader: LeaderStatus) -> tuple[StandbyStatus, ...]:
-    """Every topology manager but the one that leads, by container."""
+    """Every topology manager except the leader, by container."""
     return tuple(
         StandbyStatus(each.container_id, each.pid, each.host, each.state)
         for each in processes

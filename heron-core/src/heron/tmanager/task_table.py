@@ -1,7 +1,7 @@
-"""What became of each task, from what stream managers and executors report. Pure.
+"""The state of each task, from the reports of stream managers and executors. Pure.
 
-An end is for ever: a task that has ended stays ended, whatever its process does afterwards. All else is of one
-incarnation, and news of an older one is no news.
+A task that has ended stays ended, whatever its process does afterwards. All other reports concern one incarnation, and
+reports about an older incarnation are ignored.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from heron.ipc.status import TaskStatus
 from heron.planner.packing_plan import PackingPlan
 
-__all__ = ["TaskEvent", "TaskNews", "TaskState", "TaskTable"]
+__all__ = ["TaskEvent", "TaskReport", "TaskState", "TaskTable"]
 
 
 class TaskState(enum.Enum):
-    """`DOWN`: given up by its executor."""
+    """`DOWN`: its executor does not restart it any more."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class TaskState(enum.Enum):
 
 
 class TaskEvent(enum.Enum):
-    """What is reported of a task: the first three by itself, the others by its executor."""
+    """An event of a task. The task reports the first three, its executor the others."""
 
     INITIALISED = enum.auto()
     FAILED = enum.auto()
@@ -47,12 +47,12 @@ _TABLE = {
     _E.DIED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED), _S.RESTARTING),
     _E.GIVEN_UP: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED, _S.DOWN), _S.DOWN),
 }
-"""Event, state, next state; a pair that is absent changes nothing, as reports of two sources cross each other."""
+"""Event, state, next state. A missing pair changes nothing, because the reports of two sources can cross."""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskNews:
-    """One report about one task; `restarts` only from an executor."""
+class TaskReport:
+    """A report about a task; only executors report `restarts`."""
 
     task_id: int
     incarnation: int
@@ -80,25 +80,25 @@ class TaskTable:
         }
         self._entries = {task_id: _Entry() for task_id in self._places}
 
-    def take(self, news: TaskNews) -> bool:
-        """Whether the report was news."""
-        entry = self._entries.get(news.task_id)
+    def take(self, report: TaskReport) -> bool:
+        """Takes a report; returns whether it changed the task."""
+        entry = self._entries.get(report.task_id)
         if entry is None:
             return False
-        if news.incarnation > entry.incarnation:
-            entry.incarnation = news.incarnation
+        if report.incarnation > entry.incarnation:
+            entry.incarnation = report.incarnation
             if entry.state is not TaskState.ENDED:
                 entry.state = TaskState.STARTING
-        elif news.incarnation < entry.incarnation and news.event is not TaskEvent.ENDED:
+        elif report.incarnation < entry.incarnation and report.event is not TaskEvent.ENDED:
             return False
-        if news.restarts is not None:
-            entry.restarts = max(entry.restarts, news.restarts)
-        following = _TABLE[news.event].get(entry.state)
+        if report.restarts is not None:
+            entry.restarts = max(entry.restarts, report.restarts)
+        following = _TABLE[report.event].get(entry.state)
         if following is None or entry.state is TaskState.ENDED:
             return False
-        # What the task said of its own failure is better than what its executor saw of its end.
-        if news.error and not (entry.state is TaskState.FAILED and news.event is not TaskEvent.FAILED):
-            entry.last_error = news.error
+        # The task's own reason for its failure is better than its executor's.
+        if report.error and not (entry.state is TaskState.FAILED and report.event is not TaskEvent.FAILED):
+            entry.last_error = report.error
         entry.state = following
         return True
 
@@ -108,19 +108,19 @@ class TaskTable:
             self._entries[task_id].last_error = error
 
     def last_error(self, task_id: int) -> str:
-        """Why the task last failed, "" when it did not or is unknown."""
+        """Why the task last failed; "" if it has not failed, or is unknown."""
         return self._entries[task_id].last_error if task_id in self._entries else ""
 
     def state(self, task_id: int) -> TaskState | None:
-        """The state of a task, None when it is unknown."""
+        """The state of a task; None if it is unknown."""
         return self._entries[task_id].state if task_id in self._entries else None
 
     def place(self, task_id: int) -> tuple[str, int]:
-        """The component and container of a task; ``("", 0)`` when it is unknown."""
+        """The component and container of a task; ``("", 0)`` if it is unknown."""
         return self._places.get(task_id, ("", 0))
 
     def all_ended(self) -> bool:
-        """Whether there is nothing left to run."""
+        """Whether every task has ended."""
         return bool(self._entries) and all(entry.state is TaskState.ENDED for entry in self._entries.values())
 
     def statuses(self) -> tuple[TaskStatus, ...]:

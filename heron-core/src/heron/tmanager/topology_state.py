@@ -1,16 +1,20 @@
-"""The life of a topology as a table."""
+"""The life of a topology as a table, and what a new leader takes over. Pure."""
 
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
-from heron.planner.physical_plan import ENDED_STATES, TopologyState
+from heron.api.definition import TopologyDefinition
+from heron.ipc.status import LeaderStatus, TopologyStatus
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 
-__all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase"]
+__all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase", "Takeover"]
 
 
 class LifePhase(enum.Enum):
-    """`STARTING`: the first physical plan is still to come; `STARTING_PAUSED`: it will be that of a paused topology."""
+    """`STARTING`: there is no physical plan yet; `STARTING_PAUSED`: the first plan will be of a paused topology."""
 
     STARTING = "starting"
     STARTING_PAUSED = "starting paused"
@@ -22,7 +26,7 @@ class LifePhase(enum.Enum):
 
 
 class LifeEvent(enum.Enum):
-    """What moves a topology."""
+    """An event that changes the phase."""
 
     PLANNED = enum.auto()
     PAUSED = enum.auto()
@@ -42,7 +46,7 @@ TABLE = {
     (LifePhase.STARTING, LifeEvent.FAILED): LifePhase.FAILED,
     (LifePhase.STARTING, LifeEvent.KILLED): LifePhase.KILLED,
     (LifePhase.RUNNING, LifeEvent.PAUSED): LifePhase.PAUSED,
-    (LifePhase.RUNNING, LifeEvent.RESUMED): LifePhase.RUNNING,  # a command that is repeated is no error
+    (LifePhase.RUNNING, LifeEvent.RESUMED): LifePhase.RUNNING,  # a repeated command is not an error
     (LifePhase.RUNNING, LifeEvent.FINISHED): LifePhase.FINISHED,
     (LifePhase.RUNNING, LifeEvent.FAILED): LifePhase.FAILED,
     (LifePhase.RUNNING, LifeEvent.KILLED): LifePhase.KILLED,
@@ -62,6 +66,37 @@ SHOWN = {
     LifePhase.FAILED: TopologyState.FAILED,
     LifePhase.KILLED: TopologyState.KILLED,
 }
-"""What people and plans are told."""
+"""The state in the status and in plans."""
 
 ENDED = frozenset(phase for phase, shown in SHOWN.items() if shown in ENDED_STATES)
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """What a leader starts from: the submitted topology, and what the former leader left, if there was one.
+
+    `leader` is the new leader. `former_epoch` is the epoch of the former one, 0 for the first leader. `plan` is the
+    newest plan, which now belongs to the new leader. `report` is that of a topology that is over. `deactivated` says
+    how the topology was submitted; later changes are in the plan. `attached`: a command waits for the end. `troubles`
+    are the nodes that could not be read.
+    """
+
+    definition: TopologyDefinition
+    packing: PackingPlan
+    topology_id: str
+    leader: LeaderStatus
+    started_at_s: float
+    former_epoch: int = 0
+    plan: PhysicalPlan | None = None
+    report: TopologyStatus | None = None
+    deactivated: bool = False
+    attached: bool = False
+    troubles: tuple[str, ...] = ()
+
+    def first_phase(self) -> LifePhase:
+        """The phase according to the report, or else to the plan."""
+        if self.report is not None:
+            return LifePhase(self.report.state)
+        if self.plan is not None:
+            return LifePhase(self.plan.state.value)
+        return LifePhase.STARTING_PAUSED if self.deactivated else LifePhase.STARTING

@@ -1,21 +1,21 @@
-"""Who holds back its spouts, as the stream managers report it, and since when. Pure."""
+"""The culprits of back pressure, as the stream managers report them, and since when. Pure."""
 
 from __future__ import annotations
 
-__all__ = ["PressureBoard"]
+__all__ = ["BackPressureReports"]
 
 
-class PressureBoard:
-    """Culprits by task; a task is one as long as any stream manager says so. Times are wall-clock seconds."""
+class BackPressureReports:
+    """Culprits by task: a task is a culprit as long as any stream manager reports it. Times are wall-clock seconds."""
 
     def __init__(self) -> None:
-        self._reporters: dict[int, dict[int, str]] = {}  # why, by task and stream manager; the newest last
+        self._reporters: dict[int, dict[int, str]] = {}  # causes, by task and stream manager; the newest last
         self._since: dict[int, float] = {}
 
     def report(self, task_id: int, container_id: int, *, on: bool, now_s: float, cause: str = "") -> float | None:
-        """Takes a report; 0.0 when the task became a culprit, how long it was one (s) when it stopped, else None.
+        """Takes a report of the stream manager of a container.
 
-        The cause of the newest report stands, of those that still hold.
+        Returns 0.0 if the task becomes a culprit, the duration (s) if it stops being one, and None otherwise.
         """
         reporters = self._reporters.setdefault(task_id, {})
         reporters.pop(container_id, None)
@@ -32,7 +32,7 @@ class PressureBoard:
         return None if since is None else max(0.0, now_s - since)
 
     def forget(self, container_id: int, now_s: float) -> tuple[tuple[int, float], ...]:
-        """A stream manager begins anew: its reports are over; ``(task, duration)`` of those that ends."""
+        """Withdraws the reports of a restarted stream manager; returns ``(task, duration)`` of former culprits."""
         ended = []
         for task_id in [task for task, reporters in self._reporters.items() if container_id in reporters]:
             duration_s = self.report(task_id, container_id, on=False, now_s=now_s)
@@ -41,7 +41,7 @@ class PressureBoard:
         return tuple(ended)
 
     def culprits(self) -> dict[int, tuple[float, str]]:
-        """Since when each culprit is one, and why, by task."""
+        """For each culprit, the time of its first report and the cause in the newest report that still holds."""
         return {
             task_id: (since_s, next(reversed(self._reporters[task_id].values())))
             for task_id, since_s in self._since.items()

@@ -1,4 +1,4 @@
-"""Plans on their way out: written first, then sent; while the state manager is away they wait."""
+"""Publishes physical plans: writes each plan to the state manager, then sends it to the stream managers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from heron.state_nodes.plans import encode_plan
 from heron.tmanager.containers import Containers
 from heron.tmanager.state_store import StateStore
 
-__all__ = ["PlanDesk"]
+__all__ = ["PlanPublisher"]
 
 _RETRY_S = 0.5
 
 _log = logging.getLogger(__name__)
 
 
-class PlanDesk:
-    """Publishes the newest plan; one that was overtaken while it waited is never sent."""
+class PlanPublisher:
+    """Publishes the newest plan, and tries again while the state manager is away. It never sends an overtaken plan."""
 
     def __init__(
         self, reactor: Reactor, store: StateStore, containers: Containers, on_waiting: Callable[[str], None]
     ) -> None:
-        """`on_waiting` is told why a plan waits, and with an empty text that none waits any more."""
+        """`on_waiting` gets the reason why a plan waits, and an empty text when no plan waits any more."""
         self._reactor = reactor
         self._store = store
         self._containers = containers
@@ -41,17 +41,17 @@ class PlanDesk:
         """Writes a plan and sends it to every stream manager.
 
         Raises:
-            StateConflictError: when another leads; nobody was sent anything.
+            StateConflictError: when another topology manager leads; nothing was sent.
         """
         self._newest = plan
         if self._retry is not None:
-            self._retry.cancel()  # of an older plan, or of this one: a command that is repeated asks for it again
+            self._retry.cancel()  # a repeated command publishes the same plan again; one chain of attempts is enough
         try:
             self._store.save_plan(plan)
         except StateConflictError:
             raise
         except StateError as error:
-            text = f"physical plan {plan.version} cannot be written, tried again until it can: {error}"
+            text = f"physical plan {plan.version} cannot be written, next attempt in {_RETRY_S:g} s: {error}"
             _log.error("%s", text)
             self._on_waiting(text)
             self._retry = self._reactor.after(_RETRY_S, lambda: self.publish(plan))
@@ -64,14 +64,14 @@ class PlanDesk:
             call()
 
     def when_written(self, call: Callable[[], object]) -> None:
-        """Calls when the newest plan is written: at once, or when the state manager is back."""
+        """Calls `call` when the newest plan is written, which may be at once."""
         if self._newest is self._written:
             call()
         else:
             self._waiting.append(call)
 
     def send(self, container_id: int, plan: PhysicalPlan) -> None:
-        """Sends a plan to one stream manager, unless it still has to be written."""
+        """Sends a written plan to one stream manager; a plan that waits goes to all when it is written."""
         if plan is self._written:
             self._containers.send_to_stmgr(container_id, _message(plan))
 

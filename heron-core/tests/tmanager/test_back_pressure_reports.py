@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from heron.tmanager.pressure_board import PressureBoard
+from heron.tmanager.back_pressure_reports import BackPressureReports
 
 
 def test_the_cause_is_that_of_who_still_reports() -> None:
     """A link that broke and healed while the task was slow all along: it is slow, and reached."""
-    board = PressureBoard()
+    board = BackPressureReports()
     assert board.report(5, 2, on=True, now_s=1.0, cause="the task is slow") == 0.0
     assert board.report(5, 1, on=True, now_s=2.0, cause="container 2 is not reached") is None
     assert board.culprits() == {5: (1.0, "container 2 is not reached")}
@@ -22,7 +22,7 @@ def test_the_cause_is_that_of_who_still_reports() -> None:
 
 def test_who_begins_anew_takes_its_reports_along() -> None:
     """Nothing may stick that nobody can lift any more."""
-    board = PressureBoard()
+    board = BackPressureReports()
     board.report(5, 1, on=True, now_s=1.0, cause="a")
     board.report(5, 2, on=True, now_s=1.0, cause="b")
     board.report(6, 1, on=True, now_s=2.0, cause="c")

@@ -17,7 +17,7 @@ from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.tmanager.containers import Containers
-from heron.tmanager.plan_desk import PlanDesk
+from heron.tmanager.plan_publisher import PlanPublisher
 from heron.tmanager.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
@@ -49,10 +49,10 @@ class World:
         self.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
         self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
         store = StateStore(self.state, "wc", "wc-1")
-        store.inheritance(LeaderStatus(0, 1, "here", 1, 0.0))
+        store.take_over(LeaderStatus(0, 1, "here", 1, 0.0))
         self.reactor = Reactor(clock)
         self.waits: list[str] = []
-        self.desk = PlanDesk(self.reactor, store, Containers(hub, 1), self.waits.append)
+        self.publisher = PlanPublisher(self.reactor, store, Containers(hub, 1), self.waits.append)
 
     def plan(self, version: int) -> PhysicalPlan:
         """A plan without anybody in it."""
@@ -81,7 +81,7 @@ def test_a_plan_that_is_asked_for_again_is_not_tried_more_often(world: World) ->
     world.state.away = True
     plan = world.plan(1)
     for _ in range(5):
-        world.desk.publish(plan)
+        world.publisher.publish(plan)
     world.state.tried = 0
     for _ in range(4):
         world.pass_time(0.5)
@@ -93,9 +93,9 @@ def test_the_newest_plan_alone_is_written_when_the_store_is_back(world: World) -
     """What waits for a plan is called when the one that overtook it is written."""
     called: list[str] = []
     world.state.away = True
-    world.desk.publish(world.plan(1))
-    world.desk.when_written(lambda: called.append("written"))
-    world.desk.publish(world.plan(2))
+    world.publisher.publish(world.plan(1))
+    world.publisher.when_written(lambda: called.append("written"))
+    world.publisher.publish(world.plan(2))
     world.pass_time(0.5)
     assert called == []
     world.state.away = False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from heron.kernel.role_spec import incarnation
-from heron.tmanager.process_news import ProcessNews
-from heron.tmanager.process_table import ProcessTable
+from heron.tmanager.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.task_table import TaskEvent
 
 
-def news(event: TaskEvent, attempt: int = 1, restarts: int = 0, pid: int = 0, reason: str = "") -> ProcessNews:
+def news(event: TaskEvent, attempt: int = 1, restarts: int = 0, pid: int = 0, reason: str = "") -> ProcessReport:
     """Of the stream manager of container 2."""
-    return ProcessNews(2, "stmgr", 0, incarnation(attempt, restarts), event, reason, restarts, pid)
+    return ProcessReport(2, "stmgr", 0, incarnation(attempt, restarts), event, reason, restarts, pid)
 
 
 def told(table: ProcessTable) -> list[tuple[str, str, int, int, str]]:

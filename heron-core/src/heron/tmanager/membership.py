@@ -1,0 +1,125 @@
+"""The stream managers of a topology, and the physical plan that follows from their registrations. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import replace
+
+from heron.api.definition import TopologyDefinition
+from heron.planner.assemble import physical_plan
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
+
+__all__ = ["PlanMaker", "Registration", "Registry"]
+
+
+class Registration(enum.Enum):
+    """The effect of a registration on the plan."""
+
+    NEW = "new"
+    SAME = "same"
+    CHANGED = "changed"
+    STALE = "stale"
+    """A newer incarnation has registered already."""
+
+
+class _Entry:
+    __slots__ = ("heard_at_s", "location", "silent")
+
+    def __init__(self, location: StreamManagerLocation, now_s: float) -> None:
+        self.location = location
+        self.heard_at_s = now_s
+        self.silent = False
+
+
+class Registry:
+    """Stream managers by container; times are monotonic seconds."""
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+        self._entries: dict[int, _Entry] = {}
+
+    def register(self, location: StreamManagerLocation, now_s: float) -> Registration:
+        """Takes a registration; a stale one changes nothing."""
+        known = self._entries.get(location.container_id)
+        if known is not None and location.incarnation < known.location.incarnation:
+            return Registration.STALE
+        self._entries[location.container_id] = _Entry(location, now_s)
+        if known is None:
+            return Registration.NEW
+        return Registration.SAME if known.location == location else Registration.CHANGED
+
+    def heard(self, container_id: int, now_s: float) -> bool:
+        """Takes a sign of life; returns whether it ends a silence."""
+        entry = self._entries.get(container_id)
+        if entry is None:
+            return False
+        was_silent = entry.silent
+        entry.heard_at_s = now_s
+        entry.silent = False
+        return was_silent
+
+    def newly_silent(self, now_s: float) -> tuple[int, ...]:
+        """The containers whose stream manager has just exceeded the time limit; each silence is returned once."""
+        found = []
+        for container_id, entry in self._entries.items():
+            if not entry.silent and now_s - entry.heard_at_s >= self._silence_s:
+                entry.silent = True
+                found.append(container_id)
+        return tuple(found)
+
+    def silent(self) -> tuple[int, ...]:
+        """The containers whose stream manager has exceeded the time limit."""
+        return tuple(sorted(container_id for container_id, entry in self._entries.items() if entry.silent))
+
+    def silent_s(self, longer_than_s: float, now_s: float) -> dict[int, float]:
+        """The silence of each stream manager that has been silent for longer than that, by container."""
+        silent = {container_id: now_s - entry.heard_at_s for container_id, entry in self._entries.items()}
+        return {container_id: seconds for container_id, seconds in silent.items() if seconds > longer_than_s}
+
+    def locations(self) -> dict[int, StreamManagerLocation]:
+        """The addresses of the registered stream managers, by container."""
+        return {container_id: entry.location for container_id, entry in self._entries.items()}
+
+
+class PlanMaker:
+    """Makes the physical plans of one leader."""
+
+    def __init__(self, definition: TopologyDefinition, packing: PackingPlan, topology_id: str, epoch: int) -> None:
+        self._definition = definition
+        self._packing = packing
+        self._topology_id = topology_id
+        self._epoch = epoch
+
+    def taken_over(self, plan: PhysicalPlan) -> PhysicalPlan:
+        """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
+        return replace(plan, epoch=self._epoch)
+
+    def next_plan(
+        self,
+        current: PhysicalPlan | None,
+        registered: Mapping[int, StreamManagerLocation],
+        state: TopologyState,
+    ) -> PhysicalPlan | None:
+        """The plan for the present registrations: `current` itself without a change, None while a container is missing.
+
+        A stream manager that has not registered with this leader yet keeps its address in the current plan.
+        """
+        located = {stmgr.container_id: stmgr for stmgr in current.stmgrs} if current else {}
+        located.update(registered)
+        wanted = {container.container_id for container in self._packing.containers}
+        if not wanted <= located.keys():
+            return None
+        candidate = physical_plan(
+            self._packing,
+            self._definition,
+            [located[container_id] for container_id in wanted],
+            version=current.version if current else 0,
+            epoch=self._epoch,
+            topology_id=self._topology_id,
+            state=state,
+        )
+        if candidate == current:
+            return current
+        return replace(candidate, version=candidate.version + 1)
