@@ -203,3 +203,14 @@ def test_a_run_whose_name_another_state_manager_has_taken_is_over(
     end_run(environment, run)
     assert nodes(environment) == []
     assert (scheduler.killed, scheduler.state) == ([], SchedulerState.RUNNING)
+
+
+def test_a_kill_reports_the_state_of_a_topology_that_ended_meanwhile(
+    environment: Environment, run: ExecutionState, scheduler: IdleScheduler
+) -> None:
+    """Its topology manager has notified the observers, so `heron kill` does not."""
+    scheduler.state, scheduler.whose = SchedulerState.RUNNING, run.topology_id
+    status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))
+    ending = kill_topology(environment, "Words", 0.0, QuietProgress())
+    assert (ending.manner, ending.state) == (Manner.FORCED, "finished")

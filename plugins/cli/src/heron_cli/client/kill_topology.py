@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heron.clock import wait_for
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError, known, nearest
+from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
@@ -43,13 +44,17 @@ class Manner(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a topology was ended, why not otherwise, and what of it could not be removed."""
+    """How a topology was ended, why not otherwise, and what of it could not be removed.
+
+    `state` is that of the last report: a topology may have finished or failed while it was being killed.
+    """
 
     topology: str
     run: ExecutionState | None
     manner: Manner
     why: str = ""
     left: tuple[str, ...] = ()
+    state: str = TopologyState.KILLED.value
 
 
 def kill_topology(
@@ -93,7 +98,8 @@ def kill_topology(
         left = remove_run(environment, topology, run, keep_report=report is not None)
     finally:
         lock.release()
-    return Ending(topology, run, manner, why, left or _still_there(environment, facts))
+    state = report.status.state if report else TopologyState.KILLED.value
+    return Ending(topology, run, manner, why, left or _still_there(environment, facts), state)
 
 
 def _check(environment: Environment, facts: Facts, force: bool) -> None:

@@ -63,7 +63,7 @@ def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
         context.exit(_EXIT_INTERRUPTED)
     finally:
         environment.statemgr.close()
-    if ending.run and ending.manner is not Manner.OVER:
+    if ending.run and ending.manner is not Manner.OVER and ending.state == "killed":  # else its topology manager did
         with announcing(installed_observers()) as observers:
             observers.notify("heron_topology_ended", topology=name, topology_id=ending.run.topology_id, state="killed")
     _tell(ending, as_json)
