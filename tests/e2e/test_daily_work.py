@@ -223,7 +223,8 @@ def test_wrong_keys_are_refused(sandbox: Sandbox) -> None:
         state.set(NodeKind.KEYS, "pausing", encode_keys(new_keys()))
         for command in ("status", "deactivate", "activate", "metrics", "restart"):
             error = sandbox.output_of(command, "pausing", code=2)
-            assert "the process that listens there has other keys; the node 'keys' of the state manager was changed" in error
+            expected = "the process that listens there has other keys; the node 'keys' of the state manager was changed"
+            assert expected in error
         state.set(NodeKind.KEYS, "pausing", b"{}")
         assert "the keys of topology 'pausing' cannot be read" in sandbox.output_of("deactivate", "pausing", code=2)
         state.set(NodeKind.KEYS, "pausing", node.value)

@@ -10,8 +10,7 @@ from heron.errors import StateError, UsageError
 from heron.executor.container_processes import container_processes, output_file, role_spec
 from heron.ipc.keys import Speaker, new_keys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec, read_spec, write_spec
-from heron.planner.packing_plan import PackingPlan
-from heron.planner.standbys import check_standbys, standby_containers
+from heron.planner.packing_plan import PackingPlan, check_standbys, standby_containers
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 

@@ -1,4 +1,4 @@
-"""Packing plan, physical plan and their differences."""
+"""Packing plans and physical plans: their rules, and the look-ups of routing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.errors import PackingError
-from heron.planner.assemble import physical_plan
-from heron.planner.diff import TaskMove, diff_packing_plans, diff_physical_plans
-from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.packing_rules import check_packing
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource, check_packing
 from heron.planner.physical_plan import (
     PhysicalPlan,
     PlanIndex,
     StreamManagerLocation,
     TaskPlan,
     TopologyState,
+    physical_plan,
 )
 
 _ROOM = Resource(1.0, 1 << 30, 1 << 30)
@@ -150,32 +148,3 @@ def test_the_index_answers_what_routing_asks() -> None:
     assert index.downstream_tasks("words") == (2, 3, 4)
     assert index.downstream_tasks("count") == ()
     assert index.containers[2].endpoint == "ipc://b"
-
-
-def test_tells_what_a_packing_plan_changes() -> None:
-    """Added, removed and moved tasks, and containers."""
-    after = _packing(c1="words-1-0 split-2-0", c3="count-4-0 count-5-1")
-    diff = diff_packing_plans(_PACKED, after)
-    assert diff.added == (TaskPlan(5, "count", 1, 3),)
-    assert diff.removed == (TaskPlan(3, "split", 1, 1),)
-    assert diff.moved == (TaskMove(2, "split", 2, 1), TaskMove(4, "count", 2, 3))
-    assert (diff.containers_added, diff.containers_removed) == ((3,), (2,))
-    assert diff
-    assert not diff_packing_plans(after, after)
-
-
-def test_a_task_id_with_another_component_is_another_task() -> None:
-    """It must not happen; if it does, nobody may keep the old process for it."""
-    diff = diff_packing_plans(_packing(c1="words-1-0"), _packing(c1="split-1-0"))
-    assert (diff.added, diff.removed) == ((TaskPlan(1, "split", 0, 1),), (TaskPlan(1, "words", 0, 1),))
-
-
-def test_tells_which_stream_managers_to_connect_to_anew() -> None:
-    """A new incarnation is a new session, even in the same container at the same place."""
-    before = _plan()
-    restarted = replace(_STMGRS[1], incarnation=2)
-    diff = diff_physical_plans(before, replace(before, stmgrs=(restarted,), state=TopologyState.PAUSED))
-    assert (diff.stmgrs_added, diff.stmgrs_removed, diff.stmgrs_restarted) == ((), (1,), (2,))
-    assert diff.state_changed
-    assert not diff.packing
-    assert not diff_physical_plans(before, replace(before, version=8))

@@ -17,9 +17,8 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.errors import NewerFormatError, StateError
-from heron.planner.assemble import physical_plan
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import StreamManagerLocation, TopologyState
+from heron.planner.physical_plan import StreamManagerLocation, TopologyState, physical_plan
 from heron.state_nodes.plans import (
     decode_packing_plan,
     decode_physical_plan,

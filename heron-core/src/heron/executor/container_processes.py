@@ -8,8 +8,7 @@ from pathlib import Path
 from heron.errors import StateError, known
 from heron.ipc.keys import Speaker, TopologyKeys
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec
-from heron.planner.packing_plan import InstancePlan, PackingPlan
-from heron.planner.standbys import standby_containers
+from heron.planner.packing_plan import InstancePlan, PackingPlan, standby_containers
 from heron.spi.scheduler import ContainerSpec
 
 __all__ = ["ContainerProcess", "RoleSpec", "container_processes", "output_file", "role_spec"]

@@ -22,7 +22,6 @@ __all__ = [
     "MAX_KEY_GROUPS",
     "key_group",
     "key_groups_of",
-    "owned_groups",
     "owner",
 ]
 
@@ -46,11 +45,6 @@ def key_group(values: tuple[object, ...], groups: int) -> int:
 def owner(group: int, groups: int, tasks: Sequence[int]) -> int:
     """The task that owns the group; `tasks` are the consumer's task ids by component index."""
     return tasks[group * len(tasks) // groups]
-
-
-def owned_groups(index: int, groups: int, parallelism: int) -> range:
-    """The groups that the task with this component index owns: the inverse of `owner`."""
-    return range(-(-index * groups // parallelism), -(-(index + 1) * groups // parallelism))
 
 
 def key_groups_of(definition: TopologyDefinition) -> int:

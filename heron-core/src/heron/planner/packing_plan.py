@@ -1,12 +1,25 @@
-"""The packing plan: which instance runs in which container, with which resources."""
+"""The packing plan: which instance runs in which container, with which resources. Here are its rules, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
-__all__ = ["CPU_ROUNDING", "NO_RESOURCE", "ContainerPlan", "InstancePlan", "PackingPlan", "Resource"]
+from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
+from heron.errors import PackingError, UsageError, known, nearest
+
+__all__ = [
+    "CPU_ROUNDING",
+    "NO_RESOURCE",
+    "ContainerPlan",
+    "InstancePlan",
+    "PackingPlan",
+    "Resource",
+    "check_packing",
+    "check_standbys",
+    "standby_containers",
+]
 
 CPU_ROUNDING: Final = 1e-9
 """Sums of cores differ by the order of adding; what is over by less than this is not over."""
@@ -88,3 +101,78 @@ class PackingPlan:
             if container.container_id == container_id:
                 return container
         raise KeyError(container_id)
+
+
+def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
+    """Returns when the plan places every instance once: ids unique, indexes 0 … n-1 per component, no container empty.
+
+    `parallelism` is the number of instances asked for, for every component.
+
+    Raises:
+        PackingError: when it does not; names the container, component or task.
+    """
+    _check_containers(plan)
+    indexes: dict[str, list[int]] = {component: [] for component in parallelism}
+    placed: dict[int, int] = {}
+    for container_id, instance in plan.instances():
+        where = f"container {container_id}, task {instance.task_id}"
+        if instance.component not in indexes:
+            near = nearest(instance.component, indexes)
+            _refuse(plan, f"{where}: unknown component {instance.component!r}{near}; known: {known(indexes)}")
+        if instance.task_id < 1:
+            _refuse(plan, f"{where}: task ids begin at 1")
+        if instance.task_id in placed:
+            _refuse(plan, f"{where}: the task is placed in container {placed[instance.task_id]} too")
+        placed[instance.task_id] = container_id
+        indexes[instance.component].append(instance.component_index)
+    for component, found in indexes.items():
+        wanted = parallelism[component]
+        if sorted(found) != list(range(wanted)):
+            _refuse(
+                plan,
+                f"component {component!r}: has the indexes {_shortened(sorted(found))}, "
+                f"not each of 0 to {wanted - 1} once",
+            )
+
+
+def standby_containers(packing: PackingPlan, standbys: int) -> tuple[int, ...]:
+    """The first so many containers other than 0, which has a topology manager in any case."""
+    return tuple(sorted(container.container_id for container in packing.containers)[:standbys])
+
+
+def check_standbys(topology: str, packing: PackingPlan, standbys: int) -> None:
+    """Refuses more standbys than there are containers for them: two in one would end together.
+
+    Raises:
+        UsageError: when there are more; names key, value, limit and remedy.
+    """
+    limit = len(packing.containers)
+    if standbys > limit:
+        have = f"{limit} container{'' if limit == 1 else 's'}"
+        msg = (
+            f"topology {topology!r}: {TOPOLOGY_TMANAGER_STANDBYS}: {standbys} standby topology managers need as many "
+            f"containers besides container 0, and the packing plan has {have}; set it to {limit} at most, or use more "
+            "containers"
+        )
+        raise UsageError(msg)
+
+
+def _check_containers(plan: PackingPlan) -> None:
+    seen: set[int] = set()
+    for container in plan.containers:
+        if container.container_id < 1:
+            _refuse(plan, f"container {container.container_id}: the ids of planned containers begin at 1")
+        if container.container_id in seen:
+            _refuse(plan, f"container {container.container_id}: stands in the plan twice")
+        if not container.instances:
+            _refuse(plan, f"container {container.container_id}: is empty")
+        seen.add(container.container_id)
+
+
+def _shortened(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") or "none"
+
+
+def _refuse(plan: PackingPlan, message: str) -> NoReturn:
+    text = f"packing plan {plan.id!r}: {message}"
+    raise PackingError(text)

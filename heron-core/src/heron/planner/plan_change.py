@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError, known, nearest
-from heron.planner.packing_plan import PackingPlan
-from heron.planner.packing_rules import check_packing
+from heron.planner.packing_plan import PackingPlan, check_packing
 
 __all__ = ["PlanChange", "check_parallelism", "read_change"]
 

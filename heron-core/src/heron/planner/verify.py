@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from heron.api.api_constants import (
@@ -20,6 +20,9 @@ from heron.api.definition import (
     COMPONENT_RUNTIME,
     ComponentDefinition,
     ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
     StreamDefinition,
     TopologyDefinition,
 )
@@ -27,7 +30,6 @@ from heron.api.tuple import TupleHelper
 from heron.errors import TopologyError, known, nearest
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import find_cycle
-from heron.planner.verify_inputs import ENTRY, KEYED, verify_input
 
 __all__ = ["MAX_INSTANCES", "MAX_NAME_LENGTH", "verify"]
 
@@ -43,6 +45,12 @@ _ROLES = frozenset({"executor", "metricsmgr", "stmgr", "tmanager"})
 
 _MODES: Final = tuple(mode.value for mode in TopologyReliabilityMode)
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+_KEYED: Final = frozenset({GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY})
+"""The groupings that go through key groups."""
+
+_ENTRY: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+"""``module:Name`` as importing code can reach it; a class inside a function has ``<locals>`` in its name."""
 
 
 def verify(definition: TopologyDefinition) -> None:
@@ -62,7 +70,7 @@ def verify(definition: TopologyDefinition) -> None:
         _check_parallelism(component, groups)
     for component in definition.components:
         for subscription in component.inputs:
-            verify_input(component, subscription, components)
+            _verify_input(component, subscription, components)
     _check_whole(definition)
 
 
@@ -114,7 +122,7 @@ def _check_shape(component: ComponentDefinition) -> None:
             f"component {component.name!r}: runtime {component.runtime!r} is not supported; "
             f"supported: {COMPONENT_RUNTIME!r}"
         )
-    if not ENTRY.fullmatch(component.entry):
+    if not _ENTRY.fullmatch(component.entry):
         _refuse(
             f"component {component.name!r}: entry {component.entry!r} is not of the form 'module:Class'; "
             "define the class at the top level of a module"
@@ -149,7 +157,7 @@ def _check_parallelism(component: ComponentDefinition, groups: int) -> None:
         _refuse(f"{place} {count!r} is not an integer of 1 or more instances; raise it")
     if count > MAX_INSTANCES:
         _refuse(f"{place} {count} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
-    if count > groups and any(each.grouping.kind in KEYED for each in component.inputs):
+    if count > groups and any(each.grouping.kind in _KEYED for each in component.inputs):
         _refuse(
             f"{place} {count} exceeds {TOPOLOGY_KEY_GROUPS}, {groups} key groups, and a grouping by fields gives each "
             f"instance at least one; lower it or raise {TOPOLOGY_KEY_GROUPS}"
@@ -177,3 +185,59 @@ def _duplicates(names: Iterable[str]) -> list[str]:
 
 def _refuse(message: str) -> None:
     raise TopologyError(message)
+
+
+def _verify_input(
+    bolt: ComponentDefinition, subscription: InputDefinition, components: Mapping[str, ComponentDefinition]
+) -> None:
+    """Returns when the subscription names an existing component, stream and fields, and its grouping is complete.
+
+    Raises:
+        TopologyError: when it does not; lists what is there and names the nearest.
+    """
+    place = f"bolt {bolt.name!r}, input {subscription.component!r}:{subscription.stream!r}"
+    source = components.get(subscription.component)
+    if source is None:
+        near = nearest(subscription.component, components)
+        msg = f"{place}: there is no component {subscription.component!r}{near}; known: {known(components)}"
+        raise TopologyError(msg)
+    stream = source.output(subscription.stream)
+    if stream is None:
+        streams = [output.name for output in source.outputs]
+        near = nearest(subscription.stream, streams)
+        msg = f"{place}: component {source.name!r} has no stream {subscription.stream!r}{near}; known: {known(streams)}"
+        raise TopologyError(msg)
+    if sum((each.component, each.stream) == (source.name, stream.name) for each in bolt.inputs) > 1:
+        msg = f"{place}: the stream is subscribed to twice; keep one of the two groupings"
+        raise TopologyError(msg)
+    _verify_grouping(place, subscription.grouping, stream)
+
+
+def _verify_grouping(place: str, grouping: GroupingDefinition, stream: StreamDefinition) -> None:
+    if grouping.kind in _KEYED:
+        _verify_key(place, grouping, stream)
+    elif grouping.fields:
+        msg = f"{place}: a {grouping.kind.value} grouping takes no fields, but has {known(grouping.fields)}; drop them"
+        raise TopologyError(msg)
+    entry = grouping.entry
+    if grouping.kind is GroupingKind.CUSTOM:
+        if entry is not None and not _ENTRY.fullmatch(entry):
+            msg = f"{place}: custom grouping {entry!r} is not of the form 'module:Class'"
+            raise TopologyError(msg)
+    elif entry is not None:
+        msg = f"{place}: a {grouping.kind.value} grouping has no entry, but names {entry!r}; make it custom"
+        raise TopologyError(msg)
+
+
+def _verify_key(place: str, grouping: GroupingDefinition, stream: StreamDefinition) -> None:
+    if not grouping.fields:
+        msg = f"{place}: a {grouping.kind.value} grouping names no field; known: {known(stream.fields)}"
+        raise TopologyError(msg)
+    for name in grouping.fields:
+        if name not in stream.fields:
+            near = nearest(name, stream.fields)
+            msg = f"{place}: the stream has no field {name!r}{near}; known: {known(stream.fields)}"
+            raise TopologyError(msg)
+    if len(set(grouping.fields)) < len(grouping.fields):
+        msg = f"{place}: a field is named twice in {', '.join(grouping.fields)}; name each once"
+        raise TopologyError(msg)

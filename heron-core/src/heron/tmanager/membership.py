@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
-from heron.planner.assemble import physical_plan
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
+from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState, physical_plan
 
 __all__ = ["PlanMaker", "Registration", "Registry"]
 

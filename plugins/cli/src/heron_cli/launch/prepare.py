@@ -8,8 +8,7 @@ from pathlib import Path
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.redaction import set_command_secrets
 from heron.errors import PackingError, UsageError
-from heron.planner.packing_plan import PackingPlan
-from heron.planner.standbys import check_standbys
+from heron.planner.packing_plan import PackingPlan, check_standbys
 from heron.planner.verify import verify
 from heron.spi.driver import DriverRef
 from heron.spi.packing import Packing

@@ -25,8 +25,7 @@ from heron.api.definition import (
 )
 from heron.clock import monotonic_s
 from heron.errors import ConfigError, PackingError
-from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, PackingPlan, Resource
-from heron.planner.packing_rules import check_packing
+from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, PackingPlan, Resource, check_packing
 from heron.spi.packing import Packing
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_testing.contracts.driver import DriverContract
@@ -329,6 +328,11 @@ class PackingContract(DriverContract):
         assert packed - begun < _LARGE_LIMIT_S
         assert monotonic_s() - packed < 2 * _LARGE_LIMIT_S
         assert sum(1 for _ in grown.instances()) == _LARGE
+
+
+def task_containers(plan: PackingPlan) -> dict[int, int]:
+    """The container of each task."""
+    return {instance.task_id: container_id for container_id, instance in plan.instances()}
 
 
 def _check_limits(plan: PackingPlan, topology: TopologyDefinition) -> None:
