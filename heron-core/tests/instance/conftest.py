@@ -1,7 +1,6 @@
-"""A topology in one process: real streams, pools, trackers and ledgers; the test decides what moves when.
+"""A topology in one process with real streams, pools, trackers and ledgers; the test decides when messages arrive.
 
-Nothing here knows of keys; what it should come to is told by `TreeModel`, from the values alone: the first value of
-each tuple is the number of its emit.
+`TreeModel` gives the expected outcomes. It uses no keys: the first value of each tuple is the number of its emit.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def index_of(to_middle: GroupingDefinition, to_last: GroupingDefinition, to_side
 
 
 class Lane:
-    """What a task has sent and what has not arrived yet: data, and the acks that may overtake it.
+    """The frames of a task that have not arrived yet: data, and the acks that may overtake it.
 
-    Beside each frame stands what the model has to know of it, as `about_data` and `about_acks` gave it.
+    Each frame is stored with the information that the model needs, which `about_data` and `about_acks` return.
     """
 
     def __init__(
@@ -75,15 +74,15 @@ class Lane:
         self.data.append((frame_header(FrameKind.DATA, 1, 1) + b"".join(segments), self._about_data(segments)))
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_tracker.AckOut`."""
+        """`heron.instance.bolt_acks.AckSink`."""
         self.acks.append((frame_header(FrameKind.ACK, 1, 1) + b"".join(segments), self._about_acks()))
 
     def has_room(self) -> bool:
-        """Always."""
+        """Always True."""
         return True
 
     def wait_for_room(self, timeout_s: float) -> None:
-        """Never."""
+        """Never called."""
 
     def on_linger_over(self, action: Callable[[], None]) -> None:
         """Never calls it."""
@@ -100,9 +99,9 @@ def copies_of(segments: Iterable[bytes]) -> list[Copy]:
 
 
 class TreeModel:
-    """Trees as sets of copies: what the ledger must be indistinguishable from.
+    """Trees as sets of copies: the ledger must give the same outcomes.
 
-    A root is complete when each copy that can be reached from it is acked: its own, and those below acked ones.
+    A root is complete when each copy that can be reached from it is acked: its own copies, and those below acked ones.
     """
 
     def __init__(self) -> None:
@@ -119,7 +118,7 @@ class TreeModel:
         self._acked: set[Copy] = set()  # whose ack has arrived
 
     def emitted(self, uid: int, parents: Iterable[Copy], *, name: object = None, bad: bool = False) -> None:
-        """An emit; with a name it is a root. What it hangs on counts as long as its ack has not left."""
+        """An emit; with a name it is a root. An anchor counts if its ack has not left."""
         self._parents[uid] = {each for each in parents if each not in self.ack_sent}
         self._roots_of[uid] = {root for copy in self._parents[uid] for root in self._roots_of[copy[0]]}
         if name is not None:
@@ -128,7 +127,7 @@ class TreeModel:
             self._bad.add(uid)
 
     def left(self, uids: Iterable[int], copies: Iterable[Copy]) -> None:
-        """A flush has left; what cannot travel counts as a copy that nobody will ever ack."""
+        """A flush has left. A row that cannot be encoded counts as a copy that is never acked."""
         for uid, task in [*copies, *((uid, -1) for uid in uids if uid in self._bad)]:
             if uid in self.names:
                 self._top[uid].add((uid, task))
@@ -136,23 +135,23 @@ class TreeModel:
                 self._children[parent].add((uid, task))
 
     def arrived(self, uids: list[int], deadline_s: float) -> None:
-        """The ledger hears of a flush."""
+        """A flush arrives at the ledger."""
         self.live |= {uid: deadline_s for uid in uids if uid in self.names}
         self.gone({root for uid in uids if uid in self._bad for root in self._roots_of[uid]})
         self._complete()
 
     def acks_arrived(self, settled: dict[Copy, str]) -> None:
-        """The ledger hears of acks and fails."""
+        """Acks and fails arrive at the ledger."""
         self._acked |= {copy for copy, how in settled.items() if how == "ack"}
         self._complete()
         self.gone({root for copy, how in settled.items() if how == "fail" for root in self._roots_of[copy[0]]})
 
     def expire(self, now_s: float) -> None:
-        """Whose time is over."""
+        """Fails the roots that are too old."""
         self.gone([root for root, deadline_s in self.live.items() if deadline_s <= now_s])
 
     def gone(self, roots: Iterable[int]) -> None:
-        """Roots fail, expire or are lost."""
+        """These roots fail, expire or are lost."""
         for root in sorted(set(roots)):
             if self.live.pop(root, None) is not None:
                 self.outcomes.append(("fail", self.names[root]))
@@ -175,7 +174,7 @@ class TreeModel:
 
 
 class EmittingTask:
-    """What both kinds of tasks have."""
+    """The base of both kinds of tasks."""
 
     def __init__(self, net: Net, task_id: int) -> None:
         self.net, self.task_id = net, task_id
@@ -188,7 +187,7 @@ class EmittingTask:
         raise NotImplementedError
 
     def next_row(self, stream: str, parents: Iterable[Copy], *, name: object, bad: bool) -> list[object]:
-        """The values of the next emit, after telling the model; what nobody hears is never pickled."""
+        """The values of the next emit, which the model learns. Rows of a stream without consumers are never encoded."""
         net = self.net
         bad = bad and stream == "default"
         uid = net.uids = net.uids + 1
@@ -255,13 +254,13 @@ class BoltTask(EmittingTask):
         return self.emitter.streams
 
     def emit(self, anchors: list[Tuple] | None, stream: str, *, bad: bool) -> None:
-        """One emit, where the bolt has anybody to emit to."""
+        """One emit, if the bolt has output streams."""
         if self._emit is not None:
             parents = [self._copy_of(tup) for tup in anchors or () if not self._is_tick(tup)]
             self._emit(self.next_row(stream, parents, name=None, bad=bad), stream, anchors)
 
     def process_segment(self, process: Callable[[Tuple], None], between: Callable[[], None], slice_rows: int) -> None:
-        """`BoltRunner._process_segment`, for the oldest segment in the inbox."""
+        """`BoltRunner._process_tuples`, for the oldest segment in the inbox."""
         data = self.inbox.popleft()
         head = parse_segment(data, 0)
         batch = tracked_batch(head, self.task_id)
@@ -283,7 +282,7 @@ class BoltTask(EmittingTask):
         pool.recycle(head.rows, batch or UNTRACKED)
 
     def settle(self) -> None:
-        """`BoltRunner._settle_acks`."""
+        """`BoltAcks.settle`."""
         settled = self.net.model.settled
         for how, tuples in (("fail", self.emitter.failed), ("ack", self.emitter.acked)):
             copies = {self._copy_of(tup) for tup in tuples if not self._is_tick(tup)} - settled
@@ -311,7 +310,7 @@ class BoltTask(EmittingTask):
 
 
 class Net:
-    """All tasks, one desk of ledgers, and the model beside them."""
+    """All tasks, the ledgers, and the model."""
 
     TIMEOUT_S = TIMEOUT_S
 
@@ -331,14 +330,14 @@ class Net:
         self.model = TreeModel()
         self.outcomes: list[tuple[str, object]] = []
         self.errors: list[Exception] = []
-        self.desk = AckOutcomes()
-        self.desk.timeout_s = TIMEOUT_S
+        self.ledgers = AckOutcomes()
+        self.ledgers.timeout_s = TIMEOUT_S
         self.spouts = {task: SpoutTask(self, task) for task in SPOUTS}
         self.bolts = {task: BoltTask(self, task) for task in (*MIDDLES, *LASTS, SIDE)}
         self.tasks: list[SpoutTask | BoltTask] = [*self.spouts.values(), *self.bolts.values()]
 
     def origin(self, task_id: int) -> StreamOrigin:
-        """Small batches, so that there are many kinds of them."""
+        """Small batches, so that there are many different ones."""
         return stream_origin(
             task_id, batch_rows=self._batch_rows, batch_bytes=self._batch_bytes, tuple_max_bytes=100_000
         )
@@ -359,12 +358,12 @@ class Net:
         frame, uids = task.lane.data.popleft()
         for start, end, destinations in segment_routes(frame):
             if frame[start + SEGMENT_KIND_AT] != SegmentKind.TUPLES:
-                self.desk.take(frame, start, destinations[0], self.now_s)
+                self.ledgers.take(frame, start, destinations[0], self.now_s)
                 continue
             for destination in destinations if not lose else ():
                 self.bolts[destination].inbox.append(frame[start:end])
         self.model.arrived(uids, self.now_s + TIMEOUT_S)
-        self._tell()
+        self._deliver()
 
     def carry_acks(self, task: SpoutTask | BoltTask) -> None:
         """The oldest ack frame of a task arrives."""
@@ -372,29 +371,29 @@ class Net:
             return
         frame, settled = task.lane.acks.popleft()
         for start, _, destinations in segment_routes(frame):
-            self.desk.take(frame, start, destinations[0], self.now_s)
+            self.ledgers.take(frame, start, destinations[0], self.now_s)
         self.model.acks_arrived(settled)
-        self._tell()
+        self._deliver()
 
     def pass_time(self, seconds: float) -> None:
-        """Time passes, and what is too old expires."""
+        """Lets time pass; roots that are too old expire."""
         self.now_s += seconds
-        self.desk.expire(self.now_s)
+        self.ledgers.expire(self.now_s)
         self.model.expire(self.now_s)
-        self._tell()
+        self._deliver()
 
     def lose_all(self) -> None:
-        """Something that may have had a part of any tree is gone."""
-        self.desk.fail_all()
+        """Fails all roots, as after the loss of a process that may have held a part of any tree."""
+        self.ledgers.fail_all()
         self.model.gone(list(self.model.live))
-        self._tell()
+        self._deliver()
 
-    def _tell(self) -> None:
-        """What was settled is told to the spouts; it must be what the model says."""
-        for task_id, segments in self.desk.take_settled().items():
+    def _deliver(self) -> None:
+        """Sends the outcomes to the spouts; they must equal those of the model."""
+        for task_id, segments in self.ledgers.take_settled().items():
             self.spouts[task_id].callbacks.settle(settled_roots(frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)))
         assert sorted(self.outcomes, key=repr) == sorted(self.model.outcomes, key=repr)
-        assert self.desk.in_flight() == len(self.model.live)
+        assert self.ledgers.in_flight() == len(self.model.live)
 
 
 def _rooted(

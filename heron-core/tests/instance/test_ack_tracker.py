@@ -1,4 +1,4 @@
-"""Which acks and fails leave a bolt, and when."""
+"""The acks and fails that leave a bolt, and the time at which they leave."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAKE = Tuple.source("c", "s", 1)
 
 
 class Out:
-    """Reads what leaves: ``("ack", {root: xor})`` or ``("fail", roots)`` a segment; a range as such."""
+    """Parses sent segments: ``("ack", {root: xor})``, ``("fail", roots)`` or ``("range", (base, rows))``."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, object]] = []
@@ -73,7 +73,7 @@ def key_of(row: int) -> int:
 
 
 def test_a_batch_acked_whole_is_one_range() -> None:
-    """28 bytes, whatever its size; and nothing leaves before the flush."""
+    """The record has 28 bytes for any number of rows, and it leaves only at the flush."""
     work = Work(3)
     work.settle(work.pool[:3])
     assert work.tracker.waiting == 3
@@ -84,15 +84,15 @@ def test_a_batch_acked_whole_is_one_range() -> None:
 
 
 @pytest.mark.parametrize("acked", [[0, 2], [2, 1, 0], [1]])
-def test_anything_else_is_acked_row_by_row(acked: list[int]) -> None:
-    """A part of the batch, or all of it in another order."""
+def test_other_acks_list_their_rows(acked: list[int]) -> None:
+    """The bolt acked a part of the batch, or all of it in another order."""
     work = Work(3)
     work.settle([work.pool[place] for place in acked])
     assert work.sent() == [("ack", {100 + place: key_of(place) for place in acked})]
 
 
-def test_what_comes_first_counts() -> None:
-    """Acks of what is acked or failed, and fails of what is acked, are counted and mean nothing."""
+def test_the_first_ack_or_fail_counts() -> None:
+    """Later acks and fails of a tuple are counted and have no effect."""
     work = Work(3)
     first, second, third = work.pool[:3]
     work.settle([first, first])
@@ -104,26 +104,26 @@ def test_what_comes_first_counts() -> None:
 
 
 def test_in_one_call_a_fail_counts_before_an_ack() -> None:
-    """Their order is not known there, and only an ack can lose the tuple: an exception after the ack, for example."""
+    """Their order is not known, and only an ack can lose the tuple, for example if an exception follows the ack."""
     work = Work(2)
     work.settle(work.pool[:2], [work.pool[1]])
     assert work.sent() == [("ack", {100: key_of(0)}), ("fail", [101])]
     assert work.tracker.ignored == 1
 
 
-def test_tuples_that_nobody_waits_for_are_counted() -> None:
-    """Ticks, tuples of untracked batches, tuples made by the author, and pooled ones that are not in the batch."""
+def test_acks_of_untracked_tuples_are_counted() -> None:
+    """These are ticks, tuples of untracked batches, tuples that the author made, and unused pooled tuples."""
     work = Work(2)
     strangers = [TupleHelper.make_tick_tuple(), MAKE(UNTRACKED, (), 0), Tuple(), MAKE(None, (), 0), work.pool[2]]
     work.settle(strangers, strangers)
-    work.tracker.in_work = None  # of a batch that is not tracked
+    work.tracker.in_work = None  # the batch in work is not tracked
     work.settle(work.pool[:2])
     assert work.sent() == []
     assert work.tracker.ignored == 2 * len(strangers) + 2
 
 
 def test_a_kept_tuple_is_acked_for_its_own_batch() -> None:
-    """By its id, which the pool has set; also while a batch of the same size is in work."""
+    """The pool sets its id; a batch of the same size that is in work does not matter."""
     work = Work(2)
     kept = MAKE(ranged(4, base=500), (), 3)
     work.settle([work.pool[0], kept])
@@ -133,8 +133,8 @@ def test_a_kept_tuple_is_acked_for_its_own_batch() -> None:
     assert work.sent() == []
 
 
-def test_a_tuple_of_several_roots_acks_each_of_them_and_one_without_none() -> None:
-    """As it is below several anchors."""
+def test_a_tuple_acks_all_of_its_roots() -> None:
+    """A tuple with several anchors has several roots, and a tuple without anchors has no root."""
     work = Work(3)
     work.batch.root_base = None
     work.batch.roots = memoryview(struct.pack("<3Q", *((SPOUT << COUNTER_BITS) | root for root in (7, 9, 8))))
@@ -145,8 +145,8 @@ def test_a_tuple_of_several_roots_acks_each_of_them_and_one_without_none() -> No
     assert work.sent() == [("fail", [8])]
 
 
-def test_batches_may_be_settled_unseen() -> None:
-    """One that cannot be read fails, one that comes after the end is acked."""
+def test_whole_batches_may_be_settled_without_processing() -> None:
+    """A batch that cannot be read fails, and a batch that arrives after the end is acked."""
     work = Work(2)
     work.tracker.fail_whole(ranged(2, base=300))
     work.tracker.ack_whole(ranged(3, base=400))
@@ -154,8 +154,8 @@ def test_batches_may_be_settled_unseen() -> None:
     assert work.sent() == [("range", (400, 3)), ("fail", [300, 301])]
 
 
-def test_neighbours_of_one_root_are_acked_as_one() -> None:
-    """The words of a line, as far as they came together: the ledger XORs them anyway, and half as much travels."""
+def test_adjacent_tuples_of_one_root_are_acked_as_one() -> None:
+    """The words of one line are adjacent: the ledger would XOR them anyway, and the message is half as large."""
     batch = TrackedBatch(TASK, 5, KEY)
     line, other = (SPOUT << COUNTER_BITS) | 7, (SPOUT << COUNTER_BITS) | 8
     batch.roots = memoryview(b"\0" + struct.pack("<5Q", line, line, other, line, line))[1:]

@@ -1,4 +1,4 @@
-"""What rows hang on: places of the batch in work, tuples of earlier ones, or nothing."""
+"""The anchors of rows: places of the batch in work, tuples of earlier batches, or no anchor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAKE = Tuple.source("c", "s", 1)
 
 
 def pooled(place: int, batch: object = None) -> Tuple:
-    """A tuple as a pool gives it, of the batch in work; or as it is when its batch is over."""
+    """A tuple of the batch in work, as a pool gives it; with `batch`, a tuple of a batch that is over."""
     return MAKE(batch, (), place)
 
 
@@ -28,26 +28,26 @@ def resolved(
 
 
 def test_one_anchor_each_in_the_batch_in_work_is_a_list_of_places() -> None:
-    """The usual case; a row without an anchor has no place."""
+    """This is the usual case. The place of a row without anchor is -1."""
     batch = TrackedBatch(1, 9, 5)
     assert resolved([pooled(3), UNANCHORED, pooled(3)], batch) == ([(0, batch, [3, -1, 3])], {})
 
 
 def test_rows_of_several_batches_may_wait_for_one_flush() -> None:
-    """Each is resolved before its tuples are used again."""
+    """Each batch is resolved before its tuples are reused."""
     anchors, first, second = Anchors(), TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     for batch, place in ((first, 1), (second, 2)):
         anchors.parents.append(pooled(place))
         anchors.resolve(batch)
-        anchors.resolve(batch)  # again, with nothing new
+        anchors.resolve(batch)  # a second call has no effect
     regular, irregular = anchors.take()
     assert [(each.start, each.batch, each.places) for each in regular] == [(0, first, [1]), (1, second, [2])]
     assert irregular == {}
     assert anchors.take() == ([], {})
 
 
-def test_a_kept_tuple_names_its_own_batch() -> None:
-    """Whatever batch is in work, or none."""
+def test_a_kept_tuple_belongs_to_its_own_batch() -> None:
+    """The batch in work does not matter."""
     old, current = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     kept = pooled(4, old)
     for at_work in (current, None):
@@ -56,21 +56,21 @@ def test_a_kept_tuple_names_its_own_batch() -> None:
 
 
 def test_several_anchors_count_once_each() -> None:
-    """The same tuple given twice is one anchor; an empty list is none."""
+    """A tuple that is given twice is one anchor; an empty list is no anchor."""
     old, current = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     kept, new = pooled(4, old), pooled(1)
     assert resolved([(kept, new, kept), ()], current) == ([], {0: [(old, 4), (current, 1)]})
 
 
 @pytest.mark.parametrize("current", [None, TrackedBatch(1, 9, 5)])
-def test_what_nobody_waits_for_is_no_anchor(current: TrackedBatch | None) -> None:
-    """Ticks, tuples of untracked batches that were kept, tuples that an author has made, and no anchor."""
+def test_an_untracked_tuple_is_no_anchor(current: TrackedBatch | None) -> None:
+    """These are ticks, kept tuples of untracked batches, tuples that the author made, and a row without anchor."""
     parents = [UNANCHORED, TupleHelper.make_tick_tuple(), pooled(2, UNTRACKED), Tuple(values=("made",))]
     assert resolved([*parents, tuple(parents)], current) == ([], {})
 
 
-def test_a_tuple_whose_ack_has_left_is_no_anchor_any_more() -> None:
-    """Nobody could tell the ledger of what hangs on it; until it leaves, it is one."""
+def test_a_tuple_whose_ack_has_left_is_no_anchor() -> None:
+    """No later message could report rows under it. Until its ack leaves, it is an anchor."""
     batch = TrackedBatch(1, 4, 5)
     batch.settle([1, 2])
     assert resolved([pooled(1), pooled(3)], batch) == ([(0, batch, [1, 3])], {})
@@ -91,7 +91,7 @@ def test_a_tuple_whose_ack_has_left_is_no_anchor_any_more() -> None:
         ("w", "anchors has 'w', a str"),
     ],
 )
-def test_what_is_no_list_of_tuples_is_refused(anchors: object, message: str) -> None:
-    """With what to write instead."""
+def test_anchors_that_are_not_a_list_of_tuples_are_rejected(anchors: object, message: str) -> None:
+    """The message shows what to write instead."""
     with pytest.raises(EmitError, match=message):
         checked_anchors(anchors)

@@ -1,4 +1,4 @@
-"""Rows to payloads and back: one bad row costs itself only, and sizes stay within their limits."""
+"""Rows to payloads and back: a bad row loses only itself, and sizes stay within their limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sulking:
 
 
 class Codec:
-    """Encodes with limits and remembers what was rejected."""
+    """Encodes with limits, and records the rejected rows."""
 
     def __init__(self, batch_bytes: int = 100_000, tuple_max_bytes: int = 1_000_000) -> None:
         self.batch_bytes = batch_bytes
@@ -57,7 +57,7 @@ class Codec:
 @_PROPERTY
 @given(st.data(), st.integers(1, 4), st.integers(40, 2000))
 def test_rows_come_back_in_order_whatever_the_batch_size(data: st.DataObject, arity: int, batch_bytes: int) -> None:
-    """Splitting may not lose, double or reorder."""
+    """Splitting must not lose, repeat or reorder rows."""
     values = st.one_of(st.integers(), st.text(max_size=30), st.none(), st.lists(st.integers(), max_size=3))
     row = values if arity == 1 else st.tuples(*[values] * arity)
     rows = data.draw(st.lists(row, min_size=1, max_size=40))
@@ -66,7 +66,7 @@ def test_rows_come_back_in_order_whatever_the_batch_size(data: st.DataObject, ar
 
 @pytest.mark.parametrize("position", [0, 57, 99])
 def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
-    """The others go on, and the error says which field's value it was."""
+    """The other rows are encoded, and the error names the field."""
     codec = Codec()
     rows: list[object] = [(number, "x") for number in range(100)]
     bad = (position, Sulking())
@@ -79,7 +79,7 @@ def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
 
 
 def test_a_row_above_the_limit_is_rejected_alone_and_in_company() -> None:
-    """The limit is one of the tuple, so its neighbours must not decide (D12)."""
+    """The limit applies to a tuple, so its neighbours must not matter (D12)."""
     for rows in (["x" * 5000], ["a", "x" * 5000, "b"]):
         for batch_bytes in (100, 100_000):
             codec = Codec(batch_bytes, tuple_max_bytes=2000)
@@ -99,22 +99,22 @@ def test_a_batch_much_larger_than_wanted_is_split() -> None:
 
 
 def test_a_stream_without_fields_keeps_its_number_of_rows() -> None:
-    """A signal carries no values; its count is in the segment's head."""
+    """A signal has no values; the segment's head has the number of rows."""
     ((rows, payload),) = Codec().encode([(), ()], 0)
     assert len(rows) == 2
     assert decode_columns(payload, 2) == []
 
 
-def test_a_value_that_was_emitted_twice_arrives_as_two() -> None:
-    """A bolt that changes what it received must not change another tuple."""
+def test_a_value_that_is_emitted_twice_arrives_as_two_objects() -> None:
+    """A bolt that changes a received value must not change another tuple."""
     shared = [1]
     first, second = Codec().round_trip([shared, shared], 1)
     assert first == second
     assert first is not second
 
 
-def test_a_value_that_contains_itself_travels() -> None:
-    """Pickling without a memo cannot do it, so that batch is pickled with one."""
+def test_a_value_that_contains_itself_arrives() -> None:
+    """Such a value needs a memo, so its batch is pickled with a memo."""
     cyclic: list[object] = [1]
     cyclic.append(cyclic)
     (arrived,) = Codec().round_trip([cyclic], 1)
@@ -135,14 +135,14 @@ def test_a_value_that_contains_itself_travels() -> None:
         b"cno_such_module\nThing\n.",
     ],
 )
-def test_a_payload_that_is_no_batch_is_a_typed_error(payload: bytes) -> None:
-    """The bolt counts the tuples as failed and goes on."""
+def test_a_payload_that_is_not_a_batch_is_a_typed_error(payload: bytes) -> None:
+    """The bolt counts the tuples as failed and continues."""
     with pytest.raises(SerializationError):
         decode_columns(payload, 2)
 
 
 def test_every_truncated_payload_is_a_typed_error() -> None:
-    """No prefix may crash the task."""
+    """No prefix of a payload may crash the task."""
     payload = pickle.dumps([[1, 2], ["a", "b"]], 5)
     for size in range(len(payload)):
         with pytest.raises(SerializationError):

@@ -1,4 +1,4 @@
-"""A bolt on its task thread, fed frame by frame: order, kept tuples, failures, garbage, the end."""
+"""A bolt on its task thread, which gets frame after frame: order, kept tuples, failures, garbage, the end."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def end(source: int) -> bytes:
 
 
 class Bench:
-    """A bolt task without sockets: what comes in is put into its queue, what goes out is read from the other."""
+    """A bolt task without sockets: the test puts frames into its data-in queue and reads its data-out queue."""
 
     def __init__(
         self, component: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
@@ -107,7 +107,7 @@ class Bench:
         return self.task.record(self.runner.emitter).metrics
 
     def output(self) -> list[object]:
-        """Emitted values, and ``"END"`` for the marker; reports as their phase."""
+        """The emitted values, ``"END"`` for the marker, and the phase of each report."""
         found: list[object] = []
         for item in self.gateway.data_out.items:
             if isinstance(item, Envelope):
@@ -122,7 +122,7 @@ class Bench:
 
 
 class Keeping(Bolt):
-    """Keeps tuples as `keeps` says, and writes all down."""
+    """Keeps the tuples that `keeps` selects, and records their values."""
 
     keeps: Callable[[int], bool] = staticmethod(lambda _number: True)
     acks = False
@@ -154,8 +154,8 @@ def with_batches(bench: Bench, batches: int = 30, rows: int = 40) -> Keeping:
 
 @pytest.mark.parametrize("keeps", [lambda _number: True, lambda number: number % 7 == 0, lambda number: number == 39])
 @pytest.mark.parametrize("acks", [True, False])
-def test_tuples_that_are_kept_over_batches_stay_what_they_were(keeps: Callable[[int], bool], acks: bool) -> None:
-    """The engine uses tuple objects again; a window bolt must never see one change under it."""
+def test_kept_tuples_never_change(keeps: Callable[[int], bool], acks: bool) -> None:
+    """The engine reuses tuple objects, and a window bolt must never see a kept tuple change."""
     bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(keeps), "acks": acks})
     bolt = with_batches(Bench(bolt_class))
     assert [(tup.component, tup.stream, tup.task, tup.values) for tup in bolt.kept] == bolt.expected
@@ -164,15 +164,15 @@ def test_tuples_that_are_kept_over_batches_stay_what_they_were(keeps: Callable[[
 
 
 @pytest.mark.parametrize("acks", [True, False])
-def test_objects_are_used_again_when_nobody_keeps_them(acks: bool) -> None:
-    """A stray reference of the engine's own, an ack included, would silently make every batch pay for new ones."""
+def test_objects_are_reused_unless_they_are_kept(acks: bool) -> None:
+    """With a stray reference in the engine, for example of an ack, each batch would silently make new objects."""
     bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(lambda _number: False), "acks": acks})
     bolt = with_batches(Bench(bolt_class))
     assert len(bolt.objects) == 2 * 40
 
 
 class Passing(Bolt):
-    """Emits and acks all that it gets."""
+    """Emits and acks each tuple."""
 
     def process(self, tup: Tuple) -> None:
         self.emit([tup.values[0]], anchors=[tup])
@@ -183,7 +183,7 @@ class Passing(Bolt):
 def test_100_000_tuples_cause_no_collection_and_leave_no_cycle(
     collected: Callable[..., AbstractContextManager[list[int]]], mode: str
 ) -> None:
-    """Whatever is made for a batch is gone with it."""
+    """All objects of a batch are freed with it."""
     batch = tuples([(number, number) for number in range(1000)])
 
     def work() -> Bench:
@@ -195,16 +195,16 @@ def test_100_000_tuples_cause_no_collection_and_leave_no_cycle(
         assert bench.task.metrics.executed_total() == 100_000
         return bench
 
-    work()  # loads what is loaded at the first use
+    work()  # loads modules that are loaded at their first use
     with collected() as generations:
         bench = work()
         assert generations == []
         assert gc.collect() < 100
-        assert bench is not None  # alive until here: its own cycles are not counted
+        assert bench is not None  # keeps it alive until here: its own cycles do not count
 
 
 class FailingKeeping(Keeping):
-    """Fails now and then, and keeps the exceptions."""
+    """Fails for some tuples, and keeps the exceptions."""
 
     def __init__(self, delegate: object = None) -> None:
         super().__init__(delegate)
@@ -218,8 +218,8 @@ class FailingKeeping(Keeping):
             raise error
 
 
-def test_a_failure_costs_its_tuple_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """The rest of the batch goes on in order; what exceptions hold on to stays intact."""
+def test_a_failure_affects_only_its_tuple(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rest of the batch is processed in order, and the tuples in kept exceptions stay intact."""
     bench = Bench(FailingKeeping)
     bolt = with_batches(bench)
     assert isinstance(bolt, FailingKeeping)
@@ -241,7 +241,7 @@ def _innermost(error: ValueError) -> dict[str, Any]:
 
 
 def test_stop_on_error_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """`topology.on.error: stop` ends the instance with the failure's own line."""
+    """`topology.on.error: stop` ends the instance with the line of the failure."""
     bench = Bench(FailingKeeping, {"topology.on.error": "stop"})
     with pytest.raises(ComponentStoppedError, match=r"process with Tuple\(.*raised ValueError"):
         with_batches(bench)
@@ -249,7 +249,7 @@ def test_stop_on_error_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None
 
 
 class Echo(Bolt):
-    """Emits each number, and a word at the end."""
+    """Emits each number, and a word in `finish`."""
 
     outputs = ("value",)
 
@@ -261,17 +261,17 @@ class Echo(Bolt):
 
 
 def test_the_end_comes_when_all_upstream_tasks_have_ended() -> None:
-    """`finish` once, its output, the marker, the report: in this order, and doubled markers do nothing."""
+    """The order is one call of `finish`, its output, the marker, the report; repeated markers have no effect."""
     bench = Bench(Echo)
     bench.put(end(1), tuples([(0, 5)], source=2), end(1))
     bench.put(end(2))
-    bench.put(tuples([(0, 6)], source=2))  # again, of a task that was restarted
+    bench.put(tuples([(0, 6)], source=2))  # sent again by a task that was restarted
     bench.run()
     assert bench.output() == [pb.TASK_PHASE_RUNNING, 5, "finished", "END", pb.TASK_PHASE_ENDED]
 
 
-def test_a_stream_without_fields_brings_empty_tuples() -> None:
-    """Signals are counted by their rows."""
+def test_a_stream_without_fields_gives_empty_tuples() -> None:
+    """The number of signals is the number of rows."""
     bench = Bench(Echo)
     bench.put(tuples([(), ()], stream=1))
     bench.run()
@@ -295,10 +295,10 @@ def bad_segments() -> dict[str, tuple[bytes, int]]:
 
 
 @pytest.mark.parametrize("name", list(bad_segments()))
-def test_a_segment_that_cannot_be_read_is_counted_and_the_rest_goes_on(
+def test_an_unreadable_segment_is_counted_and_the_others_are_processed(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tuples are lost under a name; the task lives."""
+    """The lost tuples are reported, and the task continues."""
     bad, lost = bad_segments()[name]
     bench = Bench(Echo)
     bench.put(tuples([(0, "before")]), bad, tuples([(0, "after")]))
@@ -310,8 +310,8 @@ def test_a_segment_that_cannot_be_read_is_counted_and_the_rest_goes_on(
 
 
 @pytest.mark.parametrize("garbage", [b"garbage", tuples([(0, 1)])[:-1], tuples([(0, 1)], options=b"\x01\x00\x00")])
-def test_a_frame_that_cannot_be_cut_loses_its_rest_only(garbage: bytes, capsys: pytest.CaptureFixture[str]) -> None:
-    """The next frame is fine again."""
+def test_a_frame_that_cannot_be_split_loses_only_its_rest(garbage: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next frame is processed."""
     bench = Bench(Echo)
     bench.put(tuples([(0, "before")]), garbage)
     bench.put(tuples([(0, "after")]))
@@ -321,8 +321,8 @@ def test_a_frame_that_cannot_be_cut_loses_its_rest_only(garbage: bytes, capsys: 
     assert "the rest of the frame is lost" in capsys.readouterr().err
 
 
-def test_consumed_bytes_are_all_that_came() -> None:
-    """Credit counts what is behind the frame's header, whatever was in it."""
+def test_all_received_bytes_are_consumed() -> None:
+    """Credit counts all bytes behind the frame's header."""
     bench = Bench(Echo)
     for number in range(5):
         bench.put(tuples([(0, number)]), tuples([(0, number)]))
@@ -332,8 +332,8 @@ def test_consumed_bytes_are_all_that_came() -> None:
     assert not Path("/run/c1").exists()  # nothing was opened
 
 
-def test_the_record_tells_capacities_and_held_output() -> None:
-    """The gauges of the queues stand beside what waits in them; the limit's counter only where there is a limit."""
+def test_the_record_has_capacities_and_delayed_output() -> None:
+    """The capacity of each queue has a gauge, and the output limit has a counter if there is a limit."""
     units = {each.name: each.unit for each in Bench(Passing).record()}
     assert units["in-queue-capacity-bytes"] == units["out-queue-capacity-bytes"] == "bytes"
     assert "output-held-s" not in units
@@ -342,7 +342,7 @@ def test_the_record_tells_capacities_and_held_output() -> None:
 
 
 def test_the_limit_of_a_component_is_divided_among_its_tasks() -> None:
-    """Also when a plan has more of them than the one before; batches are as small as the limit wants them."""
+    """A new plan may have more tasks. The limit also determines the size of batches."""
     bench = Bench(Passing, {"topology.component.output.bps": 100_000})
     limit, plan = bench.gateway.data_out.limit, bench.task.index.plan
     assert limit is not None
@@ -353,8 +353,8 @@ def test_the_limit_of_a_component_is_divided_among_its_tasks() -> None:
     assert limit.batch_bytes == 5000
 
 
-def test_acks_do_not_wait_for_output_that_must_wait() -> None:
-    """Data-out may be full for minutes: by a limit, or by back pressure; the trees would time out."""
+def test_acks_do_not_wait_for_output_that_is_blocked() -> None:
+    """A limit or back pressure may keep data-out full for minutes, and the trees would expire."""
     bench = Bench(Passing, {"topology.reliability.mode": "ATLEAST_ONCE"})
     key = option(OptionTag.BATCH_KEY, b"12345678") + option(OptionTag.ROOT_BASE, (5).to_bytes(8, "little"))
     bench.run()
@@ -390,16 +390,16 @@ class Slow(Bolt):
 
 @pytest.fixture
 def slow_clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
-    """The time that the runner reads, and that `Slow` lets pass."""
+    """The clock that the runner reads, and that `Slow` advances."""
     Slow.clock = FakeClock()
     monkeypatch.setattr("heron.instance.bolt_runner.monotonic_s", Slow.clock.monotonic_s)
     return Slow.clock
 
 
-def test_acks_of_a_slow_bolt_leave_within_the_linger_although_the_input_never_runs_dry(
+def test_acks_of_a_slow_bolt_leave_within_the_linger_under_steady_input(
     slow_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches shorter than the linger must not put it off for ever: roots would expire that are long done."""
+    """Batches shorter than the linger must not delay acks forever, because processed roots would expire."""
     bench = Bench(Slow, {"topology.reliability.mode": "ATLEAST_ONCE"}, EngineSettings(linger_s=0.02))
     key = option(OptionTag.BATCH_KEY, (77).to_bytes(8, "little"))
     for number in range(40):
@@ -412,8 +412,8 @@ def test_acks_of_a_slow_bolt_leave_within_the_linger_although_the_input_never_ru
     assert all(later > earlier for earlier, later in zip(sent, sent[5:], strict=False)), sent
 
 
-def test_a_stop_waits_for_the_call_in_work_only(slow_clock: FakeClock) -> None:
-    """A frame may hold minutes of slow calls; what it held is as lost as what waited behind it."""
+def test_a_stop_waits_only_for_the_running_call(slow_clock: FakeClock) -> None:
+    """A frame may hold minutes of slow calls. Its rest is lost like the frames behind it."""
     bench = Bench(Slow)
     bench.put(tuples([(0, number) for number in range(1000)]), tuples([(1, 0)]))
     started_s = slow_clock.monotonic_s()
@@ -437,15 +437,15 @@ class After(Signals):
 
 
 class Swelling(Bolt):
-    """Takes its time for each tuple, and makes forty kilobytes of it."""
+    """Is slow, and emits forty kilobytes for each tuple."""
 
     def process(self, tup: Tuple) -> None:
         threading.Event().wait(0.003)
         self.emit(["x" * 40_000])
 
 
-def test_output_that_cannot_leave_stops_a_batch_in_the_middle() -> None:
-    """Each slice flushes less than a batch: nothing else would hold up a batch that makes more than fits anywhere."""
+def test_blocked_output_stops_a_batch_between_slices() -> None:
+    """Each slice flushes less than a full batch, so only this check stops a batch with too much output."""
     settings = EngineSettings(out_queue_bytes=100_000, batch_bytes=1 << 30, linger_s=0.0)
     bench = Bench(Swelling, settings=settings)
     data_out = bench.gateway.data_out

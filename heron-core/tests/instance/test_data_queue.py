@@ -1,4 +1,4 @@
-"""The queues between the two threads: nothing lost, nobody sleeps through a wake."""
+"""The queues between the two threads: no item is lost, and no wake is missed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pending(wakeup: Wakeup) -> bool:
 
 
 def test_a_wake_before_the_sleep_ends_it_at_once() -> None:
-    """The classic lost wake-up: it comes between the last look and the sleep."""
+    """The classic lost wake-up comes between the last check and the sleep."""
     sleeper = Sleeper()
     for _ in range(3):
         sleeper.prepare()
@@ -37,7 +37,7 @@ def test_a_wake_before_the_sleep_ends_it_at_once() -> None:
 
 
 def test_a_wake_without_a_sleeper_is_forgotten() -> None:
-    """Only wakes after `prepare` count, so that an old one does not make the next sleep spin."""
+    """Only wakes after `prepare` count, so that an old wake does not end the next sleep."""
     sleeper = Sleeper()
     sleeper.wake()
     sleeper.prepare()
@@ -49,7 +49,7 @@ def test_a_wake_without_a_sleeper_is_forgotten() -> None:
     assert monotonic_s() - started_s >= 0.015
 
 
-def test_many_wakers_do_no_harm() -> None:
+def test_several_threads_may_wake_at_once() -> None:
     """The gateway and the author's own threads may wake at the same moment."""
     sleeper, stop = Sleeper(), threading.Event()
     failures: list[BaseException] = []
@@ -77,7 +77,7 @@ def test_many_wakers_do_no_harm() -> None:
 
 
 def test_a_late_release_is_not_an_error() -> None:
-    """A wake may find the lock free already, when an earlier one came late; the sleep ends all the same."""
+    """A wake may find the lock free already, if an earlier wake came late; the sleep ends anyway."""
     sleeper = Sleeper()
     sleeper.prepare()
     sleeper._asleep = False  # an earlier wake has come as far as this
@@ -88,7 +88,7 @@ def test_a_late_release_is_not_an_error() -> None:
 
 
 def test_two_threads_pass_everything_in_order() -> None:
-    """The task thread sleeps whenever the queue is empty; no wake is missed over thousands of hand-overs."""
+    """The task thread sleeps whenever the queue is empty; no wake is missed in thousands of items."""
     wakeup = Wakeup()
     data_in = DataIn(wakeup, QueueCapacity(1000, 1000, 0.1))
     got: list[bytes] = []
@@ -118,8 +118,8 @@ def test_two_threads_pass_everything_in_order() -> None:
     wakeup.close()
 
 
-def test_consumption_is_told_when_the_queue_is_empty_or_a_quarter_of_the_window_is_free() -> None:
-    """Not for each frame: a wake of the gateway costs a system call and the interpreter lock."""
+def test_the_gateway_is_woken_for_an_empty_queue_or_a_quarter_of_the_window() -> None:
+    """A wake for each frame would cost a system call and the interpreter lock each time."""
     wakeup = Wakeup()
     data_in = DataIn(wakeup, QueueCapacity(1000, 1000, 0.1))
     for _ in range(4):
@@ -136,8 +136,8 @@ def test_consumption_is_told_when_the_queue_is_empty_or_a_quarter_of_the_window_
     wakeup.close()
 
 
-def test_commands_are_seen_only_at_the_head() -> None:
-    """They do not overtake data, and the runner may look without taking."""
+def test_a_command_is_seen_only_at_the_head_of_the_queue() -> None:
+    """Commands do not overtake data, and the runner may look at one without taking it."""
     data_in = DataIn(Wakeup(), QueueCapacity(1000, 1000, 0.1))
     command = ReportSeen(1)
     data_in.put(b"frame", 5)
@@ -149,8 +149,8 @@ def test_commands_are_seen_only_at_the_head() -> None:
     assert data_in.get() is None
 
 
-def test_data_out_is_bounded_and_wakes_who_waits_for_room() -> None:
-    """Two threads, a small limit: the producer never runs ahead by more than one flush, and never sleeps on."""
+def test_data_out_is_bounded_and_wakes_a_thread_that_waits_for_room() -> None:
+    """With two threads and a small limit, the producer is never ahead by more than one flush, and never stuck."""
     wakeup = Wakeup()
     data_out = DataOut(wakeup, Sleeper(), QueueCapacity(100, 100, 0.1))
     most = 0
@@ -187,7 +187,7 @@ def test_data_out_is_bounded_and_wakes_who_waits_for_room() -> None:
 
 
 def test_control_messages_keep_their_place_and_take_no_room() -> None:
-    """A report of an end must come behind the data, whatever the queue's limit."""
+    """The report of an end must follow the data, whatever the limit of the queue."""
     data_out = DataOut(Wakeup(), Sleeper(), QueueCapacity(10, 10, 0.1))
     data_out.put([b"x" * 20])
     data_out.put_control(Envelope(stop=pb.Stop()))

@@ -1,4 +1,4 @@
-"""Generated emits: every shape of stream, every grouping, and refusals that change nothing."""
+"""Generated emits: every shape of stream, every grouping, and rejected rows, which change nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Chosen(ICustomGrouping):
 
 
 def stream_of(*groupings: GroupingDefinition, arity: int = 1, batch_rows: int = 1000) -> OutStream:
-    """A stream with so many fields and a consumer for each grouping, all with tasks of their own by tens."""
+    """A stream with `arity` fields and one consumer per grouping; consumer n has tasks 10 n + 2 to 10 n + 4."""
     fields = tuple(f"f{number}" for number in range(arity))
     stream = StreamDefinition("default", fields)
     consumers = [bolt(f"bolt{number}", subscription("spout", each)) for number, each in enumerate(groupings)]
@@ -66,7 +66,7 @@ ALL = GroupingDefinition(GroupingKind.ALL)
 @pytest.mark.parametrize("arity", [0, 1, 2, 3, 12])
 @pytest.mark.parametrize("as_list", [True, False])
 def test_every_arity_arrives_as_it_was_emitted(arity: int, as_list: bool) -> None:
-    """Lists and tuples alike, and what the user does to the list afterwards changes nothing."""
+    """This holds for lists and tuples. Later changes of an emitted list have no effect."""
     stream = stream_of(ALL, arity=arity)
     add = adder(stream)
     expected: list[tuple[object, ...]] = []
@@ -84,8 +84,8 @@ def test_every_arity_arrives_as_it_was_emitted(arity: int, as_list: bool) -> Non
     ("arity", "values"),
     [(1, []), (1, ["a", "b"]), (2, ["a"]), (2, ["a", "b", "c"]), (0, ["a"]), (1, 5), (2, None), (1, "word")],
 )
-def test_wrong_values_are_refused_and_leave_no_trace(arity: int, values: object) -> None:
-    """The error names the stream and its fields; the log of the batch stays whole."""
+def test_wrong_values_are_rejected_and_leave_no_trace(arity: int, values: object) -> None:
+    """The error names the stream and its fields, and the log stays consistent."""
     grouping = GroupingDefinition(GroupingKind.FIELDS, ("f0",)) if arity else ALL
     stream = stream_of(grouping, arity=arity)
     add = adder(stream)
@@ -98,7 +98,7 @@ def test_wrong_values_are_refused_and_leave_no_trace(arity: int, values: object)
 
 
 def test_fields_go_to_the_owner_of_their_key() -> None:
-    """By one field, by several, in the order that the grouping names them, and to two consumers at once."""
+    """The key may have one field, or several in the order of the grouping, and there may be two consumers."""
     stream = stream_of(
         GroupingDefinition(GroupingKind.FIELDS, ("f1",)),
         GroupingDefinition(GroupingKind.FIELDS, ("f2", "f0")),
@@ -117,8 +117,8 @@ def test_fields_go_to_the_owner_of_their_key() -> None:
 
 @pytest.mark.parametrize("kind", [GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY])
 @pytest.mark.parametrize("key", [["a", "list"], {1, 2}, object()])
-def test_a_key_that_cannot_be_grouped_by_is_refused_at_the_emit(kind: GroupingKind, key: object) -> None:
-    """Not a bare 'unhashable type': the message says which types there are; nothing of the row stays."""
+def test_a_key_of_another_type_is_rejected_at_the_emit(kind: GroupingKind, key: object) -> None:
+    """The message lists the allowed types, and no part of the row stays in the log."""
     stream = stream_of(GroupingDefinition(GroupingKind.FIELDS, ("f0",)), GroupingDefinition(kind, ("f1",)), arity=2)
     add = adder(stream)
     with pytest.raises(EmitError, match="cannot be grouped by"):
@@ -128,7 +128,7 @@ def test_a_key_that_cannot_be_grouped_by_is_refused_at_the_emit(kind: GroupingKi
 
 
 def test_a_custom_grouping_chooses() -> None:
-    """One task, several, one twice, none; a foreign task is refused by name."""
+    """It may choose one task, several, one twice, or none. A task of another component is rejected by name."""
     stream = stream_of(GroupingDefinition(GroupingKind.CUSTOM), arity=1)
     add = adder(stream)
     for positions in ((0,), (1, 2), (2, 2), ()):
@@ -141,8 +141,8 @@ def test_a_custom_grouping_chooses() -> None:
     assert rows_by_task(empty.flush()) == {2: [()]}
 
 
-def test_direct_rows_go_to_the_named_task_and_to_nobody_without_one() -> None:
-    """The general emit sets the task around the call."""
+def test_direct_rows_go_only_to_the_named_task() -> None:
+    """The general emit sets the task for its call. A row without a task goes nowhere."""
     stream = stream_of(GroupingDefinition(GroupingKind.DIRECT), arity=1)
     add = adder(stream)
     stream.direct = (3,)
@@ -153,7 +153,7 @@ def test_direct_rows_go_to_the_named_task_and_to_nobody_without_one() -> None:
 
 
 def test_the_remaining_groupings() -> None:
-    """All to all, the lowest to the lowest, local first, and shuffle over every task."""
+    """These are all, lowest, local or shuffle, and shuffle."""
     for kind, expected in (
         (GroupingKind.LOWEST, {2: 60}),
         (GroupingKind.LOCAL_OR_SHUFFLE, {2: 30, 3: 30}),
@@ -168,15 +168,15 @@ def test_the_remaining_groupings() -> None:
 
 
 def test_a_batch_for_all_is_encoded_once() -> None:
-    """One segment with many destinations, whatever their number (design D3)."""
+    """One segment has all destinations (design D3)."""
     stream = stream_of(ALL, GroupingDefinition(GroupingKind.LOWEST))
     adder(stream)(["a"])
     (only,) = stream.flush()
     assert parse_segment(only, 0).destinations == (2, 3, 4, 12)
 
 
-def test_a_stream_that_nobody_reads_counts_and_sends_nothing() -> None:
-    """Its emits are legal."""
+def test_a_stream_without_consumers_counts_and_sends_nothing() -> None:
+    """Emits on it are valid."""
     stream = stream_of()
     adder(stream)(["a"])
     assert stream.flush() == []
@@ -184,7 +184,7 @@ def test_a_stream_that_nobody_reads_counts_and_sends_nothing() -> None:
 
 
 def test_a_full_log_overflows_at_once() -> None:
-    """A process() that emits a million rows must not gather them all."""
+    """A process() that emits a million rows must not collect them all."""
     stream = stream_of(ALL, batch_rows=4)
     sizes: list[int] = []
 
@@ -200,8 +200,8 @@ def test_a_full_log_overflows_at_once() -> None:
     assert max(sizes) <= stream.limit == 12  # 4 rows for each of 3 destinations
 
 
-def test_ids_are_kept_where_somebody_asks_for_them() -> None:
-    """And only of emits that have one and succeed."""
+def test_ids_are_kept_if_there_is_a_list_for_them() -> None:
+    """Only emits that have an id and succeed append to the list."""
     ids: list[object] = []
     stream = stream_of(ALL)
     add = adder(stream, ids)
@@ -213,8 +213,8 @@ def test_ids_are_kept_where_somebody_asks_for_them() -> None:
 
 
 @pytest.mark.parametrize("signature", [SPOUT_SIGNATURE, BOLT_SIGNATURE])
-def test_the_quick_emit_passes_everything_else_on(signature: str) -> None:
-    """An equal but distinct name of the default stream included: the guard compares identity."""
+def test_the_generated_emit_passes_everything_else_on(signature: str) -> None:
+    """The guard compares identity, so it also passes on an equal but distinct name of the default stream."""
     stream = stream_of(ALL)
     calls: list[tuple[object, ...]] = []
 

@@ -51,8 +51,8 @@ def sent(out: DataOut) -> list[SegmentHead]:
     return heads
 
 
-def test_the_first_row_and_one_after_the_linger_go_at_once() -> None:
-    """A trickle has the latency of an empty system (design D2)."""
+def test_the_first_row_and_a_row_after_the_linger_leave_at_once() -> None:
+    """Without load, a tuple does not wait for others (design D2)."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([OutStream(0, StreamDefinition("default", ("v",)), StreamRoutes(whole=(2,)), origin)])
@@ -60,14 +60,14 @@ def test_the_first_row_and_one_after_the_linger_go_at_once() -> None:
     assert len(sent(out)) == 1
     emitter.emit([2])
     assert not out.items
-    out.end_linger()  # nobody is in the author's code: only the limit falls
+    out.end_linger()  # the task thread is not in the author's code: only the limit changes
     assert not out.items
     emitter.emit([3])
     assert [head.rows for head in sent(out)] == [2]
 
 
-def test_the_gateway_flushes_only_while_the_author_s_code_runs() -> None:
-    """A tuple waits no longer than the linger, even where the code that emitted it blocks now."""
+def test_the_gateway_flushes_only_while_the_authors_code_runs() -> None:
+    """A tuple waits no longer than the linger, even if the author's code blocks after the emit."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin)])
@@ -83,8 +83,8 @@ def test_the_gateway_flushes_only_while_the_author_s_code_runs() -> None:
     assert not out.items
 
 
-def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
-    """The gateway takes prefixes while the task thread appends: nothing is lost, doubled or misplaced."""
+def test_rows_emitted_during_flushes_of_the_gateway_are_sent_in_order() -> None:
+    """The gateway takes prefixes while the task thread appends: no row is lost, repeated or misplaced."""
     out, origin = data_out(10**9), origin_of()
     emitter = SpoutEmitter(origin, out)
     memo = KeyMemo((5, 6, 7), 64, single=True)
@@ -121,8 +121,8 @@ def test_rows_emitted_during_foreign_flushes_are_all_sent_in_order() -> None:
         assert all(owner(key_group((number,), 64), 64, (5, 6, 7)) == task for number in numbers[:200])
 
 
-def test_rows_wait_for_a_flush_and_go_in_one_item() -> None:
-    """One flush is one frame, whatever the number of streams and tasks (design D1)."""
+def test_a_flush_is_one_item_of_the_queue() -> None:
+    """One flush is one frame for any number of streams and tasks (design D1)."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin), whole(origin, "other", 1, 6, 7)])
@@ -138,7 +138,7 @@ def test_rows_wait_for_a_flush_and_go_in_one_item() -> None:
     assert not out.items
 
 
-def test_an_unknown_stream_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_stream_is_rejected_with_the_nearest_name() -> None:
     """A typing error is the usual reason."""
     emitter = BoltEmitter(origin_of(), data_out())
     emitter.set_streams([whole(emitter.origin, "words")])
@@ -149,7 +149,7 @@ def test_an_unknown_stream_is_refused_with_the_nearest_name() -> None:
 
 
 def test_a_direct_task_must_be_one_of_a_direct_consumer() -> None:
-    """Else the tuple would vanish, or arrive where nobody expects it."""
+    """Otherwise the tuple would be lost, or arrive at a task that does not expect it."""
     out = data_out()
     emitter = BoltEmitter(origin_of(), out)
     emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
@@ -162,7 +162,7 @@ def test_a_direct_task_must_be_one_of_a_direct_consumer() -> None:
 
 
 def test_task_ids_are_those_of_this_row() -> None:
-    """Also when rows wait from before, and when the log is full at every row."""
+    """This holds if earlier rows wait, and if the log is full at every row."""
     for batch_rows in (1, 1000):
         out, origin = data_out(), origin_of(batch_rows)
         emitter = SpoutEmitter(origin, out)
@@ -176,8 +176,8 @@ def test_task_ids_are_those_of_this_row() -> None:
         assert emitter.emit(["after"]) is None
 
 
-def test_counts_go_on_over_a_new_plan() -> None:
-    """The metric is a counter, so it must not fall; streams may come and go."""
+def test_counts_continue_under_a_new_plan() -> None:
+    """The metric is a counter, so it must not decrease. Streams may be added and removed."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin), whole(origin, "other", 1)])
@@ -194,8 +194,8 @@ def test_counts_go_on_over_a_new_plan() -> None:
     assert (emitter.emitted("default"), emitter.emitted("other")) == (4, 2)
 
 
-def test_a_rejected_row_is_named_and_the_others_go() -> None:
-    """Encoding happens at the flush; the emit that brought the row has long returned."""
+def test_a_rejected_row_is_reported_and_the_others_are_sent() -> None:
+    """Rows are encoded at the flush, after the emit of the row has returned."""
     rejected: list[tuple[str, object]] = []
     origin = origin_of()
     origin.rejected = lambda stream, row, _error: rejected.append((stream, row))
@@ -210,8 +210,8 @@ def test_a_rejected_row_is_named_and_the_others_go() -> None:
     assert sum(head.rows for head in sent(out)) == 2
 
 
-def test_the_end_comes_behind_all_data() -> None:
-    """And goes to every task downstream, once, whatever their streams."""
+def test_the_end_marker_follows_all_data() -> None:
+    """It goes to every task downstream once, whichever streams the task reads."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin)])
@@ -225,7 +225,7 @@ def test_the_end_comes_behind_all_data() -> None:
 
 
 def test_an_emit_waits_for_room() -> None:
-    """A process() that emits without end is held at the queue's limit until the gateway has sent."""
+    """A process() that emits without end waits at the queue's limit until the gateway has sent data."""
     out, origin = data_out(limit_bytes=300), origin_of(batch_rows=1)
     emitter = BoltEmitter(origin, out)
     emitter.set_streams([whole(origin)])
@@ -252,7 +252,7 @@ def test_an_emit_waits_for_room() -> None:
 
 
 class Watching(ITaskHook):
-    """Writes down what it sees."""
+    """Records what it sees."""
 
     def __init__(self) -> None:
         self.seen: list[EmitInfo] = []
@@ -261,8 +261,8 @@ class Watching(ITaskHook):
         self.seen.append(emit_info)
 
 
-def test_hooks_see_each_emit_and_switch_the_quick_one_off() -> None:
-    """The generated emit has no place for them."""
+def test_hooks_see_each_emit_and_disable_the_generated_one() -> None:
+    """The generated emit does not call hooks."""
     emitter = SpoutEmitter(origin_of(), data_out())
     emitter.set_streams([whole(emitter.origin)])
     quick = emitter.specialised()
@@ -276,15 +276,15 @@ def test_hooks_see_each_emit_and_switch_the_quick_one_off() -> None:
     assert emitter.emitted("default") == 2
 
 
-def test_without_a_default_stream_there_is_no_quick_emit() -> None:
-    """The general one names what there is."""
+def test_without_a_default_stream_there_is_no_generated_emit() -> None:
+    """The general emit names the declared streams."""
     emitter = SpoutEmitter(origin_of(), data_out())
     emitter.set_streams([whole(emitter.origin, "words")])
     assert emitter.specialised() is None
 
 
-def test_acks_fails_and_ends_are_noted() -> None:
-    """At most once they are counted and no more."""
+def test_acks_fails_and_ends_are_recorded() -> None:
+    """At most once, acks and fails are only counted."""
     bolt, spout = BoltEmitter(origin_of(), data_out()), SpoutEmitter(origin_of(), data_out())
     first, second = Tuple(), Tuple()
     bolt.ack(first)

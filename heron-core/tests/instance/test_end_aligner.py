@@ -1,4 +1,4 @@
-"""When a bolt has heard from all its upstream tasks."""
+"""A bolt has received the END markers of all its upstream tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from heron.instance.batch_reader import EndAligner
 
 
 def test_complete_when_every_upstream_task_has_ended() -> None:
-    """Doubled markers and those of strangers do not count."""
+    """Repeated markers and markers of other tasks do not count."""
     aligner = EndAligner(frozenset({1, 2, 3}))
     for task_id in (1, 1, 9, 2, 2):
         aligner.end(task_id)
@@ -16,7 +16,7 @@ def test_complete_when_every_upstream_task_has_ended() -> None:
 
 
 def test_a_new_plan_may_add_and_remove_upstream_tasks() -> None:
-    """What has ended stays ended: task ids are never used again."""
+    """A task that has ended stays ended, because task ids are never reused."""
     aligner = EndAligner(frozenset({1, 2}))
     aligner.end(1)
     aligner.set_upstream(frozenset({1}))

@@ -1,4 +1,4 @@
-"""Python's cycle collector: it has nothing to do for tuples, and what it does is counted."""
+"""Python's cycle collector: tuples cause no collections, and its collections are counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Nowhere:
 
 
 def emits_of(tracked: bool, routes: StreamRoutes) -> SpoutEmitter:
-    """A spout's emits; tracked ones are settled as they go."""
+    """The emits of a spout; tracked ones are settled regularly."""
     origin, pending = stream_origin(batch_rows=ROWS, batch_bytes=500_000), PendingRoots(lambda: 0.0)
     make = partial(RootStream, pending=pending) if tracked else OutStream
     emitter = SpoutEmitter(origin, Nowhere())
@@ -68,13 +68,13 @@ WORK = {
 
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_100_000_emits_cause_no_collection_and_leave_no_cycle(collected: Collected, work: Callable[[], object]) -> None:
-    """What is made for a batch is gone with it: with the default thresholds there are a hundred collections."""
-    work()  # loads what is loaded at the first use
+    """The objects of a batch are freed with it. With the default thresholds there would be a hundred collections."""
+    work()  # loads modules that are loaded at their first use
     with collected() as generations:
         emitter = work()
         assert generations == []
         assert gc.collect() < TUPLES // ROWS
-        assert emitter is not None  # alive until here: its own cycles are not counted
+        assert emitter is not None  # keeps it alive until here: its own cycles do not count
 
 
 def test_cycles_of_the_author_are_collected_and_the_pauses_counted(collected: Collected) -> None:
@@ -93,7 +93,7 @@ def test_cycles_of_the_author_are_collected_and_the_pauses_counted(collected: Co
 
 
 def counted(pauses: GarbagePauses) -> tuple[dict[str, int], Histogram]:
-    """Collections by generation, and the histogram of their time."""
+    """Collections by generation, and the histogram of their durations."""
     *counts, times = pauses.metrics()
     assert isinstance(times.value, Histogram)
     found = {each.labels["generation"]: each.value for each in counts if isinstance(each.value, int)}
@@ -101,7 +101,7 @@ def counted(pauses: GarbagePauses) -> tuple[dict[str, int], Histogram]:
 
 
 def test_a_pause_lasts_from_start_to_stop() -> None:
-    """With a clock that the test holds: 3 s, then 0.25 s."""
+    """The test controls the clock: 3 s, then 0.25 s."""
     readings = iter([10.0, 13.0, 20.0, 20.25])
     pauses = GarbagePauses(lambda: next(readings))
     for generation in (2, 0):
@@ -113,7 +113,7 @@ def test_a_pause_lasts_from_start_to_stop() -> None:
     assert [bound for bound, count in zip(pause.bounds, pause.counts, strict=False) if count] == [0.5, 5.0]
 
 
-def test_the_metrics_have_the_names_that_the_wire_gives_them() -> None:
-    """WIRE.md is what other tools read."""
+def test_the_metrics_have_the_names_of_the_wire_document() -> None:
+    """Other tools rely on WIRE.md."""
     found = {(each.name, each.unit) for each in GarbagePauses().metrics()}
     assert found == {("gc-collection-count", "collections"), ("gc-collection-time", "s")}

@@ -1,4 +1,4 @@
-"""The gateway thread over real sockets; its stream manager is spoken by the test."""
+"""The gateway thread over real sockets; the test plays its stream manager."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLAN = physical_plan(topology(spout("spout")), {"spout": (7,)}, version=4)
 
 
 class Site:
-    """A container with a gateway; the hub is its stream manager's."""
+    """A container with a gateway; the hub belongs to the stream manager."""
 
     def __init__(self) -> None:
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
@@ -53,7 +53,7 @@ class Site:
         self.gateway.start()
 
     def hello(self, after: str = "") -> pb.InstanceHello:
-        """The next hello with another endpoint than `after`."""
+        """The next hello whose endpoint is not `after`."""
 
         def look() -> bool:
             while (message := self.hub.receive()) is not None:
@@ -111,8 +111,8 @@ def site() -> Iterator[Site]:
     made.close()
 
 
-def test_it_says_hello_until_it_is_welcome(site: Site) -> None:
-    """The stream manager may not be there yet; the socket is ready when the hello leaves."""
+def test_it_sends_hellos_until_it_is_welcomed(site: Site) -> None:
+    """The stream manager may not have started yet. The instance's socket is bound before the hello leaves."""
     while len(site.hellos) < 2:
         site.hello()
     hello = site.hellos[-1]
@@ -126,7 +126,7 @@ def test_it_says_hello_until_it_is_welcome(site: Site) -> None:
 
 
 def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
-    """A plan stands before the data that was addressed under it."""
+    """A plan comes before the data that was addressed under it."""
     channel = site.session(1)
     channel.send(control_frame(Envelope(plan=pb.Plan(version=4, document=encode_plan(PLAN))), 1))
     channel.send(frame_header(FrameKind.DATA, 1, 1) + b"x" * 50)
@@ -142,7 +142,7 @@ def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
 
 
 def test_output_leaves_under_credit_and_waits_for_a_session(site: Site) -> None:
-    """Emits before the welcome are kept; beyond the window they wait for credit."""
+    """Emits before the welcome are kept. Data beyond the window waits for credit."""
     out = site.gateway.data_out
     for _ in range(2):
         out.put([b"a" * 3000])
@@ -168,8 +168,8 @@ def bad_frames() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", list(bad_frames()))
-def test_a_bad_frame_ends_the_session_and_another_begins(site: Site, name: str) -> None:
-    """At a new place, so that nothing of the old one can arrive there; the task thread never notices."""
+def test_a_bad_frame_ends_the_session_and_starts_another(site: Site, name: str) -> None:
+    """The new session has a new endpoint, so that no old frame can arrive there. The task thread continues."""
     channel = site.session(1)
     former = site.hellos[-1].endpoint
     channel.send(bad_frames()[name])
@@ -178,8 +178,8 @@ def test_a_bad_frame_ends_the_session_and_another_begins(site: Site, name: str) 
     assert parse_frame_header(receive(again)) == (FrameKind.DATA, 2, 1)
 
 
-def test_a_stream_manager_that_goes_is_followed_by_the_next(site: Site) -> None:
-    """A killed one leaves no message, only a disconnection."""
+def test_a_lost_stream_manager_is_followed_by_the_next(site: Site) -> None:
+    """A killed stream manager sends no message; the socket only disconnects."""
     channel = site.session(1)
     former = site.hellos[-1].endpoint
     channel.close()
@@ -188,16 +188,16 @@ def test_a_stream_manager_that_goes_is_followed_by_the_next(site: Site) -> None:
     assert parse_frame_header(receive(again)) == (FrameKind.DATA, 1, 1)
 
 
-def test_anything_but_a_welcome_first_is_refused(site: Site) -> None:
-    """A stranger on the session's socket gets nothing."""
+def test_a_session_must_begin_with_a_welcome(site: Site) -> None:
+    """A peer that does not follow the protocol gets no data."""
     first = site.hello().endpoint
     stranger = site.sockets.channel_to(first)
     stranger.send(frame_header(FrameKind.DATA, 1, 1) + b"data")
     site.session(3, after=first)
 
 
-def test_garbage_on_the_registration_socket_is_survived(site: Site) -> None:
-    """A refusal is logged; what is none, too."""
+def test_garbage_on_the_registration_socket_is_ignored(site: Site) -> None:
+    """A refusal is logged, and so is garbage."""
     site.hello()
     site.hub.send(site.client, b"garbage")
     site.hub.send(site.client, control_frame(Envelope(refused=pb.Refused(reason="no"))))
@@ -205,7 +205,7 @@ def test_garbage_on_the_registration_socket_is_survived(site: Site) -> None:
 
 
 def test_metrics_leave_without_a_session(site: Site) -> None:
-    """What a task counts must not depend on its stream manager; the last record leaves at the close too."""
+    """Metrics do not depend on the stream manager. The last record leaves at the close."""
     inbox = site.sockets.inbox(metricsmgr_endpoint(site.run_dir, 1))
     site.gateway.publish(MetricsRecord(Source("t", 1, "spout-7", 2, "spout", 7), 1.0))
     frames: list[bytes] = []
@@ -219,12 +219,14 @@ def test_metrics_leave_without_a_session(site: Site) -> None:
     assert parse_control(frames[0]).metrics_publish.task_id == 7
 
 
-def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None:
-    """Acks, credit and whatever comes in pass meanwhile; the data follows when the time has come, by itself."""
+def test_the_output_limit_delays_only_data(site: Site) -> None:
+    """Acks, credit and input pass meanwhile. The delayed data leaves by itself when its time has come."""
     data_in, data_out = site.gateway.data_in, site.gateway.data_out
     channel = site.session(1)
-    clock = FakeClock()  # stands until the rest has come
-    data_out.limit_output(limit := OutputLimit(1000.0, clock.monotonic_s))  # empty at first: the first frame is owed
+    clock = FakeClock()  # advanced only after the other frames have arrived
+    data_out.limit_output(
+        limit := OutputLimit(1000.0, clock.monotonic_s)
+    )  # the bucket is empty: the first frame overdraws it
     for letter in (b"a", b"b"):
         data_out.put([letter * 500])
     data_out.put_acks([b"acks"])
@@ -234,7 +236,7 @@ def test_the_limit_of_the_output_holds_data_and_nothing_else(site: Site) -> None
     data_in.consume(50)
     kinds = [parse_frame_header(receive(channel))[0] for _ in range(3)]
     assert sorted(kinds) == [FrameKind.DATA, FrameKind.CREDIT, FrameKind.ACK]
-    until(lambda: limit.wait_s() is not None)  # the second is held
+    until(lambda: limit.wait_s() is not None)  # the second frame is delayed
     clock.advance(0.49)
     for _ in range(2):  # with the second one the round of the first, which looks after data too, is over
         data_out.put_acks([b"more"])

@@ -1,4 +1,4 @@
-"""`topology.component.output.bps`: the pace is exact whatever the frames, and time without output is not saved up."""
+"""`topology.component.output.bps`: the pace is exact for all frame sizes, and pauses save up only a short burst."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HeldClock:
 
 
 def send(limit: OutputLimit, clock: HeldClock, size_bytes: int) -> float:
-    """Sends a frame as the gateway does; how long it had to wait."""
+    """Sends a frame as the gateway does; returns how long it had to wait."""
     start_s = clock.now_s
     while not limit.allows():
         wait_s = limit.wait_s()
@@ -36,7 +36,7 @@ def send(limit: OutputLimit, clock: HeldClock, size_bytes: int) -> float:
 
 @given(st.floats(1.0, 1e9), st.lists(st.integers(1, 10**7), min_size=1, max_size=50))
 def test_frames_without_a_pause_leave_at_the_pace(bytes_per_s: float, sizes: list[int]) -> None:
-    """Each frame waits until those before it are paid for; the first for nothing, none 1 ms too long."""
+    """Each frame waits until the earlier frames are paid for, and at most 1 ms longer."""
     clock = HeldClock()
     limit = OutputLimit(bytes_per_s, clock)
     assert send(limit, clock, sizes[0]) == 0
@@ -51,10 +51,8 @@ def test_frames_without_a_pause_leave_at_the_pace(bytes_per_s: float, sizes: lis
     st.floats(10.0, 1e6),
     st.lists(st.tuples(st.integers(1, 10**6), st.floats(0, 100)), max_size=50),
 )
-def test_in_no_time_more_leaves_than_pace_burst_and_a_frame(
-    bytes_per_s: float, frames: list[tuple[int, float]]
-) -> None:
-    """Whatever the pauses: what is saved up in them ends at 1.5 s worth of bytes."""
+def test_a_burst_is_limited_in_any_interval(bytes_per_s: float, frames: list[tuple[int, float]]) -> None:
+    """In any interval, at most the pace, 1.5 s worth of bytes and one frame leave."""
     clock = HeldClock()
     limit = OutputLimit(bytes_per_s, clock)
     sent: list[tuple[float, int]] = []
@@ -66,12 +64,12 @@ def test_in_no_time_more_leaves_than_pace_burst_and_a_frame(
         total = 0
         for at_s, size in sent[first:]:
             allowed = bytes_per_s * (at_s - sent[first][0] + 1.5)
-            assert total <= allowed * (1 + 1e-6) + 1  # the last frame is paid for afterwards
+            assert total <= allowed * (1 + 1e-6) + 1  # later frames wait for the last one
             total += size
 
 
-def test_the_time_that_data_was_held_is_counted_also_while_it_is() -> None:
-    """From the first refusal to the frame that goes; time without data is not counted."""
+def test_the_delay_of_data_is_counted_while_it_lasts() -> None:
+    """It lasts from the first refusal to the next frame; time without data does not count."""
     clock = HeldClock()
     limit = OutputLimit(100.0, clock)
     send(limit, clock, 300)
@@ -88,8 +86,8 @@ def test_the_time_that_data_was_held_is_counted_also_while_it_is() -> None:
     assert limit.delayed_s() == pytest.approx(2.0)
 
 
-def test_another_pace_counts_from_now_on() -> None:
-    """When a plan divides the limit among more tasks."""
+def test_a_new_pace_applies_from_now_on() -> None:
+    """A new plan may divide the limit among more tasks."""
     clock = HeldClock()
     limit = OutputLimit(1000.0, clock)
     send(limit, clock, 1000)
@@ -99,12 +97,12 @@ def test_another_pace_counts_from_now_on() -> None:
 
 @pytest.mark.parametrize(("bytes_per_s", "batch_bytes"), [(1.0, 1024), (100_000.0, 10_000), (10.0**9, 10**8)])
 def test_batches_are_a_tenth_of_a_second_of_output(bytes_per_s: float, batch_bytes: int) -> None:
-    """Else a batch of 512 KiB would be followed by minutes of silence."""
+    """Otherwise minutes of silence would follow a batch of 512 KiB."""
     assert OutputLimit(bytes_per_s).batch_bytes == batch_bytes
 
 
-def test_time_without_credit_is_not_time_held_by_the_limit() -> None:
-    """Two causes, two metrics: what waits for a slow consumer is back pressure."""
+def test_time_without_credit_is_no_delay_by_the_limit() -> None:
+    """The causes have separate metrics: data that waits for a slow consumer is under back pressure."""
     clock = HeldClock()
     limit = OutputLimit(100.0, clock)
     limit.spend(200)

@@ -1,4 +1,4 @@
-"""How much a queue may hold: within its bounds, towards the pace, and never so little that something sticks."""
+"""The capacity of a queue: within its bounds, close to the pace, and large enough that no batch gets stuck."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PERIODS = st.lists(
 def test_it_is_always_within_its_bounds_and_holds_the_largest_batch(
     least: int, most: int, target_s: float, periods: list[tuple[int, float, bool, int]]
 ) -> None:
-    """Whatever is measured, and also where the least is configured above the most."""
+    """This holds for all measurements, even if the least is configured above the most."""
     capacity = QueueCapacity(least, most, target_s)
     for left_bytes, elapsed_s, ran_dry, largest_bytes in periods:
         capacity.adapt(left_bytes, elapsed_s, ran_dry=ran_dry, largest_bytes=largest_bytes)
@@ -39,8 +39,8 @@ def test_it_is_always_within_its_bounds_and_holds_the_largest_batch(
 
 
 @given(st.integers(LEAST, MOST), st.integers(0, 10**7), st.floats(0.1, 20))
-def test_at_a_steady_pace_it_comes_to_what_that_makes_of_the_target(start: int, pace: int, periods: float) -> None:
-    """Half of the way in a period, whether periods are long or short: 20 are enough from anywhere."""
+def test_at_a_steady_pace_it_converges_to_pace_times_target(start: int, pace: int, periods: float) -> None:
+    """Each period covers half of the way, for long and short periods: 20 periods are enough from any start."""
     capacity = at(start)
     for _ in range(int(20 / periods) + 1):
         elapsed_s = periods * PERIOD_S
@@ -49,7 +49,7 @@ def test_at_a_steady_pace_it_comes_to_what_that_makes_of_the_target(start: int, 
 
 
 def at(capacity_bytes: int) -> QueueCapacity:
-    """A capacity that has come to this."""
+    """A capacity with this value."""
     capacity = QueueCapacity(LEAST, MOST, TARGET_S)
     capacity.adapt(0, PERIOD_S, ran_dry=True, largest_bytes=0)
     for _ in range(60):
@@ -57,8 +57,8 @@ def at(capacity_bytes: int) -> QueueCapacity:
     return capacity
 
 
-def test_a_queue_that_runs_dry_has_all_of_it_back_within_a_second() -> None:
-    """A bolt that has recovered is to be at full speed within two."""
+def test_a_queue_that_runs_dry_has_its_full_capacity_within_a_second() -> None:
+    """A bolt that has recovered must be at full speed within two seconds."""
     capacity, periods = QueueCapacity(LEAST, MOST, TARGET_S), 0
     while capacity.current_bytes < MOST:
         capacity.adapt(10, PERIOD_S, ran_dry=True, largest_bytes=0)
@@ -68,16 +68,16 @@ def test_a_queue_that_runs_dry_has_all_of_it_back_within_a_second() -> None:
     assert capacity.current_bytes == MOST
 
 
-def test_a_task_that_stands_still_keeps_the_least_after_a_second() -> None:
-    """Whatever the pace was before."""
+def test_a_stalled_task_has_the_least_capacity_after_a_second() -> None:
+    """The pace before the stall does not matter."""
     capacity = at(MOST)
     for _ in range(10):
         capacity.adapt(0, PERIOD_S, ran_dry=False, largest_bytes=0)
     assert capacity.current_bytes == LEAST
 
 
-def test_a_giant_batch_is_forgotten_when_small_ones_come() -> None:
-    """One of 16 MiB must not keep the queue of a slow task large for ever; silence says nothing."""
+def test_a_giant_batch_is_forgotten_after_small_ones() -> None:
+    """A batch of 16 MiB must not keep the queue of a slow task large forever; periods without batches do not count."""
     capacity = at(LEAST)
     capacity.adapt(0, PERIOD_S, ran_dry=False, largest_bytes=40_000)
     assert capacity.current_bytes == 80_000
@@ -91,7 +91,7 @@ def test_a_giant_batch_is_forgotten_when_small_ones_come() -> None:
 
 @dataclass
 class Link:
-    """A stream manager with batches for a task, the task's queue, and the time; credit travels at once."""
+    """A stream manager with batches for a task, the task's queue, and a clock; credit arrives at once."""
 
     capacity: QueueCapacity
     batches: deque[int]
@@ -108,7 +108,7 @@ class Link:
         self.data_in.adapt(self.now_s)
 
     def send(self) -> None:
-        """What credit lets through."""
+        """Sends the batches that credit allows."""
         while self.batches and self.window.allows(self.batches[0]):
             size = self.batches.popleft()
             self.window.spend(size)
@@ -117,7 +117,7 @@ class Link:
         self.most_waiting = max(self.most_waiting, self.data_in.queued_bytes())
 
     def work(self, pace: float) -> None:
-        """The task is done with one batch; the gateway has a round if it is woken."""
+        """The task processes one batch; the gateway has a round if it is woken."""
         size = self.queue.popleft()
         self.now_s += size / pace
         self.wakeup.asleep = True
@@ -138,7 +138,7 @@ class Link:
     st.lists(st.tuples(st.integers(1, 60_000), st.floats(1.0, 1e8)), max_size=60),
 )
 def test_no_mix_of_batches_and_paces_blocks_the_sender(least: int, most: int, work: list[tuple[int, float]]) -> None:
-    """As long as the task works: batches larger than capacity or window come too, and nothing runs over the window."""
+    """While the task works, batches larger than capacity or window arrive too, and the window is never exceeded."""
     link = Link(QueueCapacity(least, most, TARGET_S), deque(size for size, _ in work))
     for _, pace in work:
         link.send()
@@ -150,8 +150,8 @@ def test_no_mix_of_batches_and_paces_blocks_the_sender(least: int, most: int, wo
     link.wakeup.close()
 
 
-def test_a_slow_task_holds_what_it_works_off_in_the_target_time() -> None:
-    """After the first window, which was sent before anybody knew: 0.1 s of work, not the 10 s of a whole window."""
+def test_a_slow_task_holds_its_work_of_the_target_time() -> None:
+    """After the first window, the queue holds 0.1 s of work, and not a whole window, which is 10 s of work."""
     pace = 10 * LEAST / TARGET_S
     link = Link(QueueCapacity(LEAST, MOST * 10, TARGET_S), deque([200] * 20_000))
     for _ in range(5000):
@@ -166,7 +166,7 @@ def test_a_slow_task_holds_what_it_works_off_in_the_target_time() -> None:
 
 
 def test_a_task_that_recovers_is_never_without_work() -> None:
-    """Its window opens by itself: the sender always has more than it may send."""
+    """The window opens, and the sender always has more data than it may send."""
     link = Link(QueueCapacity(LEAST, MOST * 10, TARGET_S), deque([200] * 100_000))
     for pace, steps in ((10 * LEAST, 6000), (1e7, 40_000)):
         for _ in range(steps):
@@ -177,8 +177,8 @@ def test_a_task_that_recovers_is_never_without_work() -> None:
     link.wakeup.close()
 
 
-def test_data_out_gives_the_task_thread_as_much_room_as_leaves_in_the_target_time() -> None:
-    """And wakes it when there is more room than before, though nothing has left."""
+def test_data_out_has_room_for_the_output_of_the_target_time() -> None:
+    """The task thread is woken when the capacity grows, even if no data has left."""
     wakeup = Wakeup()
     data_out = DataOut(wakeup, Sleeper(), QueueCapacity(LEAST, MOST, TARGET_S))
     data_out.adapt(0.0)

@@ -1,4 +1,4 @@
-"""The collector for the author's own threads."""
+"""The collector for threads that a component starts itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heron.instance.task_context import QueuedCollector, QueuedTarget
 
 
 class Calls:
-    """The component's methods, writing down who called them from where."""
+    """The component's methods; records each call with its thread."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, object, int]] = []
@@ -32,7 +32,7 @@ def collector() -> tuple[QueuedCollector, Calls]:
 
 
 def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
-    """The component's own state needs no locks."""
+    """So the component's state needs no locks."""
     queued, calls = collector()
     tup = Tuple()
     values = ["a"]
@@ -51,8 +51,8 @@ def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
     assert calls.made == [("emit", ("a",), me), ("ack", tup, me)]
 
 
-def test_a_call_that_fails_does_not_stop_those_behind_it() -> None:
-    """It is shown and counted like any failure of user code."""
+def test_a_failed_call_does_not_stop_later_calls() -> None:
+    """Its exception is passed on like any failure of user code."""
     queued, calls = collector()
     failures: list[Exception] = []
     queued.fail(Tuple())
@@ -62,8 +62,8 @@ def test_a_call_that_fails_does_not_stop_those_behind_it() -> None:
     assert [name for name, _, _ in calls.made] == ["emit"]
 
 
-def test_a_thread_that_calls_faster_than_the_task_thread_works_waits() -> None:
-    """Under back pressure what it wants to emit would fill the memory otherwise."""
+def test_a_thread_that_calls_too_fast_waits() -> None:
+    """Otherwise its emits would fill the memory under back pressure."""
     queued, calls = collector()
     wanted = 25_000
 
@@ -83,7 +83,7 @@ def test_a_thread_that_calls_faster_than_the_task_thread_works_waits() -> None:
 
 
 def test_a_call_from_the_task_thread_itself_never_waits() -> None:
-    """Nobody else would make room."""
+    """No other thread would make room."""
     queued, calls = collector()
     for number in range(10_001):
         queued.emit([number])
@@ -92,7 +92,7 @@ def test_a_call_from_the_task_thread_itself_never_waits() -> None:
 
 
 def test_a_call_just_before_the_task_thread_sleeps_is_seen() -> None:
-    """It is nothing that the task thread looks at before it sleeps: the nudge is remembered."""
+    """The task thread does not check the queued calls before it sleeps, so the nudge is remembered."""
     sleeper = Sleeper()
     queued = QueuedCollector(QueuedTarget(), sleeper)
     queued._queue(lambda: None)

@@ -1,4 +1,4 @@
-"""The instance's side of a session: credit and sequence, also over a change of sessions."""
+"""The instance's side of a session: credit and sequence, also when a new session begins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from heron.ipc.wakeup import Wakeup
 
 
 class Wire:
-    """Both ends of a session's socket; the far one is the test's."""
+    """Both ends of a session's socket; the test uses the far end."""
 
     def __init__(self, folder: Path) -> None:
         self.sockets = SocketContext()
@@ -88,7 +88,7 @@ def silent(channel: Channel) -> bool:
 
 
 def test_frames_queue_up_and_consumption_is_credited_once(wire: Wire) -> None:
-    """Credit says what the task thread is done with, not what arrived."""
+    """Credit counts processed bytes, not received bytes."""
     data_in = queue_in()
     session = Session(4, 1000, data_in)
     for sequence in (1, 2, 3):
@@ -102,8 +102,8 @@ def test_frames_queue_up_and_consumption_is_credited_once(wire: Wire) -> None:
     assert silent(wire.far)
 
 
-def test_a_new_session_is_not_credited_for_the_one_before(wire: Wire) -> None:
-    """The queue may still hold old frames; their bytes belong to a window that is gone."""
+def test_a_new_session_grants_no_credit_for_the_previous_one(wire: Wire) -> None:
+    """The queue may still hold old frames, whose bytes belong to the window of the previous session."""
     data_in = queue_in()
     first = Session(4, 1000, data_in)
     for sequence in (1, 2):
@@ -120,7 +120,7 @@ def test_a_new_session_is_not_credited_for_the_one_before(wire: Wire) -> None:
 
 
 def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> None:
-    """A report of an end is the last thing said, behind all data."""
+    """The report of an end follows all data."""
     out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     session = Session(4, 100, data_in)
@@ -141,8 +141,8 @@ def test_output_waits_for_credit_and_control_does_not_overtake(wire: Wire) -> No
     assert out.queued_bytes == 0
 
 
-def test_what_was_not_sent_goes_in_the_next_session(wire: Wire) -> None:
-    """With a new window and new numbers."""
+def test_unsent_data_is_sent_in_the_next_session(wire: Wire) -> None:
+    """The session has a new window and new sequence numbers."""
     out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
     data_in = queue_in()
     first = Session(4, 100, data_in)
@@ -156,8 +156,8 @@ def test_what_was_not_sent_goes_in_the_next_session(wire: Wire) -> None:
     assert not out.items
 
 
-def test_control_frames_are_handed_on() -> None:
-    """The gateway reads them; they stand outside the sequence."""
+def test_control_frames_are_returned() -> None:
+    """The gateway reads them. They have no sequence number."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
     frame = control_frame(Envelope(stop=pb.Stop()), 4)
@@ -167,7 +167,7 @@ def test_control_frames_are_handed_on() -> None:
 
 
 def test_a_gap_is_counted() -> None:
-    """Loss is an event, and the data behind it is still good."""
+    """The lost frames are counted, and later data is accepted."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
     session.handle(data(4, 3), data_in)
@@ -189,8 +189,8 @@ def test_a_gap_is_counted() -> None:
         control_frame(Envelope(stop=pb.Stop()), 5),
     ],
 )
-def test_what_breaks_the_rules_is_refused_and_queues_nothing(frame: bytes) -> None:
-    """The gateway ends the session on this error."""
+def test_frames_against_the_protocol_are_rejected(frame: bytes) -> None:
+    """The gateway ends the session on this error, and nothing is queued."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
     with pytest.raises(RemoteProtocolError):
@@ -202,8 +202,8 @@ def acks(session: int, *segments: bytes) -> bytes:
     return frame_header(FrameKind.ACK, session, 1) + b"".join(segments)
 
 
-def test_what_became_of_roots_stands_outside_the_credit() -> None:
-    """In the order of completion; a frame may tell of several outcomes."""
+def test_outcomes_of_roots_need_no_credit() -> None:
+    """They come in the order of completion. One frame may have several outcomes."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
     segments = [settled(7, RootOutcome.COMPLETE, np.arange(3, 6)), settled(7, RootOutcome.FAILED, np.array([9, 2]))]
@@ -222,8 +222,8 @@ GARBLED = {
 
 
 @pytest.mark.parametrize("segment", GARBLED.values(), ids=GARBLED)
-def test_garbled_news_of_roots_end_the_session_and_not_the_task(segment: bytes) -> None:
-    """They are read before they reach the task thread, whose end would be that of the process."""
+def test_garbled_outcomes_end_the_session_and_not_the_task(segment: bytes) -> None:
+    """They are parsed before they reach the task thread, because an error there would end the process."""
     data_in = queue_in()
     session = Session(4, 100, data_in)
     with pytest.raises(RemoteProtocolError):
@@ -232,8 +232,8 @@ def test_garbled_news_of_roots_end_the_session_and_not_the_task(segment: bytes) 
 
 
 @given(st.data())
-def test_news_of_roots_are_right_or_refused_whatever_bytes_are_changed(chance: st.DataObject) -> None:
-    """No other exception: the gateway thread takes its process with it."""
+def test_changed_bytes_of_outcomes_are_parsed_or_rejected(chance: st.DataObject) -> None:
+    """No other exception may occur, because it would end the gateway thread and its process."""
     frame = bytearray(
         acks(4, settled(7, RootOutcome.LOST, np.array([5, 1, 2])), settled(7, RootOutcome.COMPLETE, np.arange(9)))
     )

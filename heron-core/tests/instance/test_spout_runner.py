@@ -1,4 +1,4 @@
-"""A spout on its task thread, without sockets: what it emits, when it is told, how it ends."""
+"""A spout on its task thread, without sockets: its emits, the calls of its methods, its end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def plan_of(
 
 
 class Bench:
-    """A spout task; its output is read from the queue."""
+    """A spout task; the test reads its data-out queue."""
 
     def __init__(
         self, component: type[Spout], until: Callable[[Bench], bool], plan: PhysicalPlan | None = None
@@ -56,7 +56,7 @@ class Bench:
         self.runner = SpoutRunner(self.task, When(lambda: until(self)), component)
 
     def output(self) -> list[object]:
-        """Per segment: plan version, destinations, and its values or ``"END"``; or a report's phase."""
+        """Plan version, destinations and values (or ``"END"``) of each segment, and the phase of each report."""
         found: list[object] = []
         for item in self.gateway.data_out.items:
             if isinstance(item, Envelope):
@@ -74,7 +74,7 @@ class Bench:
 
 
 class Counting(Spout):
-    """Emits three numbers, a call each, and ends."""
+    """Emits three numbers, one per call, and ends."""
 
     outputs = ("v",)
     count = 0
@@ -91,8 +91,8 @@ def ended(bench: Bench) -> bool:
     return bench.runner.ended
 
 
-def test_a_spout_ends_after_what_it_emitted() -> None:
-    """Data, marker, report: in this order."""
+def test_a_spout_ends_after_its_tuples() -> None:
+    """The order is data, marker, report."""
     bench = Bench(Counting, ended)
     bench.runner.run(ended=False)
     running, *_, marker, report = bench.output()
@@ -102,8 +102,8 @@ def test_a_spout_ends_after_what_it_emitted() -> None:
     assert report == pb.TASK_PHASE_ENDED
 
 
-class Told(Counting):
-    """Wants to hear of its tuples."""
+class Acked(Counting):
+    """Overrides `ack`."""
 
     def __init__(self, delegate: object = None) -> None:
         super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
@@ -114,11 +114,11 @@ class Told(Counting):
 
 
 def test_at_most_once_a_tuple_is_acked_when_it_is_emitted() -> None:
-    """A heronpy spout that counts its acks must not wait for ever."""
-    bench = Bench(Told, ended)
+    """A heronpy spout that counts its acks must not wait forever."""
+    bench = Bench(Acked, ended)
     bench.runner.run(ended=False)
     component = bench.runner.component
-    assert isinstance(component, Told)
+    assert isinstance(component, Acked)
     assert component.acked == ["id-0", "id-1", "id-2"]
     assert bench.task.metrics.acked == 3
 
@@ -135,16 +135,16 @@ class Failing(Counting):
         super().next_tuple()
 
 
-def test_a_failing_call_is_shown_and_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """After a back-off, and nothing that was emitted is lost (design D13)."""
+def test_a_failed_call_is_reported_and_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is repeated after a wait, and no emitted tuple is lost (design D13)."""
     bench = Bench(Failing, ended)
     bench.runner.run(ended=False)
     assert bench.rows() == [0, 1, 2]
     assert "it is called again after 0.1 s" in capsys.readouterr().err
 
 
-def test_a_task_that_had_ended_only_says_so_again() -> None:
-    """Its component is never constructed; each new session hears it."""
+def test_a_task_that_had_ended_only_reports_it_again() -> None:
+    """Its component is never constructed. Each new session gets the marker and the report."""
     bench = Bench(Counting, lambda bench: len(bench.gateway.data_out.items) >= 4)
     bench.gateway.data_in.put(SessionOpened(ended=True))
     bench.runner.run(ended=True)
@@ -152,7 +152,7 @@ def test_a_task_that_had_ended_only_says_so_again() -> None:
 
 
 class Endless(Spout):
-    """Emits without end."""
+    """Emits forever."""
 
     outputs = ("v",)
     paused = 0
@@ -164,8 +164,8 @@ class Endless(Spout):
         self.paused += 1
 
 
-def test_what_was_emitted_under_a_plan_says_so() -> None:
-    """Data that is addressed to a task of the old plan must be known by its version (design D7)."""
+def test_segments_carry_the_plan_version_of_their_emits() -> None:
+    """The version identifies data for a task of the old plan (design D7)."""
     bench = Bench(Endless, lambda bench: bench.task.paused)
     bench.gateway.data_in.put(PlanReceived(plan_of(2, sinks=(2, 3))))
     bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED, sinks=(2, 3))))
@@ -179,7 +179,7 @@ def test_what_was_emitted_under_a_plan_says_so() -> None:
 
 
 class Slow(Spout):
-    """Blocks in each call before its emits, so that the gateway always flushes in its place."""
+    """Blocks in each call before its emits, so that the gateway always flushes."""
 
     outputs = ("v",)
     bench: ClassVar[Bench]
@@ -190,7 +190,7 @@ class Slow(Spout):
 
     def next_tuple(self) -> None:
         if len(self.calls) == 1000:
-            return  # that is heard in any case
+            return  # a call without emits always returns to the loop
         self.calls.append("next_tuple")
         self.bench.runner.emitter.flush_meanwhile()
         for _ in range(1 + len(self.calls) % 2):
@@ -205,8 +205,8 @@ class Slow(Spout):
         self.calls.append("deactivate")
 
 
-def test_a_spout_whose_calls_block_hears_of_a_pause() -> None:
-    """A stream of a few tuples a second, as of a spout that waits for a socket, is no reason to be deaf."""
+def test_a_spout_whose_calls_block_is_paused() -> None:
+    """A spout that waits for a socket may emit only a few tuples per second, and must still handle commands."""
     bench = Bench(Slow, lambda bench: bench.task.paused)
     Slow.bench = bench
     bench.runner.run(ended=False)
@@ -216,8 +216,8 @@ def test_a_spout_whose_calls_block_hears_of_a_pause() -> None:
     assert len(component.calls) < 25
 
 
-def test_a_spout_that_begins_in_a_paused_topology_is_told_so() -> None:
-    """As in Heron: initialised, then deactivated; and activated when the topology resumes."""
+def test_a_spout_that_starts_in_a_paused_topology_is_deactivated() -> None:
+    """As in Heron, it is initialised, then deactivated, and activated when the topology resumes."""
     bench = Bench(Slow, lambda bench: bool(bench.output()[1:]), plan_of(1, TopologyState.PAUSED))
     Slow.bench = bench
     bench.gateway.data_in.put(PlanReceived(plan_of(2)))
@@ -227,14 +227,14 @@ def test_a_spout_that_begins_in_a_paused_topology_is_told_so() -> None:
     assert component.calls[:3] == ["deactivate", "activate", "next_tuple"]
 
 
-def test_a_spout_that_is_held_back_is_not_asked_until_it_may_go_on() -> None:
-    """What it would emit could only fill its own queue; commands and metrics go on meanwhile (design D6)."""
+def test_a_throttled_spout_is_not_called() -> None:
+    """Its emits would only fill its own queue. Commands and metrics continue meanwhile (design D6)."""
     looks = itertools.count()
 
     def until(bench: Bench) -> bool:
         held = bench.gateway.throttle
         if next(looks) == 3:
-            assert not bench.rows(), "it was asked"
+            assert not bench.rows(), "it was called"
             held.change(7, on=False)
             bench.gateway.data_in.sleeper.wake()
         return not held.culprits and bool(bench.rows())
@@ -249,7 +249,7 @@ def test_a_spout_that_is_held_back_is_not_asked_until_it_may_go_on() -> None:
 
 
 def test_an_older_plan_is_ignored() -> None:
-    """Plans may come twice when topology managers change."""
+    """A plan may arrive twice when the topology manager changes."""
     bench = Bench(Endless, lambda bench: bench.gateway.data_in.peek_command() is None and bool(bench.output()[1:]))
     bench.gateway.data_in.put(PlanReceived(plan_of(5)))
     bench.gateway.data_in.put(PlanReceived(plan_of(4, TopologyState.PAUSED)))

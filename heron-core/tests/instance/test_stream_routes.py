@@ -1,4 +1,4 @@
-"""Groupings: balance where nothing binds, the owner where a key does."""
+"""Groupings: shuffle balances tasks, and keys go to their owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS = (11, 12, 13, 14)
 
 @given(flushes=st.lists(st.integers(0, 20), max_size=20), tasks=st.integers(1, 7), start=st.integers(0, 100))
 def test_shuffle_deals_evenly_over_any_flushes(flushes: list[int], tasks: int, start: int) -> None:
-    """Flushes of one row must be spread as well as large ones: no two tasks differ by more than one row."""
+    """Flushes of one row are spread as evenly as large ones: no two tasks differ by more than one row."""
     splitter = ShuffleSplitter(range(tasks), start)
     counts = dict.fromkeys(range(tasks), 0)
     for size in flushes:
@@ -49,8 +49,8 @@ KEYS = st.one_of(
 
 
 @given(key=KEYS, groups=st.sampled_from([4, 1024]))
-def test_the_memo_gives_the_owner_of_the_keys_group(key: object, groups: int) -> None:
-    """At the first look and at every later one; numbers that compare equal share an entry and a group."""
+def test_the_memo_returns_the_owner_of_the_keys_group(key: object, groups: int) -> None:
+    """The first and all later look-ups agree. Numbers that compare equal share an entry and a group."""
     memo = KeyMemo(TASKS, groups, single=True)
     expected = memo.lists[owner(key_group((key,), groups), groups, TASKS)]
     for _ in range(2):
@@ -71,14 +71,14 @@ def test_keys_of_several_fields_are_tuples() -> None:
 
 @pytest.mark.parametrize("key", [["list"], {"a": 1}, object(), 1j, frozenset()])
 @pytest.mark.parametrize("memo_class", [KeyMemo, PartialKeyMemo])
-def test_other_types_are_refused_by_name(key: object, memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
-    """Whether or not they can be hashed, the author reads the same explanation."""
+def test_other_key_types_are_rejected_by_name(key: object, memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
+    """The explanation is the same for hashable and unhashable types."""
     memo = memo_class(TASKS, 1024, single=True)
     with pytest.raises(EmitError, match="cannot be grouped by"):
         memo.place(key)
 
 
-def test_a_memo_begins_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_memo_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded with unbounded keys, and the answers stay the same."""
     monkeypatch.setattr(stream_routes, "MEMO_LIMIT", 10)
     memo, partial = KeyMemo(TASKS, 1024, single=True), PartialKeyMemo(TASKS, 1024, single=True)
@@ -92,7 +92,7 @@ def test_a_memo_begins_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_partial_key_uses_two_tasks_at_most_and_always_the_same() -> None:
-    """Its consumers merge two partial results a key, not more; restarts and other emitters choose the same two."""
+    """Its consumers merge at most two partial results per key. Other emitting tasks choose the same two."""
     keys = [f"key-{number}" for number in range(50)]
     seen: dict[str, set[int]] = {key: set() for key in keys}
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_a_partial_key_uses_two_tasks_at_most_and_always_the_same() -> None:
 
 
 def test_a_hot_partial_key_is_shared_evenly() -> None:
-    """What a fields grouping sends to one task is divided by two."""
+    """Each task gets half of the rows that a fields grouping would send to one task."""
     memo = PartialKeyMemo(TASKS, 1024, single=True)
     for number in range(1000):
         memo["hot"](number)
@@ -117,7 +117,7 @@ def test_a_hot_partial_key_is_shared_evenly() -> None:
 
 
 def test_partial_keys_balance_a_skewed_load() -> None:
-    """The point of it: with one key in three hot, the fullest task has little more than the mean."""
+    """If every third row has one hot key, the fullest task has little more than the mean."""
     memo = PartialKeyMemo(TASKS, 1024, single=True)
     for number in range(9000):
         memo["hot" if number % 3 == 0 else f"key-{number % 500}"](number)
@@ -126,7 +126,7 @@ def test_partial_keys_balance_a_skewed_load() -> None:
 
 
 def test_a_partial_key_with_one_task_has_no_choice() -> None:
-    """Parallelism 1 must not fail for want of a second task."""
+    """Parallelism 1 must work without a second task."""
     memo = PartialKeyMemo((7,), 1024, single=True)
     memo["a"]("row")
     assert memo.lists == {7: ["row"]}
@@ -148,8 +148,8 @@ def test_a_key_splitter_carries_rows_in_order(memo_class: type[KeyMemo | Partial
         assert not any(memo.lists.values())
 
 
-def test_chosen_rows_go_where_their_emit_said() -> None:
-    """To several tasks, one, or none."""
+def test_chosen_rows_go_to_the_tasks_of_their_emit() -> None:
+    """An emit may choose several tasks, one, or none."""
     splitter = ChosenSplitter()
     splitter.picks += [(1, 2), (), (2,)]
     assert dict(splitter.split(["a", "b", "c"])) == {1: ["a"], 2: ["a", "c"]}

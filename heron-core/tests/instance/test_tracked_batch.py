@@ -1,4 +1,4 @@
-"""Received batches: which segments are tracked, which are garbled, and what is settled once."""
+"""Received batches: tracked, untracked and garbled segments, and the settling of tuples."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def head_of(options: bytes, rows: int = 3) -> SegmentHead:
 
 
 def test_a_segment_without_a_key_is_not_tracked() -> None:
-    """Nobody waits for its acks."""
+    """No ledger waits for its acks."""
     assert tracked_batch(head_of(b""), 5) is None
     assert tracked_batch(head_of(u64(OptionTag.EVENT_TIMES, 1, 2, 3)), 5) is None
 
 
 def test_a_range_of_roots_needs_no_arrays() -> None:
-    """So that it can be acked by one record."""
+    """One record can ack it."""
     batch = tracked_batch(head_of(KEY + BASE), 5)
     assert batch is not None
     assert (batch.task_id, batch.rows, batch.batch_key, batch.root_base) == (5, 3, 77, 1000)
@@ -53,7 +53,7 @@ def test_a_range_of_roots_needs_no_arrays() -> None:
 
 @pytest.mark.parametrize("rows", [(), (0, 0, 2), (1,), (0, 1, 1, 1, 2)])
 def test_a_row_may_have_no_roots_or_several(rows: tuple[int, ...]) -> None:
-    """As it is with several anchors and with none."""
+    """A row with several anchors has several roots, and a row without anchors has none."""
     options = KEY + u64(OptionTag.ROOTS, *range(len(rows))) + u64(OptionTag.ROOT_ROWS, *rows)
     assert tracked_batch(head_of(options), 5) is not None
 
@@ -76,14 +76,14 @@ def test_a_row_may_have_no_roots_or_several(rows: tuple[int, ...]) -> None:
         KEY + u64(OptionTag.ROOTS, 1, 2) + u64(OptionTag.ROOT_ROWS, 2, 0),
     ],
 )
-def test_roots_that_do_not_fit_the_rows_are_refused(options: bytes) -> None:
-    """When the segment is read, where it costs the segment only; not when it is acked, where it would cost the task."""
+def test_roots_that_do_not_fit_the_rows_are_rejected(options: bytes) -> None:
+    """They are rejected when the segment is read. An error at the ack would end the task."""
     with pytest.raises(RemoteProtocolError, match="do not fit its 3 rows"):
         tracked_batch(head_of(options), 5)
 
 
 def test_each_tuple_is_settled_once() -> None:
-    """Whatever is acked or failed again is not fresh."""
+    """Later acks and fails of a tuple are not returned."""
     batch = TrackedBatch(5, 4, 77)
     assert batch.untouched()
     assert batch.settle([2, 0, 2]) == [2, 0]

@@ -1,4 +1,4 @@
-"""The generated emits of tracked streams: a refused emit leaves nothing behind, and rows, ids and anchors stay even."""
+"""The generated emits of tracked streams: a rejected emit changes nothing, and rows, ids and anchors stay aligned."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ EMITS: list[Callable[[BoltEmitter], Callable[..., object]]] = [
 def test_anchors_may_be_any_iterable(
     emit_of: Callable[[BoltEmitter], Callable[..., object]], make: Callable[[list[Tuple]], object]
 ) -> None:
-    """One, none and several; an iterator is not used up by being looked at."""
+    """There may be one, none or several, also as an iterator, which can be read only once."""
     emitter, stream = anchored(StreamRoutes((2,)))
     emit = emit_of(emitter)
     one, two = MAKE(None, (), 1), MAKE(None, (), 2)
@@ -82,10 +82,10 @@ def test_anchors_may_be_any_iterable(
 @pytest.mark.parametrize("emit_of", EMITS)
 @pytest.mark.parametrize("anchors", [MAKE(None, (), 1), "tup", ["tup"], 5, [None], [MAKE(), 3]])
 @pytest.mark.parametrize("routes", [lambda: StreamRoutes((2,)), keyed])
-def test_an_emit_with_wrong_anchors_is_refused_and_leaves_nothing(
+def test_an_emit_with_wrong_anchors_is_rejected_and_changes_nothing(
     emit_of: Callable[[BoltEmitter], Callable[..., object]], anchors: object, routes: Callable[[], StreamRoutes]
 ) -> None:
-    """Else the rows behind it would hang on others' anchors."""
+    """Otherwise later rows would get the anchors of other rows."""
     emitter, stream = anchored(routes())
     emit = emit_of(emitter)
     with pytest.raises(EmitError, match="anchors"):
@@ -98,10 +98,10 @@ def test_an_emit_with_wrong_anchors_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("emit_of", EMITS)
-def test_a_row_that_is_refused_for_its_values_leaves_no_anchor(
+def test_a_row_that_is_rejected_for_its_values_leaves_no_anchor(
     emit_of: Callable[[BoltEmitter], Callable[..., object]],
 ) -> None:
-    """Wrong number of values, and a key that nothing can be grouped by."""
+    """The number of values may be wrong, or the key may have another type."""
     emitter, stream = anchored(keyed())
     emit = emit_of(emitter)
     for values in ([1, 2], [[object()]]):
@@ -114,7 +114,7 @@ def test_a_row_that_is_refused_for_its_values_leaves_no_anchor(
 
 
 def test_ids_of_a_spout_may_be_anything() -> None:
-    """Also what cannot be hashed; without an id a row is no root, with None in between the others are."""
+    """Ids need not be hashable. A row without id is no root, also between roots."""
     emitter, stream, out = rooted(StreamRoutes((2,)))
     emit = emitter.specialised()
     assert emit is not None
@@ -130,8 +130,8 @@ def test_ids_of_a_spout_may_be_anything() -> None:
     assert kinds == [[SegmentKind.ROOTS, SegmentKind.TUPLES], [SegmentKind.TUPLES]]
 
 
-def test_a_spouts_refused_emit_leaves_no_id() -> None:
-    """Else every later root would be told the id of another."""
+def test_a_rejected_emit_of_a_spout_leaves_no_id() -> None:
+    """Otherwise each later root would get the id of another."""
     emitter, stream, _ = rooted(keyed())
     for values in ([1, 2], [[object()]]):
         with pytest.raises(EmitError):
@@ -141,8 +141,8 @@ def test_a_spouts_refused_emit_leaves_no_id() -> None:
     assert [ids for ids, _ in stream.pending.settle_all()] == [["good"]]
 
 
-def test_a_root_that_cannot_travel_fails_behind_its_insertion() -> None:
-    """The others of its batch go on."""
+def test_a_root_that_cannot_be_encoded_fails_behind_its_announcement() -> None:
+    """The other roots of its batch are sent."""
     emitter, _, out = rooted(StreamRoutes((2,)))
     for value in ("a", lambda: None, "b"):
         emitter.emit([value], "id")

@@ -55,11 +55,11 @@ SPOUT, BOLT, SINK = 1, 2, 3
 DEADLINE_S = 20.0
 
 Decide = Callable[[object], str]
-"""What becomes of a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
+"""What happens to a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
 
 
 class Around(Signals):
-    """What is around a task: called once a round, it plays the rest of the topology, and stops the task when done."""
+    """Runs the rest of the topology once per round of the task, and stops the task at the end."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
@@ -70,7 +70,7 @@ class Around(Signals):
 
 
 class Rest:
-    """The rest of the topology: reads what the task sends, settles it as `decide` says, and tells the task."""
+    """The rest of the topology: reads the task's output, settles tuples by `decide`, and returns the outcomes."""
 
     def __init__(
         self,
@@ -95,19 +95,19 @@ class Rest:
         self.gateway = Gateway(spec, EngineSettings())
         self.task = Task(spec, EngineSettings(), self.gateway, plan)
         self.decide, self.until = decide, until
-        self.desk = AckOutcomes()
+        self.ledgers = AckOutcomes()
         self.downstream = AckTracker(self)
         self.most_in_flight = 0
         self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"
         self._deadline_s = monotonic_s() + DEADLINE_S
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_tracker.AckOut`, for what comes behind the task."""
+        """`heron.instance.bolt_acks.AckSink` of the tasks downstream."""
         for data in segments:
-            self.desk.take(data, 0, parse_segment(data, 0).destinations[0], 0.0)
+            self.ledgers.take(data, 0, parse_segment(data, 0).destinations[0], 0.0)
 
     def play(self) -> bool:
-        """One round; whether the task is to stop."""
+        """Runs one round; returns whether the task must stop."""
         assert monotonic_s() < self._deadline_s, self.events
         out = self.gateway.data_out
         while out.acks:
@@ -119,15 +119,15 @@ class Rest:
                 out.sent(item[1])
                 for data in item[0]:
                     self._read(data)
-        self.most_in_flight = max(self.most_in_flight, self.desk.in_flight())
+        self.most_in_flight = max(self.most_in_flight, self.ledgers.in_flight())
         self.downstream.flush()
-        for segments in self.desk.take_settled().values():
+        for segments in self.ledgers.take_settled().values():
             frame = frame_header(FrameKind.ACK, 1, 1) + b"".join(segments)
             self.gateway.data_in.put(settled_roots(frame))
         return self.until(self)
 
     def run(self, runner: type[SpoutRunner] | type[BoltRunner], component: type) -> ComponentRunner:
-        """Runs the task until it is to stop."""
+        """Runs the task until it must stop."""
         made = runner(self.task, Around(self), component)
         made.run(ended=False)
         return made
@@ -153,7 +153,7 @@ class Rest:
             else:
                 self.events.append(("acked", *found.roots.tolist()))
         else:
-            self.desk.take(data, 0, head.destinations[0], 0.0)
+            self.ledgers.take(data, 0, head.destinations[0], 0.0)
 
     def _take_tuples(self, data: bytes, head: SegmentHead) -> None:
         values = [row[0] for row in decoded_rows(data)]
@@ -171,7 +171,7 @@ class Rest:
 
 
 class ListSpout(Spout):
-    """Emits what `todo` says and ends at once; writes down what it is told, and emits again what failed."""
+    """Emits the numbers in `todo` and ends at once; records acks and fails, and emits failed numbers again."""
 
     outputs = ("v",)
     count = 5
@@ -179,7 +179,7 @@ class ListSpout(Spout):
     def __init__(self, delegate: object = None) -> None:
         super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
         self.todo = list(range(self.count))
-        self.told: list[tuple[str, object]] = []
+        self.outcomes: list[tuple[str, object]] = []
 
     def next_tuple(self) -> None:
         if self.todo:
@@ -189,16 +189,16 @@ class ListSpout(Spout):
             self.end()
 
     def ack(self, tup_id: object) -> None:
-        self.told.append(("ack", tup_id))
+        self.outcomes.append(("ack", tup_id))
 
     def fail(self, tup_id: object) -> None:
-        self.told.append(("fail", tup_id))
+        self.outcomes.append(("fail", tup_id))
         assert isinstance(tup_id, list)
         self.todo += tup_id
 
 
 def first_time(how: str, *values: object) -> Decide:
-    """These values fail, or are kept, when they come for the first time; everything else is acked."""
+    """These values fail, or are kept, at their first arrival; everything else is acked."""
     left = list(values)
 
     def decide(value: object) -> str:
@@ -220,13 +220,13 @@ def spout_of(rest: Rest, component: type[ListSpout] = ListSpout) -> ListSpout:
     return runner.component
 
 
-def test_with_one_root_pending_each_waits_for_the_one_before() -> None:
-    """`topology.max.spout.pending: 1`, the narrowest that there is."""
+def test_with_one_pending_root_each_root_waits_for_the_previous_one() -> None:
+    """`topology.max.spout.pending: 1` is the smallest value."""
     rest = Rest("spout", first_time("fail", 2), sent_end, ("default",), **{"topology.max.spout.pending": 1})
     spout = spout_of(rest)
     assert rest.most_in_flight == 1
     assert rest.events == [0, 1, 2, 3, 4, 2, "END"]
-    assert spout.told == [("ack", [0]), ("ack", [1]), ("fail", [2]), ("ack", [3]), ("ack", [4]), ("ack", [2])]
+    assert spout.outcomes == [("ack", [0]), ("ack", [1]), ("fail", [2]), ("ack", [3]), ("ack", [4]), ("ack", [2])]
     assert (rest.task.metrics.acked, rest.task.metrics.failed_by) == (5, {"failed": 1})
 
 
@@ -234,7 +234,7 @@ FAN = ("default", "b", "c", "d")
 
 
 class FanSpout(ListSpout):
-    """Emits to four streams in turn, one a call."""
+    """Emits to four streams in turn, one tuple per call."""
 
     outputs = tuple(Stream(["v"], name) for name in FAN)  # type: ignore[assignment]  # fields of one, or streams
     count = 100
@@ -247,59 +247,59 @@ class FanSpout(ListSpout):
             self.end()
 
 
-def test_the_streams_of_a_spout_share_what_may_be_pending() -> None:
-    """The limit is the task's: with each stream its own, memory and replays would be a multiple of what was asked."""
+def test_the_streams_of_a_spout_share_the_limit_of_pending_roots() -> None:
+    """The limit applies to the task. A limit per stream would multiply memory and replays."""
     rest = Rest("spout", first_time("ack"), sent_end, FAN, **{"topology.max.spout.pending": 12})
     spout = spout_of(rest, FanSpout)
     assert 4 <= rest.most_in_flight <= 12
-    assert len(spout.told) == 100
+    assert len(spout.outcomes) == 100
 
 
-def test_the_end_comes_behind_the_last_tree() -> None:
-    """`end` is called with everything in flight; replays stay legal until all of it is complete."""
+def test_the_end_follows_the_last_tree() -> None:
+    """`end` is called while all roots are in flight, and replays are valid until all trees are complete."""
     rest = Rest("spout", first_time("fail", 1, 4, 4), sent_end)
     spout = spout_of(rest)
     assert rest.events[:5] == [0, 1, 2, 3, 4]
     assert rest.events[-1] == "END"
     assert sorted(map(str, rest.events[5:-1])) == ["1", "4", "4"]
-    assert [each for each in spout.told if each[0] == "fail"] == [("fail", [1]), ("fail", [4]), ("fail", [4])]
+    assert [each for each in spout.outcomes if each[0] == "fail"] == [("fail", [1]), ("fail", [4]), ("fail", [4])]
     assert rest.task.metrics.complete_latency.value().counts != ()
 
 
 class FailingSpout(ListSpout):
-    """Its call fails after something is to be emitted again."""
+    """Its call fails after a tuple has failed."""
 
     broken = False
 
     def next_tuple(self) -> None:
-        if self.told and not self.broken and self.told[-1][0] == "fail":
+        if self.outcomes and not self.broken and self.outcomes[-1][0] == "fail":
             self.broken = True
             raise ValueError
         super().next_tuple()
 
 
-def test_a_call_that_fails_is_not_one_that_emits_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """An ending spout is asked again: its replay was still to come."""
+def test_a_failed_call_does_not_count_as_a_call_without_emits(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ending spout is called again, because it may still emit its replay."""
     rest = Rest("spout", first_time("fail", 4), sent_end)
     spout_of(rest, FailingSpout)
     assert rest.events == [0, 1, 2, 3, 4, 4, "END"]
     assert "it is called again" in capsys.readouterr().err
 
 
-def test_a_new_stream_manager_knows_of_no_root() -> None:
-    """All in flight fails at once, and what the old one would have said of it means nothing."""
+def test_all_roots_fail_when_the_stream_manager_is_new() -> None:
+    """All roots in flight fail at once, and outcomes of the old stream manager have no effect."""
     rest = Rest("spout", first_time("keep", *range(5)), sent_end)
 
     def until(rest: Rest) -> bool:
-        if len(rest.events) == 5 and rest.desk.in_flight() == 5:
-            rest.desk.forget(SPOUT)
+        if len(rest.events) == 5 and rest.ledgers.in_flight() == 5:
+            rest.ledgers.forget(SPOUT)
             rest.gateway.data_in.put(SessionOpened(ended=False))
         return sent_end(rest)
 
     rest.until = until
     spout = spout_of(rest)
-    assert spout.told[:5] == [("fail", [number]) for number in range(5)]
-    assert sorted(spout.told[5:]) == [("ack", [number]) for number in range(5)]
+    assert spout.outcomes[:5] == [("fail", [number]) for number in range(5)]
+    assert sorted(spout.outcomes[5:]) == [("ack", [number]) for number in range(5)]
     assert rest.task.metrics.failed_by == {"lost": 5}
 
 
@@ -322,7 +322,7 @@ def settled(rest: Rest, how: str = "acked") -> list[int]:
 
 
 class HandsOver(Bolt):
-    """Keeps tuples; somebody else acks them, when nothing more comes."""
+    """Keeps tuples; another thread acks them after the last batch."""
 
     def __init__(self, delegate: object = None) -> None:
         super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
@@ -333,7 +333,7 @@ class HandsOver(Bolt):
 
 
 def test_acks_of_another_thread_leave_without_further_input() -> None:
-    """Through the thread-safe collector, after the last batch."""
+    """They come through the thread-safe collector, after the last batch."""
     rest = Rest("bolt", first_time("ack"), lambda rest: settled(rest) == [10, 11, 12])
     rest.put(tracked(10, "a", "b", "c"))
     runner = BoltRunner(rest.task, Around(rest), HandsOver)
@@ -351,7 +351,7 @@ def test_acks_of_another_thread_leave_without_further_input() -> None:
 
 
 class Raises(Bolt):
-    """Acks, then fails on some."""
+    """Acks each tuple, then raises for some."""
 
     def process(self, tup: Tuple) -> None:
         self.ack(tup)
@@ -360,7 +360,7 @@ class Raises(Bolt):
 
 
 def test_an_exception_fails_its_tuple_and_the_others_are_acked(capsys: pytest.CaptureFixture[str]) -> None:
-    """Even after an ack in the same call."""
+    """This holds even after an ack in the same call."""
     rest = Rest("bolt", first_time("ack"), lambda rest: len(settled(rest)) == 2)
     rest.put(tracked(10, "a", "bad", "c"))
     rest.run(BoltRunner, Raises)
@@ -379,10 +379,10 @@ def test_an_exception_fails_its_tuple_and_the_others_are_acked(capsys: pytest.Ca
         (tracked(20, "x", encoding=Encoding.ARROW), [20]),
     ],
 )
-def test_a_batch_that_cannot_be_read_fails_as_far_as_it_is_known(
+def test_the_known_roots_of_an_unreadable_batch_fail(
     bad: bytes, failed: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And the rest of the frame goes on."""
+    """The rest of the frame is processed."""
     rest = Rest("bolt", first_time("ack"), lambda rest: 30 in settled(rest))
     rest.put(tracked(10, "a"), bad, tracked(30, "b"))
     rest.run(BoltRunner, Raises)
@@ -391,7 +391,7 @@ def test_a_batch_that_cannot_be_read_fails_as_far_as_it_is_known(
 
 
 class Results(Raises):
-    """Emits two results at the end, through an `emit` of its own."""
+    """Emits two results in `finish`, through its own `emit`."""
 
     outputs = ("v",)
 
@@ -404,8 +404,8 @@ class Results(Raises):
 
 
 @pytest.mark.parametrize("component", [Results, type("Plain", (Results,), {"emit": Bolt.emit})])
-def test_what_finish_emits_comes_again_until_it_is_acked(component: type[Bolt]) -> None:
-    """The bolt keeps it, and its end waits for it."""
+def test_tuples_of_finish_are_emitted_again_until_they_are_acked(component: type[Bolt]) -> None:
+    """The bolt keeps them, and its end waits for them."""
     rest = Rest("bolt", first_time("fail", "first", "second", "second"), sent_end)
     rest.put(tracked(10, "a"), end())
     rest.run(BoltRunner, component)
@@ -415,14 +415,14 @@ def test_what_finish_emits_comes_again_until_it_is_acked(component: type[Bolt]) 
     assert settled(rest) == [10]
 
 
-def test_what_finish_emits_comes_again_for_a_new_stream_manager() -> None:
-    """Whatever was in flight through the old one."""
+def test_tuples_of_finish_are_emitted_again_to_a_new_stream_manager() -> None:
+    """This applies to all that were in flight through the old one."""
     rest = Rest("bolt", first_time("keep", "first", "second"), sent_end)
     rest.put(end())
 
     def until(rest: Rest) -> bool:
         if rest.events == ["first", "second"]:
-            rest.desk.forget(BOLT)
+            rest.ledgers.forget(BOLT)
             rest.gateway.data_in.put(SessionOpened(ended=False))
         return sent_end(rest)
 
@@ -431,10 +431,10 @@ def test_what_finish_emits_comes_again_for_a_new_stream_manager() -> None:
     assert rest.events == ["first", "second", "first", "second", "END"]
 
 
-def test_a_bolt_that_has_finished_acks_what_comes_again() -> None:
-    """A spout that was restarted before its end was known has all of it done already: it must be able to end again.
+def test_a_finished_bolt_acks_repeated_tuples() -> None:
+    """A spout that is restarted before its end is recorded emits everything again, and must be able to end again.
 
-    Also while the results wait for their acks: `process` is never called after `finish`.
+    This holds while the results wait for their acks: `process` is never called after `finish`.
     """
     rest = Rest("bolt", first_time("ack"), lambda rest: settled(rest) == [10, 50, 51, 60])
     rest.put(tracked(10, "a"), end())

@@ -1,4 +1,4 @@
-"""The whole way of acks in one process, from emit to `Spout.ack`, against a model of trees that knows no keys."""
+"""The whole path of acks in one process, from emit to `Spout.ack`, against a model of trees without keys."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ GROUPINGS = st.sampled_from([SHUFFLE, ALL, FIELDS, LOWEST])
 KEPT_AT_MOST = 12
 
 
-class Story:
-    """A run of a topology in which everything is drawn by lot."""
+class Scenario:
+    """A random scenario: each step of the topology is drawn at random."""
 
     def __init__(self, net: Net, chance: random.Random) -> None:
         self.net, self.chance = net, chance
@@ -37,7 +37,7 @@ class Story:
         self.anonymous = chance.choice([0.0, 0.0, 0.2])
 
     def step(self) -> None:  # one branch per thing that may happen
-        """One thing happens."""
+        """Takes one random step."""
         chance, net = self.chance, self.net
         spout, bolt = chance.choice([*net.spouts.values()]), chance.choice([*net.bolts.values()])
         what = chance.choices(
@@ -62,7 +62,7 @@ class Story:
             net.lose_all()
 
     def emit_roots(self, spout: SpoutTask) -> None:
-        """A few, or many; some batches are of tuples that nobody waits for, some are mixed."""
+        """Emits a few rows or many; some batches are untracked, and some are mixed."""
         anonymous = self.chance.random() < self.anonymous
         for _ in range(self.chance.choice([1, 3, 25])):
             self.emit_root(spout, anonymous=anonymous != (self.chance.random() < self.anonymous / 10))
@@ -70,14 +70,14 @@ class Story:
             spout.emitter.flush()
 
     def emit_root(self, spout: SpoutTask, *, anonymous: bool = False) -> None:
-        """A root, or now and then a tuple that nobody waits for."""
+        """Emits a root, or sometimes an untracked tuple."""
         self.roots += 1
         name = None if anonymous else f"root-{self.roots}"
         stream = "unread" if self.chance.random() < 0.03 else "default"
         spout.emit(name, stream, bad=self.chance.random() < self.bad)
 
     def work(self, bolt: BoltTask) -> None:
-        """A bolt works through a batch; between its slices it flushes, or gets a tick."""
+        """A bolt processes a batch; between its slices it flushes, or gets a tick."""
         slice_rows = self.chance.choice([1, 4, 1000])
 
         def between() -> None:
@@ -91,7 +91,7 @@ class Story:
             bolt.flush()
 
     def process(self, bolt: BoltTask, tup: Tuple) -> None:
-        """What an author may do with a tuple."""
+        """Does with a tuple what an author may do."""
         chance = self.chance
         if chance.random() < self.joins:
             self.join(bolt, tup)
@@ -111,7 +111,7 @@ class Story:
             bolt.kept.append(tup)
 
     def join(self, bolt: BoltTask, tup: Tuple) -> None:
-        """Every second tuple is joined with the one before, which often stems from the same root."""
+        """Joins every second tuple with the previous one, which often has the same root."""
         bolt.kept.append(tup)
         if len(bolt.kept) % 2 == 0:
             pair = bolt.kept[-2:]
@@ -121,19 +121,19 @@ class Story:
                 bolt.emitter.ack(each)
 
     def anchors(self, bolt: BoltTask, tup: Tuple | None) -> list[Tuple] | None:
-        """Any, none or several; of this batch, of earlier ones, of other spouts."""
+        """Random anchors: none, one or several, of this batch, earlier batches or other spouts."""
         known = [*bolt.kept, *([tup] * 3 if tup is not None else ())]
         if not known or self.chance.random() < 0.1:
             return self.chance.choice([None, []])
         return [self.chance.choice(known) for _ in range(self.chance.choice([1, 1, 2, 3]))]
 
     def emit(self, bolt: BoltTask, anchors: list[Tuple] | None) -> None:
-        """An emit of a bolt."""
+        """Emits a tuple of a bolt."""
         stream = "unread" if self.chance.random() < 0.05 and "unread" in bolt.streams else "default"
         bolt.emit(anchors, stream, bad=self.chance.random() < self.bad / 2)
 
     def return_to(self, bolt: BoltTask) -> None:
-        """Something is done with tuples of earlier batches."""
+        """Acks, fails or releases tuples of earlier batches."""
         self.emit(bolt, self.anchors(bolt, None))
         tup = bolt.kept.pop(self.chance.randrange(len(bolt.kept)))
         self.chance.choice([bolt.emitter.ack, bolt.emitter.ack, bolt.emitter.fail])(tup)
@@ -143,14 +143,14 @@ class Story:
             bolt.kept.append(tup)
 
     def tick(self, bolt: BoltTask) -> None:
-        """A tick is acked, and something hangs on it: neither means anything."""
+        """Acks a tick and anchors a tuple to it: neither has an effect."""
         tick = TupleHelper.make_tick_tuple()
         bolt.emitter.ack(tick)
         bolt.emit([tick], "default", bad=False)
         bolt.settle()
 
     def end(self) -> None:
-        """Everything arrives, and everything is acked."""
+        """Delivers everything, and acks everything."""
         for bolt in self.net.bolts.values():
             while bolt.kept:
                 bolt.emitter.ack(bolt.kept.pop())
@@ -169,15 +169,15 @@ class Story:
 
 @given(seed=st.integers(0, 2**32), groupings=st.tuples(GROUPINGS, GROUPINGS, GROUPINGS), steps=st.integers(20, 300))
 @settings(max_examples=250)
-def test_every_root_ends_once_as_the_trees_say(
+def test_every_root_ends_once_as_in_the_model(
     net_class: type[Net],
     seed: int,
     groupings: tuple[GroupingDefinition, GroupingDefinition, GroupingDefinition],
     steps: int,
 ) -> None:
-    """Fan-outs, anchors of any kind, late and doubled acks, ticks, rows that cannot travel, losses and expiry."""
+    """The scenario has fan-outs, all kinds of anchors, late and repeated acks, ticks, losses and expiry."""
     net = net_class(*groupings)
-    story = Story(net, random.Random(seed))
+    story = Scenario(net, random.Random(seed))
     for _ in range(steps):
         story.step()
     story.end()
@@ -186,14 +186,14 @@ def test_every_root_ends_once_as_the_trees_say(
     told = [name for _, name in net.outcomes]
     assert sorted(told, key=repr) == sorted(net.model.names.values(), key=repr)
     assert all(spout.pending_roots.in_flight == 0 for spout in net.spouts.values())
-    assert net.desk.in_flight() == 0
+    assert net.ledgers.in_flight() == 0
 
 
 @pytest.mark.parametrize("grouping", [SHUFFLE, ALL, FIELDS, LOWEST])
-def test_all_trees_complete_when_nothing_odd_happens(net_class: type[Net], grouping: GroupingDefinition) -> None:
-    """Without losses and fails no root may have to wait for its timeout."""
+def test_all_trees_complete_without_failures(net_class: type[Net], grouping: GroupingDefinition) -> None:
+    """Without losses and fails, no root waits for its timeout."""
     net = net_class(grouping, grouping, grouping)
-    story = Story(net, random.Random(1))
+    story = Scenario(net, random.Random(1))
     story.odd = story.bad = story.joins = 0.0
     for _ in range(400):
         for spout in net.spouts.values():

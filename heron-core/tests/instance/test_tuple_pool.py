@@ -1,4 +1,4 @@
-"""Tuple objects are used again only when nobody kept them; what was kept never changes."""
+"""Tuple objects are reused unless they are kept, and kept objects never change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pool() -> TuplePool:
 
 
 def run_batch(pool: TuplePool, values: Sequence[tuple[object, ...]], process: Callable[[Tuple], None]) -> None:
-    """As the bolt runner does it."""
+    """Processes a batch as the bolt runner does."""
     pairs = zip(pool.take(len(values)), values, strict=False)
     while _slice(islice(pairs, 3), process):
         pass
@@ -44,8 +44,8 @@ def batches(count: int, size: int) -> list[list[tuple[object, ...]]]:
     return [[(batch, position) for position in range(size)] for batch in range(count)]
 
 
-def test_unkept_objects_are_used_again(pool: TuplePool) -> None:
-    """The point of the pool: a bolt that keeps nothing costs no objects."""
+def test_objects_that_are_not_kept_are_reused(pool: TuplePool) -> None:
+    """A bolt that keeps no tuple causes no new objects."""
     seen: list[set[int]] = []
     for values in batches(5, 10):
         ids: set[int] = set()
@@ -56,7 +56,7 @@ def test_unkept_objects_are_used_again(pool: TuplePool) -> None:
 
 
 def test_a_single_kept_tuple_is_replaced_alone(pool: TuplePool) -> None:
-    """One in a hundred costs one new object, not a hundred."""
+    """One kept tuple of a hundred causes one new object."""
     kept: list[Tuple] = []
     first = [id(tup) for tup in pool.take(10)]
     run_batch(pool, batches(1, 10)[0], lambda tup: kept.append(tup) if tup.values[1] == 4 else None)
@@ -76,8 +76,8 @@ KEEPERS: dict[str, Callable[[list[object], Tuple], None]] = {
 
 
 @pytest.mark.parametrize("keeper", list(KEEPERS))
-def test_kept_tuples_are_never_used_again(pool: TuplePool, keeper: str) -> None:
-    """However the user holds on to them, and over as many batches as they like."""
+def test_kept_tuples_are_never_reused(pool: TuplePool, keeper: str) -> None:
+    """This holds for every way to keep them, and for any number of batches."""
     kept: list[object] = []
     seen: list[tuple[int, tuple[object, ...]]] = []
     alive: list[Tuple] = []
@@ -95,8 +95,8 @@ def test_kept_tuples_are_never_used_again(pool: TuplePool, keeper: str) -> None:
     assert [tup.values for tup in alive] == expected
 
 
-def test_random_keeping_and_letting_go(pool: TuplePool) -> None:
-    """A window bolt: keeps some, lets them go batches later; whatever is held has its own values still."""
+def test_tuples_that_are_kept_for_some_batches_stay_unchanged(pool: TuplePool) -> None:
+    """A window bolt keeps some tuples and releases them batches later."""
     draw = random.Random(5)
     held: dict[tuple[object, ...], Tuple] = {}
 
@@ -116,7 +116,7 @@ def test_random_keeping_and_letting_go(pool: TuplePool) -> None:
 
 
 def test_an_exception_that_is_kept_keeps_its_tuple(pool: TuplePool) -> None:
-    """Error collectors hold frames, and frames hold the tuple that failed."""
+    """An error collector holds frames, and a frame holds the tuple that failed."""
     errors: list[BaseException] = []
 
     def process(tup: Tuple) -> None:
@@ -141,7 +141,7 @@ def _fail(failing: Tuple) -> None:
 
 
 def test_values_that_are_kept_without_their_tuple_stay_intact(pool: TuplePool) -> None:
-    """The object is used again, the values never are."""
+    """The object is reused, but its values never are."""
     kept: list[tuple[object, ...]] = []
     for number in range(10):
         columns = [[number] * 8, list(range(8))]
@@ -149,8 +149,8 @@ def test_values_that_are_kept_without_their_tuple_stay_intact(pool: TuplePool) -
     assert kept == [(number, position) for number in range(10) for position in range(8)]
 
 
-def test_values_zipped_on_the_way_are_not_written_over(pool: TuplePool) -> None:
-    """`zip` uses its result tuple again when it may: it must not while a pooled object holds it."""
+def test_zip_does_not_overwrite_kept_values(pool: TuplePool) -> None:
+    """`zip` reuses its result tuple if no one holds it; here a pooled object holds it."""
     kept: list[tuple[Tuple, int]] = []
     for number in range(20):
         columns: list[list[object]] = [[number] * 8, list(range(8))]
@@ -161,8 +161,8 @@ def test_values_zipped_on_the_way_are_not_written_over(pool: TuplePool) -> None:
     assert [tup.values for tup, _ in kept] == [(number, 5) for number in range(20)]
 
 
-def test_a_tuple_that_another_thread_holds_is_not_used_again(pool: TuplePool) -> None:
-    """Bolts hand tuples to threads of their own."""
+def test_a_tuple_that_another_thread_holds_is_not_reused(pool: TuplePool) -> None:
+    """Bolts may pass tuples to their own threads."""
     mine: list[Tuple] = []
     taken, checked = threading.Event(), threading.Event()
     results: list[object] = []
@@ -185,7 +185,7 @@ def test_a_tuple_that_another_thread_holds_is_not_used_again(pool: TuplePool) ->
     assert results == [("first",)]
 
 
-def test_where_counts_mislead_every_batch_has_new_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_exact_counts_every_batch_has_new_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Free-threaded builds count references in two places."""
     monkeypatch.setattr("heron.instance.tuple_pool._COUNTS_ARE_EXACT", lambda: False)
     pool = TuplePool(Tuple)
@@ -196,7 +196,7 @@ def test_where_counts_mislead_every_batch_has_new_objects(monkeypatch: pytest.Mo
 
 
 def test_a_larger_batch_makes_the_pool_larger(pool: TuplePool) -> None:
-    """And a smaller one after it leaves the rest alone."""
+    """A smaller batch after it leaves the other objects unchanged."""
     for size in (3, 10, 5):
         seen: list[object] = []
         run_batch(pool, [(number,) for number in range(size)], lambda tup, seen=seen: seen.append(tup.values[0]))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Failures of user code: shown once, counted always, and told so that the author finds the line."""
+"""Failures of user code: printed once, always counted, and described so that the author finds the line."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def failure(action: str) -> Exception:
     raise AssertionError
 
 
-def test_the_line_says_who_where_with_what_and_what_next(capsys: pytest.CaptureFixture[str]) -> None:
-    """Once, above the traceback."""
+def test_the_line_has_task_record_place_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is printed once, above the traceback."""
     errors = errors_of()
     line = errors.report("process", failure("\n\n1 / 0"), "the task goes on", ("a", 1))
     assert line == (
@@ -35,14 +35,14 @@ def test_the_line_says_who_where_with_what_and_what_next(capsys: pytest.CaptureF
     assert errors.last == line
 
 
-def test_the_place_is_the_authors_not_a_librarys(capsys: pytest.CaptureFixture[str]) -> None:
-    """The innermost frame is often the standard library's; nobody can correct that."""
+def test_the_place_is_the_authors_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The innermost frame is often in the standard library, where the author cannot correct anything."""
     line = errors_of().report("process", failure("json.loads('{')"), "correct it")
     assert "at /home/me/heron/topology.py, line 1" in line
     assert "json/decoder.py" in capsys.readouterr().err
 
 
-def test_each_distinct_failure_is_shown_once_and_counted_always(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_distinct_failure_is_printed_once_and_always_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """A bolt that fails for every tuple must not fill the disk."""
     errors = errors_of()
     for number in range(1000):
@@ -58,7 +58,7 @@ def test_each_distinct_failure_is_shown_once_and_counted_always(capsys: pytest.C
 
 
 def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither a megabyte nor a broken __repr__ may hide the failure."""
+    """A record of a megabyte or a broken __repr__ must not hide the failure."""
 
     class Broken:
         def __repr__(self) -> str:
@@ -70,14 +70,14 @@ def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err
 
 
-def test_an_error_without_a_traceback_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """A rejected row never raised."""
+def test_an_error_without_a_traceback_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error of a rejected row was never raised."""
     assert "at an unknown line" in errors_of().report("emit", ValueError("no"), "x")
     assert capsys.readouterr().err
 
 
 def test_an_error_within_the_engine_names_its_place(capsys: pytest.CaptureFixture[str]) -> None:
-    """When no frame is the author's, the innermost one is better than nothing."""
+    """Without a frame of the author, the innermost frame is the place."""
     try:
         Path("/no/such/file").read_bytes()
     except OSError as error:

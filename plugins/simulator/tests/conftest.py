@@ -1,4 +1,4 @@
-"""The examples as modules of this process, and the process left as it was."""
+"""Loads the examples as modules of this process, and restores the state of the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LoadExample = Callable[[str], ModuleType]
 
 @pytest.fixture
 def unchanged_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever loads an author's file changes what the process thinks its program is."""
+    """Restores `sys.argv` and modules, which the load of an author's file changes."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -32,7 +32,7 @@ def unchanged_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def load_example(unchanged_process: None) -> LoadExample:
-    """Imports a file of the examples under its own name."""
+    """Imports a file of the examples under its name."""
 
     def load(name: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

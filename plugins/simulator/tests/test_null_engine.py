@@ -1,4 +1,4 @@
-"""The yardstick does what the engine does, and nothing else."""
+"""The null engine gives the engine's results and does nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = ["the heron and the ibis", "the end"]
 
 
 class LineSpout(Spout):
-    """Emits lines for ever, or as many as the configuration says."""
+    """Emits lines forever, or the configured number."""
 
     outputs = ("line",)
 
@@ -67,12 +67,12 @@ def chain(lines: int = -1) -> TopologyBuilder:
 
 
 def counts(run_components: Mapping[str, tuple[Spout | Bolt, ...]]) -> list[Counter[str]]:
-    """Of each counting task."""
+    """The counts of each counting task."""
     return [bolt.counts for bolt in run_components["count"] if isinstance(bolt, CountBolt)]
 
 
 def test_chain_counts_exactly() -> None:
-    """A rate of wrong counts is none: each word in one task, all tasks of a component in use."""
+    """A rate without correct counts is worthless: each word goes to one task, and all tasks get words."""
     run = run_null_engine(chain(lines=30), calls=10_000)
     found = counts(run.components)
     assert sum(found, Counter()) == {"the": 90, "heron": 30, "and": 30, "ibis": 30, "end": 30}
@@ -81,8 +81,8 @@ def test_chain_counts_exactly() -> None:
     assert bolt.sources == {("split", 3), ("split", 4), ("split", 5)}
 
 
-def test_one_and_one_makes_the_calls_that_were_asked_for() -> None:
-    """One tuple a call: the bolt has them all."""
+def test_it_makes_the_requested_number_of_calls() -> None:
+    """With one tuple per call, the bolt receives as many tuples."""
     builder = TopologyBuilder("pair")
     spout = builder.add_spout("lines", LineSpout, par=1)
     builder.add_bolt("count", CountBolt, 1, {spout: Grouping.fields("line")})
@@ -97,8 +97,8 @@ def test_stops_when_the_time_is_up() -> None:
     assert 0.02 <= run_null_engine(chain(), seconds=0.02).elapsed_s < 5
 
 
-def test_every_consumer_gets_a_tuple_and_none_is_no_error() -> None:
-    """Fan-out, and the benchmark of a spout alone."""
+def test_there_may_be_several_consumers_or_none() -> None:
+    """Several are a fan-out; none is the benchmark of a spout alone."""
     builder = TopologyBuilder("fan_out")
     spout = builder.add_spout("lines", LineSpout, par=1)
     builder.add_bolt("count", CountBolt, 2, {spout: Grouping.ALL})
@@ -110,8 +110,8 @@ def test_every_consumer_gets_a_tuple_and_none_is_no_error() -> None:
     assert run_null_engine(alone, calls=10).calls == 10
 
 
-def test_refuses_what_it_does_not_measure() -> None:
-    """A yardstick that silently left something out would flatter the engine."""
+def test_unsupported_topologies_are_rejected() -> None:
+    """A yardstick that silently dropped tuples would be wrong."""
     builder = TopologyBuilder("custom")
     spout = builder.add_spout("lines", LineSpout, par=1, optional_outputs=[Stream(["x"], "other")])
     builder.add_bolt("count", CountBolt, 2, {spout: Grouping.SHUFFLE})

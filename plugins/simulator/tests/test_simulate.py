@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("unchanged_process")
 
 
 def run(path: Path, *argv: str, timeout_s: float | None = 60) -> SimulationResult:
-    """Loads the file as the command does, then simulates it as the command does."""
+    """Loads and simulates a file as the command does."""
     code = load_user_code(path, argv)
     source: TopologySource = choose_topology(code, None)
     definition = source.definition()
@@ -53,7 +53,7 @@ def test_word_count_counts_exactly(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_examples_verify_themselves(
     name: str, argv: tuple[str, ...], verified: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each example compares its result with what it must be."""
+    """Each example checks its own result."""
     result = run(EXAMPLES / f"{name}.py", *argv)
     assert (result.state, result.error) == ("finished", "")
     assert all(counts.failed == 0 for counts in result.components.values())
@@ -84,7 +84,7 @@ builder.add_bolt("last", Last, 1, [builder.add_spout("numbers", Numbers, 1)])
 
 
 def faulty(folder: Path, *, next_tuple: str = "self.end()", construct: str = "pass", finish: str = "pass") -> Path:
-    """A file with the topology that these pieces make."""
+    """A file with a topology of these parts."""
     path = folder / "faulty_topology.py"
     path.write_text(FAULTY.format(next_tuple=next_tuple, construct=construct, finish=finish))
     return path
@@ -92,7 +92,7 @@ def faulty(folder: Path, *, next_tuple: str = "self.end()", construct: str = "pa
 
 @pytest.mark.parametrize("place", ["construct", "finish"])
 def test_failure_fails_the_run(tmp_path: Path, place: str) -> None:
-    """A component that cannot be constructed, or whose result is lost, is a failed run: exit code 1."""
+    """The run fails, with exit code 1, if a component cannot be constructed or if its `finish` raises."""
     result = run(faulty(tmp_path, **{place: "raise OSError('no disk')"}))
     assert result.state == "failed"
     assert "raised OSError: no disk; at " in result.error
@@ -100,6 +100,6 @@ def test_failure_fails_the_run(tmp_path: Path, place: str) -> None:
 
 
 def test_timeout_kills_the_run(tmp_path: Path) -> None:
-    """A topology that never ends is stopped in time."""
+    """A topology without an end is stopped in time."""
     result = run(faulty(tmp_path, next_tuple="pass"), timeout_s=0.05)
     assert (result.state, result.error) == ("killed", "not finished within 0.05 s")

@@ -28,7 +28,7 @@ NUMBERS = 6
 
 
 class ReplayingSpout(Spout):
-    """Emits numbers with ids, and those that fail again."""
+    """Emits numbers with ids, and emits failed numbers again."""
 
     outputs = ("number",)
 
@@ -66,7 +66,7 @@ class DoubleBolt(Bolt):
 
 
 class FirstTimeBolt(Bolt):
-    """Does something odd with number 3 when it comes first, and acks the others."""
+    """Fails, keeps or raises for number 3 at its first arrival, and acks the others."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.odd = config["odd"]
@@ -85,7 +85,7 @@ class FirstTimeBolt(Bolt):
 
 
 def run(odd: str, clock: FakeClock) -> tuple[ReplayingSpout, FirstTimeBolt, Simulation]:
-    """Runs spout, doubling bolt and the odd one to the end."""
+    """Runs the spout, the doubling bolt and the other bolt to the end."""
     builder = TopologyBuilder("acks")
     builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE", "odd": odd})
     spout = builder.add_spout("numbers", ReplayingSpout, par=1)
@@ -100,7 +100,7 @@ def run(odd: str, clock: FakeClock) -> tuple[ReplayingSpout, FirstTimeBolt, Simu
 
 
 def test_each_complete_tree_is_acked_once() -> None:
-    """Both children and the parent have to be acked before the spout hears of it."""
+    """Both children and the parent must be acked before the spout's `ack` is called."""
     source, last, simulation = run("ack", FakeClock())
     assert source.acked == list(range(NUMBERS))
     assert source.failed == []
@@ -109,7 +109,7 @@ def test_each_complete_tree_is_acked_once() -> None:
 
 
 def test_failed_tree_is_failed_at_once_and_replayed() -> None:
-    """Without a wait for the timeout; `end` does not keep a replay from being made."""
+    """It does not wait for the timeout, and `end` does not prevent the replay."""
     clock = FakeClock()
     source, _, _ = run("fail", clock)
     assert source.failed == [3]
@@ -117,14 +117,14 @@ def test_failed_tree_is_failed_at_once_and_replayed() -> None:
 
 
 def test_exception_fails_the_tree() -> None:
-    """As design D13 says."""
+    """See design D13."""
     source, _, simulation = run("raise", FakeClock())
     assert source.failed == [3]
     assert simulation.counts()["last"].failed == 1
 
 
 def test_tuple_that_is_never_acked_times_out() -> None:
-    """After `topology.message.timeout.secs` of the simulation's time."""
+    """It fails after `topology.message.timeout.secs` of simulated time."""
     clock = FakeClock()
     source, _, _ = run("forget", clock)
     assert source.failed == [3]
@@ -133,7 +133,7 @@ def test_tuple_that_is_never_acked_times_out() -> None:
 
 
 class LonelySpout(Spout):
-    """Emits something that can travel, and something that cannot."""
+    """Emits a value that can be encoded, and one that cannot."""
 
     outputs = ("number",)
 
@@ -157,8 +157,8 @@ class LonelySpout(Spout):
         self.told.append(("fail", tup_id))
 
 
-def test_what_cannot_travel_fails_its_tree() -> None:
-    """The spout hears of it, and the topology ends."""
+def test_a_tuple_that_cannot_be_encoded_fails_its_tree() -> None:
+    """The spout's `fail` is called, and the topology ends."""
     builder = TopologyBuilder("lonely")
     builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE", "odd": "no"})
     spout = builder.add_spout("numbers", LonelySpout, par=1)
@@ -171,7 +171,7 @@ def test_what_cannot_travel_fails_its_tree() -> None:
 
 
 def test_tuple_without_consumer_completes_at_once() -> None:
-    """Else it would be replayed for ever."""
+    """Otherwise it would be replayed forever."""
     builder = TopologyBuilder("alone")
     builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE"})
     builder.add_spout("numbers", ReplayingSpout, par=1)
@@ -183,7 +183,7 @@ def test_tuple_without_consumer_completes_at_once() -> None:
 
 
 class PendingSpout(ReplayingSpout):
-    """Remembers how many roots were open at each call."""
+    """Records how many roots were open at each call."""
 
     def next_tuple(self) -> None:
         self.open = [*getattr(self, "open", []), NUMBERS - len(self.waiting) - len(self.acked)]
@@ -191,7 +191,7 @@ class PendingSpout(ReplayingSpout):
 
 
 def test_spout_pending_bounds_the_open_roots() -> None:
-    """`topology.max.spout.pending` holds `next_tuple` back until trees are complete."""
+    """At `topology.max.spout.pending` roots, `next_tuple` is not called until trees are complete."""
     builder = TopologyBuilder("pending")
     config = {
         api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE",
@@ -210,7 +210,7 @@ def test_spout_pending_bounds_the_open_roots() -> None:
 
 
 class TreeHook(ITaskHook):
-    """Keeps what it is told of trees, with the latency in seconds of the simulation."""
+    """Records the outcomes of trees, with the latency in seconds of simulated time."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, object, float]] = []
@@ -238,7 +238,7 @@ class HookedSpout(ReplayingSpout):
 
 
 class HookedBolt(Bolt):
-    """Holds a tuple until the next has come; fails what it held of number 3, once."""
+    """Keeps a tuple until the next one arrives; fails the kept tuple of number 3 once."""
 
     held: Tuple | None = None
     failed = False
@@ -265,8 +265,8 @@ class HookedBolt(Bolt):
             self.ack(tup)
 
 
-def test_hooks_hear_of_acks_and_fails_with_their_latency() -> None:
-    """Of spout and bolt; a tuple that is held is late by as long as it was held."""
+def test_hooks_get_acks_and_fails_with_their_latency() -> None:
+    """This applies to spout and bolt. The latency of a kept tuple includes the time for which it was kept."""
     builder = TopologyBuilder("hooked")
     builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE"})
     spout = builder.add_spout("numbers", HookedSpout, par=1)

@@ -10,7 +10,7 @@ from heron_testing.fake_clock import FakeClock
 
 
 class NumberSpout(Spout):
-    """Emits a number a call, until it is told to stop."""
+    """Emits one number per call until `stop` is set."""
 
     outputs = ("number",)
     number = 0
@@ -21,7 +21,7 @@ class NumberSpout(Spout):
 
 
 class WindowBolt(TumblingWindowBolt):
-    """Keeps what its windows held."""
+    """Records the contents of its windows."""
 
     windows: list[tuple[float, list[Any]]]
 
@@ -30,8 +30,8 @@ class WindowBolt(TumblingWindowBolt):
         self.windows.append((window_info.end, [tup.values[0] for tup in tuples]))
 
 
-def test_windows_are_cut_by_the_simulations_clock() -> None:
-    """A window's content depends on the time that the test lets pass, never on that of the machine."""
+def test_windows_follow_the_simulations_clock() -> None:
+    """A window's content depends only on the clock of the test, not on the machine."""
     builder = TopologyBuilder("windows")
     spout = builder.add_spout("numbers", NumberSpout, par=1)
     config = {TumblingWindowBolt.WINDOW_DURATION_SECS: 10}

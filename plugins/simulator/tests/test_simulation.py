@@ -1,4 +1,4 @@
-"""A topology in one process behaves as on processes, and always in the same way."""
+"""A topology in one process behaves as on several processes, and deterministically."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORDS = ["heron", "ibis", "heron", "egret", "ibis", "heron", "stork", "crane"]
 
 
 class WordSpout(Spout):
-    """Emits the words, one a call."""
+    """Emits the words, one per call."""
 
     outputs = ("word", "number")
 
@@ -84,7 +84,7 @@ class KeepBolt(Bolt):
 
 
 def words(counters: int = 2, config: Mapping[str, object] | None = None) -> TopologyBuilder:
-    """Words, counted by several tasks, the totals kept by one."""
+    """A topology in which several tasks count words and one keeps the totals."""
     builder = TopologyBuilder("words")
     spout = builder.add_spout("words", WordSpout, par=1)
     count = builder.add_bolt("count", CountBolt, counters, {spout: Grouping.fields("word")}, config)
@@ -93,7 +93,7 @@ def words(counters: int = 2, config: Mapping[str, object] | None = None) -> Topo
 
 
 def kept(simulation: Simulation, name: str = "keep") -> list[tuple[Any, ...]]:
-    """The values that a `KeepBolt` has."""
+    """The values that a `KeepBolt` keeps."""
     component = simulation.component(name)
     assert isinstance(component, KeepBolt)
     return [tup.values for tup in component.kept]
@@ -107,7 +107,7 @@ def counter(simulation: Simulation, index: int = 0) -> CountBolt:
 
 
 def test_runs_to_its_end_with_exact_results() -> None:
-    """This is what the simulator is for: `end`, `finish` and what it emits, and the counts of the report."""
+    """The run includes `end`, `finish` with its emits, and the counts of the report."""
     with Simulation(words(), clock=FakeClock()) as simulation:
         simulation.run_until_finished()
         assert sorted(kept(simulation)) == [("crane", 1), ("egret", 1), ("heron", 3), ("ibis", 2), ("stork", 1)]
@@ -121,8 +121,8 @@ def test_runs_to_its_end_with_exact_results() -> None:
         assert counter(simulation).closed
 
 
-def test_keys_reach_the_task_index_they_reach_on_processes() -> None:
-    """A test that passes here must not fail there because a key lands elsewhere."""
+def test_keys_reach_the_same_task_index_as_on_processes() -> None:
+    """A test that passes in the simulator must not fail on processes because of the placement of a key."""
     with Simulation(words(counters=3), clock=FakeClock()) as simulation:
         simulation.run_until_finished()
         for index in range(3):
@@ -140,8 +140,8 @@ def test_step_runs_one_round() -> None:
     assert simulation.state is TopologyState.KILLED
 
 
-def test_two_runs_are_alike_and_so_are_those_of_one_seed() -> None:
-    """Deterministic means the order of arrival too, not only the sums."""
+def test_runs_with_the_same_seed_are_equal() -> None:
+    """Determinism includes the order of arrival, not only the sums."""
 
     def arrivals(seed: int | None) -> list[tuple[Any, ...]]:
         builder = TopologyBuilder("order")
@@ -161,7 +161,7 @@ def test_two_runs_are_alike_and_so_are_those_of_one_seed() -> None:
 
 
 def test_ticks_follow_the_clock_only() -> None:
-    """A test says how much time passes and sees exactly that many ticks."""
+    """The test determines how much time passes, and gets exactly that number of ticks."""
     every = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 2}
     with Simulation(words(counters=1, config=every), clock=FakeClock()) as simulation:
         simulation.step()
@@ -175,20 +175,20 @@ def test_ticks_follow_the_clock_only() -> None:
 
 
 def test_real_clock_cannot_be_moved() -> None:
-    """Silently doing nothing would make a test of ticks pass for the wrong reason."""
+    """If it silently did nothing, a test of ticks could pass for the wrong reason."""
     with Simulation(words(), clock=SystemClock()) as simulation, pytest.raises(UsageError, match="cannot be moved"):
         simulation.advance(1)
 
 
 def test_runs_on_the_real_clock_too() -> None:
-    """`heron run --simulate` does."""
+    """`heron run --simulate` uses it."""
     with Simulation(words(), clock=SystemClock()) as simulation:
         simulation.run_until_finished()
         assert len(kept(simulation)) == 5
 
 
 class IdleSpout(Spout):
-    """Has nothing and never ends."""
+    """Emits nothing and never ends."""
 
     outputs = ("word",)
 
@@ -196,7 +196,7 @@ class IdleSpout(Spout):
         pass
 
 
-def test_says_which_task_does_not_end() -> None:
+def test_the_error_names_the_task_that_does_not_end() -> None:
     """A test of a topology without an end must not hang."""
     builder = TopologyBuilder("idle")
     spout = builder.add_spout("words", IdleSpout, par=2)
@@ -209,7 +209,7 @@ def test_says_which_task_does_not_end() -> None:
 
 
 class ValuesSpout(Spout):
-    """Emits a dict, changes it, and emits something that cannot travel."""
+    """Emits a dict, changes it, and emits a value that cannot be encoded."""
 
     outputs = ("value",)
 
@@ -222,8 +222,8 @@ class ValuesSpout(Spout):
         self.end()
 
 
-def test_values_travel_as_between_processes() -> None:
-    """A topology must not work here because an object was shared, and fail on processes."""
+def test_values_are_copied_as_between_processes() -> None:
+    """A topology must not work in the simulator only because an object is shared."""
     builder = TopologyBuilder("values")
     spout = builder.add_spout("values", ValuesSpout, par=1)
     builder.add_bolt("keep", KeepBolt, 1, [spout])
@@ -240,7 +240,7 @@ def test_values_travel_as_between_processes() -> None:
 
 
 class PickyBolt(Bolt):
-    """Refuses herons."""
+    """Raises for herons."""
 
     def process(self, tup: Tuple) -> None:
         if tup.values[0] == "heron":
@@ -256,8 +256,8 @@ def picky(config: Mapping[str, object] | None = None) -> TopologyBuilder:
     return builder
 
 
-def test_user_errors_are_counted_and_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """As in a process: three failures of one kind are one message, with the author's line, and three counts."""
+def test_user_errors_are_counted_and_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a process, three failures of one kind give one message with the author's line, and three counts."""
     with Simulation(picky(), clock=FakeClock()) as simulation:
         simulation.run_until_finished()
         assert simulation.counts()["picky"] == ComponentCounts(executed=8, failed=3)
@@ -269,7 +269,7 @@ def test_user_errors_are_counted_and_shown_once(capsys: pytest.CaptureFixture[st
 
 
 def test_on_error_stop_fails_the_topology() -> None:
-    """The key means the same here."""
+    """The key has the same meaning in the simulator."""
     config = {api_constants.TOPOLOGY_ON_ERROR: "stop"}
     with Simulation(picky(config), clock=FakeClock()) as simulation:
         with pytest.raises(TopologyFailedError, match="no herons"):
@@ -289,7 +289,7 @@ class BrokenBolt(Bolt):
 
 
 def test_component_that_cannot_start_fails_the_topology() -> None:
-    """And the author's exception is the cause, so that pytest shows their line."""
+    """The author's exception is the cause, so that pytest shows the line."""
     builder = TopologyBuilder("broken")
     spout = builder.add_spout("words", WordSpout, par=1)
     builder.add_bolt("broken", BrokenBolt, 1, [spout])
@@ -299,7 +299,7 @@ def test_component_that_cannot_start_fails_the_topology() -> None:
 
 
 def test_topology_is_verified_first() -> None:
-    """The same refusal as by `heron run`."""
+    """The error is that of `heron run`."""
     builder = TopologyBuilder("unknown")
     spout = builder.add_spout("words", WordSpout, par=1)
     builder.add_bolt("keep", KeepBolt, 1, {spout: Grouping.fields("wrod")})
@@ -323,7 +323,7 @@ class FlakySpout(WordSpout):
 
 
 def test_next_tuple_that_raises_is_called_again_later() -> None:
-    """With a back-off, in the simulation's time."""
+    """It waits before the next call, in simulated time."""
     builder = TopologyBuilder("flaky")
     spout = builder.add_spout("words", FlakySpout, par=1)
     builder.add_bolt("keep", KeepBolt, 1, [spout])
@@ -360,7 +360,7 @@ class ObservedSpout(WordSpout):
         super().next_tuple()
 
 
-def test_hooks_and_metrics_are_those_of_the_context() -> None:
+def test_hooks_and_metrics_of_the_context_work() -> None:
     """A unit test can look at both."""
     builder = TopologyBuilder("observed")
     spout = builder.add_spout("words", ObservedSpout, par=1)
@@ -375,7 +375,7 @@ def test_hooks_and_metrics_are_those_of_the_context() -> None:
 
 
 def test_names_the_nearest_component() -> None:
-    """A typing mistake in a test should not cost minutes."""
+    """A typing error in a test is found at once."""
     with Simulation(words(), clock=FakeClock()) as simulation:
         with pytest.raises(UsageError, match="unknown component 'cuont' \\(nearest: 'count'\\)"):
             simulation.component("cuont")
@@ -384,7 +384,7 @@ def test_names_the_nearest_component() -> None:
 
 
 class ThreadSpout(Spout):
-    """Emits from a thread of its own."""
+    """Emits from another thread."""
 
     outputs = ("word", "number")
 
@@ -397,8 +397,8 @@ class ThreadSpout(Spout):
         pass
 
 
-def test_threadsafe_collector_is_carried_out_in_turn() -> None:
-    """Components with threads of their own run here too."""
+def test_calls_of_the_threadsafe_collector_are_executed_in_turn() -> None:
+    """Components that start threads run in the simulator too."""
     builder = TopologyBuilder("threads")
     spout = builder.add_spout("words", ThreadSpout, par=1)
     builder.add_bolt("keep", KeepBolt, 1, [spout])
@@ -408,7 +408,7 @@ def test_threadsafe_collector_is_carried_out_in_turn() -> None:
 
 
 class EveryOther(ICustomGrouping):
-    """Sends every other tuple; its count is of the emitting task alone."""
+    """Sends every other tuple; each emitting task has its own count."""
 
     def __init__(self) -> None:
         self.seen = 0
@@ -421,8 +421,8 @@ class EveryOther(ICustomGrouping):
         return self.tasks if self.seen % 2 else []
 
 
-def test_each_task_has_a_grouping_object_of_its_own() -> None:
-    """As on processes: with a shared one, one of the two spouts would send everything and the other nothing."""
+def test_each_task_has_its_own_grouping_object() -> None:
+    """With a shared object, one of the two spouts would send everything and the other nothing."""
     builder = TopologyBuilder("every_other")
     spout = builder.add_spout("words", WordSpout, par=2)
     builder.add_bolt("keep", KeepBolt, 1, {spout: Grouping.custom(EveryOther())})
@@ -432,7 +432,7 @@ def test_each_task_has_a_grouping_object_of_its_own() -> None:
 
 
 class RoutedSpout(Spout):
-    """Asks who gets its tuples."""
+    """Asks for the receiving tasks of its tuples."""
 
     outputs = ("number",)
 
@@ -447,7 +447,7 @@ class RoutedSpout(Spout):
 
 
 def test_direct_grouping_and_task_ids() -> None:
-    """An emit tells its receiving tasks, and `direct_task` is one of them."""
+    """An emit returns its receiving tasks, and `direct_task` is one of them."""
     builder = TopologyBuilder("direct")
     spout = builder.add_spout("numbers", RoutedSpout, par=1)
     builder.add_bolt("direct", KeepBolt, 2, {spout: Grouping.DIRECT})
