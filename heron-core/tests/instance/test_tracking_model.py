@@ -30,7 +30,7 @@ class Scenario:
     def __init__(self, net: Net, chance: random.Random) -> None:
         self.net, self.chance = net, chance
         self.roots = 0
-        # Each story has its own habits, so that some have batches that are acked whole and others never.
+        # Each scenario has its own rates, so that some have batches that are acked whole and others have none.
         self.odd = chance.choice([0.0, 0.05, 0.3, 0.6])
         self.bad = chance.choice([0.0, 0.0, 0.1])
         self.joins = chance.choice([0.0, 0.0, 0.5])

@@ -17,7 +17,7 @@ LoadExample = Callable[[str], ModuleType]
 
 @pytest.fixture
 def unchanged_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Restores `sys.argv` and modules, which the load of an author's file changes."""
+    """Restores `sys.argv`, `sys.path` and modules, which the load of an author's file changes."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))

@@ -10,7 +10,7 @@ from heron_testing.fake_clock import FakeClock
 
 
 class NumberSpout(Spout):
-    """Emits one number per call until `stop` is set."""
+    """Emits one number per call, forever."""
 
     outputs = ("number",)
     number = 0
