@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from builders import decoded_rows, tuple_segment
 from heron.ipc.frame import parse_segment
-from heron.stmgr.outlet import Outlet, Watermarks, next_segments
+from heron.stmgr.outlet import Outlet, Watermarks
+from heron.stmgr.peer_session import next_segments
 
 
 def tuples(destinations: Sequence[int], payload: object) -> bytes:

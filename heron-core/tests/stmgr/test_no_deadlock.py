@@ -36,7 +36,8 @@ from heron.ipc.link import CreditGrant, CreditWindow
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
-from heron.stmgr.outlet import Watermarks, next_segments
+from heron.stmgr.outlet import Watermarks
+from heron.stmgr.peer_session import next_segments
 from heron.stmgr.router import Router
 
 _HEADER = frame_header(FrameKind.DATA, 1, 1)

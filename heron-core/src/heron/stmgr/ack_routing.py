@@ -44,7 +44,7 @@ class AckRouting:
             self._outcomes.timeout_s = self._timeout_s
 
     def take(self, data: bytes, start: int, end: int, task_id: int) -> None:
-        """`heron.stmgr.router.AckSink`."""
+        """`heron.stmgr.router.AckDestination`."""
         if task_id in self._local_tasks:
             if self._outcomes is None:
                 loaded = load_object("heron.stmgr.ack_outcomes:AckOutcomes", "the ack ledger")

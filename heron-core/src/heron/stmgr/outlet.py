@@ -11,11 +11,9 @@ counted for each destination task.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from heron.ipc.frame import retargeted
 from heron.ipc.link import CreditWindow
 
 __all__ = [
@@ -26,7 +24,6 @@ __all__ = [
     "Producer",
     "Segment",
     "Watermarks",
-    "next_segments",
 ]
 
 Segment = bytes | memoryview
@@ -145,32 +142,3 @@ class Outlet:
     def close(self) -> None:
         """Ends the task's session; the queued segments wait for the next one."""
         self.window = None
-
-
-def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:
-    """Takes the segments that credit allows now: at least one, if any, and then up to `limit_bytes`.
-
-    A segment for several tasks of a peer is in the outlet of each, because each task has its own credit and order.
-    Where it is the first of several outlets, it is sent once for all of them. So an `all` grouping crosses a link once
-    as long as its tasks keep pace.
-    """
-    taken: list[Segment] = []
-    size_bytes = 0
-    candidates = list(outlets)
-    while candidates and size_bytes < limit_bytes:
-        heads: dict[int, tuple[Segment, list[Outlet]]] = {}
-        for outlet in candidates:
-            head = outlet.ready()
-            if head is not None:
-                heads.setdefault(id(head), (head, []))[1].append(outlet)
-        candidates = []
-        for head, owners in heads.values():
-            if taken and size_bytes + len(head) > limit_bytes:
-                continue
-            sent = retargeted(head, [outlet.task_id for outlet in owners])
-            for outlet in owners:
-                outlet.pop(len(sent))
-            taken.append(sent)
-            size_bytes += len(sent)
-            candidates.extend(owners)
-    return taken

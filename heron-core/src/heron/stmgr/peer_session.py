@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -13,15 +15,16 @@ from heron.ipc.frame import (
     frame_header,
     parse_credit,
     parse_frame_header,
+    retargeted,
 )
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.socket import Channel, Hub
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.stmgr.counters import TrafficCounters
-from heron.stmgr.outlet import JOIN_BYTES, Producer, next_segments
+from heron.stmgr.outlet import JOIN_BYTES, Outlet, Producer, Segment
 from heron.stmgr.router import Router
 
-__all__ = ["PeerInbound", "PeerOutbound"]
+__all__ = ["PeerInbound", "PeerOutbound", "next_segments"]
 
 
 class PeerOutbound:
@@ -127,6 +130,35 @@ class PeerOutbound:
                 outlet.open(window_bytes)
                 router.resend_end_markers(task_id)
                 router.touched.add(task_id)
+
+
+def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:
+    """Takes the segments that credit allows now: at least one, if any, and then up to `limit_bytes`.
+
+    A segment for several tasks of a peer is in the outlet of each, because each task has its own credit and order.
+    Where it is the first of several outlets, it is sent once for all of them. So an `all` grouping crosses a link once
+    as long as its tasks keep pace.
+    """
+    taken: list[Segment] = []
+    size_bytes = 0
+    candidates = list(outlets)
+    while candidates and size_bytes < limit_bytes:
+        heads: dict[int, tuple[Segment, list[Outlet]]] = {}
+        for outlet in candidates:
+            head = outlet.ready()
+            if head is not None:
+                heads.setdefault(id(head), (head, []))[1].append(outlet)
+        candidates = []
+        for head, owners in heads.values():
+            if taken and size_bytes + len(head) > limit_bytes:
+                continue
+            sent = retargeted(head, [outlet.task_id for outlet in owners])
+            for outlet in owners:
+                outlet.pop(len(sent))
+            taken.append(sent)
+            size_bytes += len(sent)
+            candidates.extend(owners)
+    return taken
 
 
 class _PeerProducer:

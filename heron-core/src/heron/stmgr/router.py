@@ -9,7 +9,7 @@ from heron.errors import RemoteProtocolError
 from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, Marker, SegmentKind, parse_segment, segment_routes
 from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermarks
 
-__all__ = ["AckSink", "EndMarkers", "PeerProducers", "Router"]
+__all__ = ["AckDestination", "EndMarkers", "PeerProducers", "Router"]
 
 _FIRST_OF_ACKS = int(SegmentKind.ROOTS)
 _MARKER = int(SegmentKind.MARKER)
@@ -24,7 +24,7 @@ class PeerProducers(Protocol):
         ...
 
 
-class AckSink(Protocol):
+class AckDestination(Protocol):
     """The destination of segments about roots: a local ledger, or the stream manager that has it."""
 
     def take(self, data: bytes, start: int, end: int, task_id: int) -> None:
@@ -65,7 +65,7 @@ class EndMarkers:
 class Router:
     """Puts segments into outlets and gives credit back to the producers of segments."""
 
-    def __init__(self, acks: AckSink, marks: Watermarks) -> None:
+    def __init__(self, acks: AckDestination, marks: Watermarks) -> None:
         self._acks = acks
         self._marks = marks
         self._holding: set[int] = set()
