@@ -1,4 +1,4 @@
-"""The process of an executor: connects children, restarts, shutdown and the link to the topology manager."""
+"""The process of an executor: connects children, restarts, the orderly stop and the link to the topology manager."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, output_file, role_spec
+from heron.executor.container_stop import ContainerStop
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
-from heron.executor.shutdown import Shutdown
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -80,7 +80,7 @@ class Executor:
         self._task_ids = tuple(process.task_id for process in processes if process.instance)
         self._children = Children()
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings))
-        self._shutdown: Shutdown | None = None
+        self._stopping: ContainerStop | None = None
         self._last_started = False
         self.exit_code: int | None = None
         spec, reactor = context.spec, context.reactor
@@ -125,7 +125,7 @@ class Executor:
     def take_ended(self) -> None:
         """Handles SIGCHLD: reaps the children that have ended."""
         for end in self._children.reap():
-            if self._shutdown is None:
+            if self._stopping is None:
                 self._died(end)
             else:
                 _log.info("%s has stopped: %s", end.name, end.reason)
@@ -134,8 +134,8 @@ class Executor:
     def terminate(self) -> None:
         """Handles SIGTERM: stops all processes within the 5 s that an executor has."""
         self._stop(EXIT_TERMINATED, "SIGTERM")
-        if self._shutdown is not None:
-            self._shutdown.hurry(monotonic_s())
+        if self._stopping is not None:
+            self._stopping.hurry(monotonic_s())
             self._continue_stopping()
 
     def close(self) -> None:
@@ -236,7 +236,7 @@ class Executor:
             self._stop(EXIT_ENDED, envelope.stop.reason)
 
     def _stop(self, code: int, reason: str) -> None:
-        if self._shutdown is not None:
+        if self._stopping is not None:
             return
         _log.info("container %d stops: %s", self._context.spec.container_id, reason)
         self.exit_code = code
@@ -249,14 +249,14 @@ class Executor:
         )
         last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
         groups = (first, frozenset(self._processes) - first - last, last)
-        self._shutdown = Shutdown(groups, self._context.settings.stop_grace_s, monotonic_s())
+        self._stopping = ContainerStop(groups, self._context.settings.stop_grace_s, monotonic_s())
         self._continue_stopping()
 
     def _continue_stopping(self) -> None:
-        if self._shutdown is None:
+        if self._stopping is None:
             return
         now_s = monotonic_s()
-        step = self._shutdown.step(self._children.alive(), now_s)
+        step = self._stopping.step(self._children.alive(), now_s)
         for name in step.ask:
             self._children.ask(name)
         for name in step.kill:
@@ -264,5 +264,5 @@ class Executor:
             self._children.kill(name)
         if step.done:
             self._context.reactor.stop()
-        elif (next_at_s := self._shutdown.next_at_s(now_s)) is not None:
+        elif (next_at_s := self._stopping.next_at_s(now_s)) is not None:
             self._context.reactor.after(max(0.0, next_at_s - now_s), self._continue_stopping)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DRAIN_S", "HURRY_S", "Shutdown", "StopStep"]
+__all__ = ["DRAIN_S", "HURRY_S", "ContainerStop", "StopStep"]
 
 DRAIN_S = 2.0
 """The time that the metrics manager has to finish its sinks (`heron.metricsmgr.main`)."""
@@ -30,8 +30,8 @@ class StopStep:
     done: bool = False
 
 
-class Shutdown:
-    """One shutdown; times are monotonic seconds."""
+class ContainerStop:
+    """The stop of one container; times are monotonic seconds."""
 
     def __init__(self, groups: Sequence[frozenset[str]], grace_s: float, now_s: float) -> None:
         self._groups = groups
