@@ -1,4 +1,4 @@
-"""The metrics manager as a process: from a push socket to a file and to the topology manager."""
+"""The metrics manager as a process: it passes records to a file sink and to the topology manager."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sockets() -> Iterator[SocketContext]:
 
 @pytest.fixture
 def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A metrics manager of container 1 with a file sink and one that does not exist."""
+    """A metrics manager of container 1 with a file sink and a sink that does not exist."""
     (tmp_path / "c1").mkdir()
     sinks = (
         DriverRef("metricsink", "none", "heron_metricsink_none:Sink"),
@@ -50,10 +50,10 @@ def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def test_what_has_arrived_is_taken_though_the_time_for_it_is_over(
+def test_records_that_have_arrived_are_processed_after_the_time_to_drain(
     tmp_path: Path, sockets: SocketContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a busy machine it may be over before the metrics manager has its first turn."""
+    """On a busy machine the time may pass before the metrics manager runs."""
     (tmp_path / "c1").mkdir()
     keys = new_keys().connecting_as(Speaker.MEMBER)
     reactor = Reactor()
@@ -73,7 +73,7 @@ def record(process: str) -> bytes:
 
 
 def processes(hub: Hub, seen: set[str]) -> set[str]:
-    """The processes whose records have come to the topology manager so far."""
+    """The processes whose records the topology manager has received so far."""
     while (message := hub.receive()) is not None:
         envelope = parse_control(message[1])
         assert body_of(envelope) == "metrics_publish"
@@ -81,10 +81,10 @@ def processes(hub: Hub, seen: set[str]) -> set[str]:
     return seen
 
 
-def test_records_reach_the_sink_and_the_topology_manager_whenever_that_comes(
+def test_records_reach_the_sink_and_a_topology_manager_that_starts_later(
     tmp_path: Path, sockets: SocketContext, metricsmgr: subprocess.Popen[bytes], eventually: Eventually
 ) -> None:
-    """Events of the first second must not be lost because the topology manager was a little later."""
+    """The events of the first second must not be lost because the topology manager starts later."""
     push = sockets.push_to(metricsmgr_endpoint(tmp_path, 1))
     push.send(record("early"))
     push.send(b"garbage")
@@ -105,10 +105,10 @@ def test_records_reach_the_sink_and_the_topology_manager_whenever_that_comes(
         socket.close()
 
 
-def test_sigterm_drains_what_has_arrived(
+def test_sigterm_drains_the_records_that_have_arrived(
     tmp_path: Path, sockets: SocketContext, metricsmgr: subprocess.Popen[bytes], eventually: Eventually
 ) -> None:
-    """The last metrics of every process come right before its own end."""
+    """The last metrics of every process arrive shortly before the end of the metrics manager."""
     push = sockets.push_to(metricsmgr_endpoint(tmp_path, 1))
     push.send(record("first"))
     metrics = tmp_path / "metrics"
