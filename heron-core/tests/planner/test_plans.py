@@ -113,11 +113,11 @@ def test_refuses_parts_that_do_not_belong_together() -> None:
 @pytest.mark.parametrize(
     ("packing", "message"),
     [
-        (_packing(c0="words-1-0"), "container 0: the ids"),
+        (_packing(c0="words-1-0"), "container 0: ids of containers start at 1"),
         (_packing(c1=""), "container 1: is empty"),
-        (PackingPlan("test", _PACKED.containers * 2), "container 1: stands in the plan twice"),
-        (_packing(c1="words-0-0"), "container 1, task 0: task ids begin at 1"),
-        (_packing(c1="words-1-0", c2="split-1-0"), "container 2, task 1: the task is placed in container 1 too"),
+        (PackingPlan("test", _PACKED.containers * 2), "container 1: is in the plan twice"),
+        (_packing(c1="words-0-0"), "container 1, task 0: task ids start at 1"),
+        (_packing(c1="words-1-0", c2="split-1-0"), "container 2, task 1: the task is in container 1 too"),
         (
             _packing(c1="words-1-0 split-2-0 split-3-2 count-4-0"),
             "'split': has the indexes 0, 2, not each of 0 to 1",

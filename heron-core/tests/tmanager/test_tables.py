@@ -7,9 +7,9 @@ import pytest
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.tmanager.membership import Registration, Registry
-from heron.tmanager.shutdown import StopSequence
 from heron.tmanager.status_parts import ErrorList
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskState, TaskTable
+from heron.tmanager.topology_end import StopSequence
 from heron.tmanager.topology_state import ENDED, TABLE, LifeEvent, LifePhase
 
 

@@ -1,8 +1,8 @@
-"""Lifecycle events on their way to observers: each observer has a daemon thread of its own and a time limit.
+"""Sends lifecycle events to observers. Each observer has its own daemon thread and a time limit.
 
-An observer that takes longer than the limit, to load or in a call, is abandoned: named in the log once and not called
-again. One that holds the interpreter lock holds the whole process; that cannot be helped from inside it. pluggy is
-imported only when there is an observer, and on its thread.
+An observer that exceeds the limit in its load or in a call is abandoned: the log names it once, and it is not called
+again. An observer that keeps the interpreter lock stops the whole process; nothing inside the process can prevent that.
+pluggy is imported only for an observer, on its thread.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from heron.spi.hooks import HOOK_FACTS
 __all__ = ["LIMIT_S", "Hooks", "ThreadedHooks", "check_facts"]
 
 LIMIT_S = 5.0
-"""An observer's call may take so long (the contract in `heron.spi.hooks`)."""
+"""The time limit of an observer's call, as the contract in `heron.spi.hooks` has it."""
 
-_BACKLOG = 1000  # events that wait for one observer; lifecycle events are rare, so more means that it hangs
+_BACKLOG = 1000  # lifecycle events are rare, so an observer with more waiting events hangs
 
 _log = logging.getLogger(__name__)
 
 
 class Hooks(Protocol):
-    """Tells observers what happened; never raises because of one."""
+    """Notifies observers; never raises because of one of them."""
 
     def notify(self, hook: str, **facts: object) -> None:
-        """Announces the event `hook` with the facts its specification lists."""
+        """Announces the event `hook` with the facts that its specification lists."""
         ...
 
 
 class _Observers(Protocol):
-    """`heron.kernel.observers.Observers`, which is not imported where there are none."""
+    """`heron.kernel.observers.Observers`, which is imported only for an observer."""
 
     def notify(self, hook: str, **facts: object) -> None: ...
 
@@ -46,10 +46,10 @@ _Announced = tuple[str, dict[str, object]]
 
 
 class ThreadedHooks:
-    """Announces events without ever waiting for an observer."""
+    """Announces events and never waits for an observer."""
 
     def __init__(self, entries: Sequence[str], limit_s: float = LIMIT_S) -> None:
-        """`entries` are ``module:object``; each is loaded on its own thread, so that its import delays nobody."""
+        """`entries` are ``module:object``; each is loaded on its own thread, so its import delays no caller."""
         self._workers = [_Worker(entry, limit_s) for entry in entries]
 
     def notify(self, hook: str, **facts: object) -> None:
@@ -59,7 +59,7 @@ class ThreadedHooks:
             worker.put((hook, facts))
 
     def close(self, timeout_s: float) -> None:
-        """Lets the observers see what was announced so far, for at most that long in all."""
+        """Waits until the observers have handled the announced events, at most that long in total."""
         deadline = monotonic_s() + timeout_s
         for worker in self._workers:
             worker.finish()
@@ -68,7 +68,7 @@ class ThreadedHooks:
 
 
 def check_facts(hook: str, facts: dict[str, object]) -> None:
-    """Raises TypeError when the engine announces something other than the specification lists."""
+    """Raises TypeError when the facts are not those that the specification lists."""
     wanted = HOOK_FACTS[hook]
     if wanted != facts.keys():
         msg = f"{hook} takes {sorted(wanted)}, not {sorted(facts)}"
@@ -95,7 +95,7 @@ class _Worker:
             _log.error("observer %s has %d events waiting; %s dropped", self._entry, _BACKLOG, announced[0])
 
     def finish(self) -> None:
-        """Nothing more will be announced."""
+        """No further event follows."""
         if not self._abandoned.is_set() and not self._queue.full():
             self._queue.put_nowait(None)
 

@@ -1,7 +1,7 @@
-"""The objects that follow lifecycle events, gathered by pluggy. Imported only where there are some.
+"""The observers of lifecycle events, collected by pluggy. Imported only for an observer.
 
-pluggy stops at the first implementation that raises; here each is called singly, so one observer cannot hide an
-event from the others. Observers need not import pluggy: a method counts by its name, ``heron_…``.
+pluggy stops at the first implementation that raises. Here each implementation is called separately, so one observer
+cannot hide an event from the others. Observers need not import pluggy: a method ``heron_…`` counts by its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """One observer's implementation of one hook, with exactly the facts that it takes."""
+    """One observer's implementation of one hook, bound to the facts that it takes."""
 
     observer: str
     hook: str
@@ -41,7 +41,7 @@ class Reaction:
 
 
 class Observers:
-    """A set of observers. Adding one that is wrong raises and changes nothing."""
+    """A set of observers. An invalid observer is refused and changes nothing."""
 
     def __init__(self) -> None:
         self._manager = _Manager("heron")
@@ -49,7 +49,7 @@ class Observers:
 
     @classmethod
     def load(cls, entries: Iterable[str]) -> Observers:
-        """The observers named ``module:object``; one that does not load is logged and left out."""
+        """The observers named ``module:object``; an observer that does not load is logged and left out."""
         observers = cls()
         for entry in entries:
             try:
@@ -62,8 +62,8 @@ class Observers:
         """Adds one observer.
 
         Raises:
-            PluginError: when it cannot be constructed, or has a ``heron_…`` method that is no hook, or one that takes
-                what the hook lacks.
+            PluginError: when it cannot be constructed, or has a ``heron_…`` method that is not a hook or takes facts
+                that the hook does not have.
         """
         if isinstance(observer, type):
             try:
@@ -81,21 +81,21 @@ class Observers:
             raise PluginError(msg) from error
 
     def names(self) -> tuple[str, ...]:
-        """The entries of the observers, in the order they were added."""
+        """The entries of the observers, in the order of addition."""
         return tuple(name for name, _ in self._manager.list_name_plugin())
 
     def followed(self) -> tuple[str, ...]:
-        """The hooks that at least one of them implements, sorted."""
+        """The hooks that at least one observer implements, sorted."""
         return tuple(sorted(name for name in HOOK_NAMES if getattr(self._manager.hook, name).get_hookimpls()))
 
     def reactions(self, hook: str, facts: dict[str, object]) -> tuple[Reaction, ...]:
-        """What is to be called for an event, in the order the observers were added."""
+        """The calls for an event, in the order in which the observers were added."""
         check_facts(hook, facts)
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
         return tuple(_reaction(each, hook, facts) for each in caller.get_hookimpls())
 
     def notify(self, hook: str, **facts: object) -> None:
-        """Calls every observer of the event in this thread; what one raises is logged and the next one called."""
+        """Calls every observer of the event in this thread; logs an exception and continues with the next observer."""
         for reaction in self.reactions(hook, facts):
             try:
                 reaction.call()

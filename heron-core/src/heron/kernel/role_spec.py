@@ -1,6 +1,6 @@
-"""What an executor tells each process of its container: a JSON file with mode 0600 whose path is its only argument.
+"""The spec of a process: a JSON file of mode 0600 from its executor, whose path is the only argument.
 
-No secret and no resolved option ever stands on a command line or in an environment.
+So no secret and no resolved option appears on a command line or in an environment.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from heron.spi.driver import DriverRef
 
 __all__ = ["InstanceSpec", "MetricsmgrSpec", "StmgrSpec", "TManagerSpec", "incarnation", "read_spec", "write_spec"]
 
-_RESTARTS = 65536  # per attempt of a container; a process restarted every 0.1 s needs two hours for so many
+_RESTARTS = 65536  # per attempt of a container; with a restart every 0.1 s this takes two hours
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class TManagerSpec:
-    """For a topology manager; `settings` are the engine settings by key, here and below."""
+    """For a topology manager; `settings` are the engine settings by key, in every spec."""
 
     topology: str
     topology_id: str
@@ -41,7 +41,7 @@ class TManagerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StmgrSpec:
-    """For a stream manager; `task_ids` are those of its container, `peer_keys` for those who connect to it."""
+    """For a stream manager; `task_ids` are those of its container, `peer_keys` are for connecting peers."""
 
     topology: str
     topology_id: str
@@ -71,7 +71,7 @@ class MetricsmgrSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """For one task; `package_dir` is where the topology's package is unpacked, `serializers` those beside pickle."""
+    """For one task; `package_dir` has the unpacked package, `serializers` are those besides pickle."""
 
     topology: str
     topology_id: str
@@ -88,12 +88,12 @@ class InstanceSpec:
 
 
 def incarnation(attempt: int, restarts: int) -> int:
-    """The number of a process's life: greater than any before, whether its container or only itself was restarted."""
+    """The incarnation of a process: it grows when the container or the process alone is restarted."""
     return attempt * _RESTARTS + min(restarts, _RESTARTS - 1)
 
 
 def write_spec(path: Path, spec: object) -> None:
-    """Writes a spec for its process, whole or not at all, mode 0600."""
+    """Writes a spec atomically with mode 0600."""
     unfinished = path.with_name(f".{path.name}")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -106,7 +106,7 @@ def read_spec(path: Path, kind: type[T]) -> T:
     """The spec in a file.
 
     Raises:
-        StateError: when there is none, or it is not a spec of that kind.
+        StateError: when the file is missing, or is not a spec of that kind.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)

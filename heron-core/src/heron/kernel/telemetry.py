@@ -1,7 +1,9 @@
-"""What an engine process reports of itself to its container's metrics manager: metrics and events."""
+"""The metrics and events that an engine process sends to the metrics manager of its container."""
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Iterable
 
 from heron.clock import Clock, SystemClock
@@ -9,14 +11,40 @@ from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.socket import Push
-from heron.kernel.event_log import EventLog
-from heron.spi.metricsink import Metric, MetricsRecord, Source
+from heron.spi.metricsink import Event, Metric, MetricsRecord, Source
 
-__all__ = ["Telemetry"]
+__all__ = ["EventLog", "Telemetry"]
+
+_EVENTS_KEPT = 1000  # a process has few events (starts, ends, plans), so this is hours
+
+
+class EventLog:
+    """The newest events of one process; ids are unique among all processes of the topology."""
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        self._prefix = f"{source.process}-{source.container_id}-{source.incarnation}"
+        self._clock = clock
+        self._numbers = itertools.count(1)
+        self._unpublished: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self._last_of: dict[str, str] = {}
+
+    def note(self, name: str, subject: str, **attributes: str) -> Event:
+        """Adds an event of `subject`; its cause is the last event of the same subject."""
+        event_id = f"{self._prefix}-{next(self._numbers)}"
+        event = Event(event_id, name, self._clock.wall_s(), subject, self._last_of.get(subject, ""), attributes)
+        self._last_of[subject] = event_id
+        self._unpublished.append(event)
+        return event
+
+    def take(self) -> tuple[Event, ...]:
+        """The events since the last call, oldest first; without those that were dropped."""
+        taken = tuple(self._unpublished)
+        self._unpublished.clear()
+        return taken
 
 
 class Telemetry:
-    """Sends a record each time it is told to, with the events since the last one."""
+    """Sends records on request, each with the events since the last record."""
 
     def __init__(self, push: Push, source: Source, clock: Clock | None = None) -> None:
         self._push = push
@@ -25,7 +53,7 @@ class Telemetry:
         self.events = EventLog(source, self._clock)
 
     def record(self, metrics: Iterable[Metric] = ()) -> MetricsRecord:
-        """The record that is due: `metrics` and those that every process has."""
+        """A record with `metrics` and the metrics that every process has."""
         return MetricsRecord(self._source, self._clock.wall_s(), (*metrics, *process_metrics()), self.events.take())
 
     def publish(self, metrics: Iterable[Metric] = ()) -> None:

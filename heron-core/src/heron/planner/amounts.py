@@ -1,4 +1,4 @@
-"""Amounts as people write them in configuration: cores, bytes with a unit, counts."""
+"""Amounts in configuration: cores, bytes with a unit, counts, percentages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heron.errors import ConfigError, known
 __all__ = ["LEAST_CORES", "parse_bytes", "parse_cores", "parse_count", "parse_percent"]
 
 LEAST_CORES: Final = 0.001
-"""What is finer than a thousandth of a core no scheduler grants."""
+"""No scheduler grants less than a thousandth of a core."""
 
 _UNITS: Final = {
     "": 1,
@@ -31,7 +31,7 @@ def parse_bytes(value: object, place: str, least: int = 1) -> int:
     """A number of bytes: 1073741824, "1073741824", "512MB", "1.5 GiB"; K, M, G and T are powers of 1024.
 
     Raises:
-        ConfigError: when it is something else, below `least` bytes or above 1 EiB; begins with `place`.
+        ConfigError: when it is something else, below `least` bytes or above 1 EiB; the message starts with `place`.
     """
     number: float | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -52,7 +52,7 @@ def parse_cores(value: object, place: str, least: float = LEAST_CORES) -> float:
     """A number of cores: 1, 0.5, "2.5".
 
     Raises:
-        ConfigError: when it is something else, below `least` or above 1,000,000 cores; begins with `place`.
+        ConfigError: when it is something else, below `least` or above 1,000,000 cores; the message starts with `place`.
     """
     number = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):

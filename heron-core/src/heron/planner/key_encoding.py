@@ -1,4 +1,4 @@
-"""The canonical, language-neutral bytes of a key: two keys that compare equal have the same bytes, in any process.
+"""The canonical, language-neutral bytes of a key: keys that compare equal have the same bytes in every process.
 
 A key is the tuple of a grouping's field values; its bytes are those of its values, one after the other. A value is one
 tag byte and its content, all integers little-endian:
@@ -16,9 +16,9 @@ tag byte and its content, all integers little-endian:
     u  16 bytes             UUID, most significant byte first
     (  u64 count, values    tuple
 
-Numbers are classified by value, never by type, which is what makes 1, 1.0, True and Decimal(1) one key. A datetime
-in an hour that its zone repeats counts as the first pass: Python compares both passes as equal, so they must be one
-key. These bytes decide where keyed state lives: they never change for a value that has some (WIRE.md, golden file).
+Numbers are classified by value, never by type, so 1, 1.0, True and Decimal(1) are one key. A datetime in an hour that
+its zone repeats counts as the first pass: Python compares both passes as equal, so they must be one key. These bytes
+decide which task has the state of a key, so the bytes of a value never change (WIRE.md, golden file).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from heron.errors import EmitError
 __all__ = ["MAX_DEPTH", "encode_key"]
 
 MAX_DEPTH: Final = 32
-"""Tuples may nest so deep in a key: far above use, far below the interpreter's recursion limit."""
+"""The greatest depth of nested tuples in a key, far below the interpreter's recursion limit."""
 
 _INT_LOW, _INT_END = -(1 << 63), 1 << 63
 _INT_DIGITS = 19  # decimal digits of 2^63: a Decimal with more of them cannot be an i64

@@ -1,8 +1,8 @@
 """Key groups: a key belongs to one of G groups, and each group to one task of the consumer.
 
-G is fixed for the life of a topology, so that a change of parallelism moves whole groups, never single keys. Each
-task owns one contiguous range; ranges differ in length by one at most, and as long as the parallelism is at most G no
-task is without.
+G is fixed for the life of a topology, so a change of parallelism moves whole groups, never single keys. Each task owns
+one contiguous range of groups. The lengths of ranges differ by at most one. Every task has a group as long as the
+parallelism is at most G.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
 
 DEFAULT_KEY_GROUPS: Final = 1024
 MAX_KEY_GROUPS: Final = 65_536
-"""Markers, state and plans count per group: more of them cost each of these without balancing better."""
+"""Markers, state and plans grow with the number of groups; more groups than this do not balance better."""
 
 
 def key_group(values: tuple[object, ...], groups: int) -> int:
-    """The group, 0 … groups-1, of the key with these field values (D8: XXH3-64 of its canonical bytes, modulo G).
+    """The group, 0 … groups-1, of the key with these field values: XXH3-64 of its canonical bytes, modulo G.
 
-    Costs about 0.3 µs for one short string and 0.15 µs for each further value, so whoever asks per tuple keeps the
-    answers of the keys that come again.
+    A call takes about 0.3 µs for one short string and 0.15 µs for each further value. Callers that ask for each tuple
+    cache the groups of repeated keys.
 
     Raises:
-        EmitError: when a value cannot be grouped by (see `encode_key`).
+        EmitError: when a value cannot be part of a key (see `encode_key`).
     """
     return xxh3_64_intdigest(encode_key(values)) % groups
 
@@ -51,7 +51,7 @@ def key_groups_of(definition: TopologyDefinition) -> int:
     """The topology's number of key groups.
 
     Raises:
-        TopologyError: when `topology.key.groups` is no integer from 1 to `MAX_KEY_GROUPS`.
+        TopologyError: when `topology.key.groups` is not an integer from 1 to `MAX_KEY_GROUPS`.
     """
     value = definition.config.get(TOPOLOGY_KEY_GROUPS, DEFAULT_KEY_GROUPS)
     if type(value) is not int or not 1 <= value <= MAX_KEY_GROUPS:

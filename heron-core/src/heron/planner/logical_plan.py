@@ -1,4 +1,4 @@
-"""The logical plan: the components in the order the data flows, how far each is from a spout, and the edges."""
+"""The logical plan: the components in the order of data flow, their distance from the spouts, and the edges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LogicalEdge", "LogicalNode", "LogicalPlan", "find_cycle", "logical_p
 
 @dataclass(frozen=True, slots=True)
 class LogicalNode:
-    """A component and its depth: the number of edges of the longest way from a spout to it."""
+    """A component and its depth: the number of edges on the longest path from a spout to it."""
 
     component: ComponentDefinition
     depth: int
@@ -21,7 +21,7 @@ class LogicalNode:
 
 @dataclass(frozen=True, slots=True)
 class LogicalEdge:
-    """One subscription: the stream of a source component, and how the target divides it."""
+    """One subscription: the stream of a source component, the target and the grouping."""
 
     source: str
     stream: str
@@ -31,7 +31,7 @@ class LogicalEdge:
 
 @dataclass(frozen=True, slots=True)
 class LogicalPlan:
-    """Every component after all those it reads from (else in the order of declaration), and every edge."""
+    """Every component after its sources (else in the order of declaration), and every edge."""
 
     nodes: tuple[LogicalNode, ...]
     edges: tuple[LogicalEdge, ...]
@@ -61,13 +61,13 @@ def logical_plan(definition: TopologyDefinition) -> LogicalPlan:
                 heapq.heappush(ready, position[target])
     if len(nodes) < len(position):
         cycle = " -> ".join(find_cycle(definition))
-        msg = f"topology {definition.name!r}: the components form a cycle, {cycle}; markers and trees need an end"
+        msg = f"topology {definition.name!r}: the components form a cycle, {cycle}; remove a subscription"
         raise TopologyError(msg)
     return LogicalPlan(tuple(nodes), _edges(definition))
 
 
 def find_cycle(definition: TopologyDefinition) -> tuple[str, ...]:
-    """The first cycle in the order of declaration, its first component repeated at the end; empty when none."""
+    """The first cycle in the order of declaration, its first component repeated at the end; empty without a cycle."""
     targets = _targets(definition)
     finished: set[str] = set()
     for start in targets:

@@ -1,4 +1,4 @@
-"""The packing plan: which instance runs in which container, with which resources. Here are its rules, too."""
+"""The packing plan: which instance runs in which container, with which resources; and the rules of every plan."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
 ]
 
 CPU_ROUNDING: Final = 1e-9
-"""Sums of cores differ by the order of adding; what is over by less than this is not over."""
+"""Rounding of sums of cores: an excess below this value is not an excess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """An amount of machine: cores, bytes of memory, bytes of disk."""
+    """Resources of a machine: cores, bytes of memory, bytes of disk."""
 
     cpu: float
     ram_bytes: int
@@ -59,7 +59,7 @@ class InstancePlan:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPlan:
-    """One container (ids from 1; container 0 is the topology manager's and stands in no plan)."""
+    """One container; ids start at 1, because container 0 has the topology manager and is in no plan."""
 
     container_id: int
     instances: tuple[InstancePlan, ...]
@@ -68,10 +68,10 @@ class ContainerPlan:
 
 @dataclass(frozen=True, slots=True)
 class PackingPlan:
-    """Every container and what runs in it.
+    """Every container and its instances.
 
-    `last_task_id` is the highest task id that was ever given in this topology, which a plan that has lost instances
-    no longer shows otherwise; 0 stands for the highest one in the plan.
+    `last_task_id` is the highest task id that was ever assigned in this topology, perhaps to an instance that is no
+    longer in the plan; 0 stands for the highest id in the plan.
     """
 
     id: str
@@ -85,18 +85,18 @@ class PackingPlan:
                 yield container.container_id, instance
 
     def next_task_id(self) -> int:
-        """The first task id that was never given."""
+        """The lowest task id above all that were ever assigned."""
         return max(self.last_task_id, *(instance.task_id for _, instance in self.instances()), 0) + 1
 
     def parallelism(self) -> dict[str, int]:
-        """The number of instances of each component that has some, in plan order."""
+        """The number of instances of each component in the plan, in plan order."""
         counts: dict[str, int] = {}
         for _, instance in self.instances():
             counts[instance.component] = counts.get(instance.component, 0) + 1
         return counts
 
     def container(self, container_id: int) -> ContainerPlan:
-        """The container of that id; KeyError when there is none."""
+        """The container with that id; KeyError if there is none."""
         for container in self.containers:
             if container.container_id == container_id:
                 return container
@@ -104,12 +104,12 @@ class PackingPlan:
 
 
 def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
-    """Returns when the plan places every instance once: ids unique, indexes 0 … n-1 per component, no container empty.
+    """Checks that the plan has every instance once: ids unique, indexes 0 … n-1 per component, no container empty.
 
-    `parallelism` is the number of instances asked for, for every component.
+    `parallelism` is the required number of instances of every component.
 
     Raises:
-        PackingError: when it does not; names the container, component or task.
+        PackingError: when a rule is broken; names the container, component or task.
     """
     _check_containers(plan)
     indexes: dict[str, list[int]] = {component: [] for component in parallelism}
@@ -120,9 +120,9 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
             near = nearest(instance.component, indexes)
             _refuse(plan, f"{where}: unknown component {instance.component!r}{near}; known: {known(indexes)}")
         if instance.task_id < 1:
-            _refuse(plan, f"{where}: task ids begin at 1")
+            _refuse(plan, f"{where}: task ids start at 1")
         if instance.task_id in placed:
-            _refuse(plan, f"{where}: the task is placed in container {placed[instance.task_id]} too")
+            _refuse(plan, f"{where}: the task is in container {placed[instance.task_id]} too")
         placed[instance.task_id] = container_id
         indexes[instance.component].append(instance.component_index)
     for component, found in indexes.items():
@@ -136,15 +136,15 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
 
 
 def standby_containers(packing: PackingPlan, standbys: int) -> tuple[int, ...]:
-    """The first so many containers other than 0, which has a topology manager in any case."""
+    """The containers with a standby topology manager: the first ones besides container 0, which has one anyway."""
     return tuple(sorted(container.container_id for container in packing.containers)[:standbys])
 
 
 def check_standbys(topology: str, packing: PackingPlan, standbys: int) -> None:
-    """Refuses more standbys than there are containers for them: two in one would end together.
+    """Checks that each standby gets its own container; two in one container would die together.
 
     Raises:
-        UsageError: when there are more; names key, value, limit and remedy.
+        UsageError: when there are too few containers.
     """
     limit = len(packing.containers)
     if standbys > limit:
@@ -161,9 +161,9 @@ def _check_containers(plan: PackingPlan) -> None:
     seen: set[int] = set()
     for container in plan.containers:
         if container.container_id < 1:
-            _refuse(plan, f"container {container.container_id}: the ids of planned containers begin at 1")
+            _refuse(plan, f"container {container.container_id}: ids of containers start at 1")
         if container.container_id in seen:
-            _refuse(plan, f"container {container.container_id}: stands in the plan twice")
+            _refuse(plan, f"container {container.container_id}: is in the plan twice")
         if not container.instances:
             _refuse(plan, f"container {container.container_id}: is empty")
         seen.add(container.container_id)

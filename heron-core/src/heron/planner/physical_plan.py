@@ -1,7 +1,7 @@
-"""The physical plan: the packing plan, the topology, and where the stream managers live now.
+"""The physical plan: the packing plan, the topology, and the present addresses of the stream managers.
 
-A plan is a frozen value with a version that grows by one at each change; data carries the version under which it
-was addressed. `PlanIndex` answers the questions that routing asks, once per plan instead of once per batch.
+A plan is a frozen value. Its version grows by one at each change, and data carries the version under which it was
+routed. `PlanIndex` computes the look-ups of routing once per plan instead of once per batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class TopologyState(enum.Enum):
-    """The life of a topology, as people see it."""
+    """The states of a topology that people see."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -38,12 +38,12 @@ class TopologyState(enum.Enum):
 
 
 ENDED_STATES = frozenset((TopologyState.FINISHED, TopologyState.FAILED, TopologyState.KILLED))
-"""A plan in one of these is the last of its topology."""
+"""A plan in one of these states is the last plan of its topology."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamManagerLocation:
-    """Where the stream manager of a container listens to its peers, and which incarnation of it that is."""
+    """The address at which an incarnation of a container's stream manager listens to its peers."""
 
     container_id: int
     incarnation: int
@@ -64,7 +64,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """What runs where, now; `version` grows by one at each change, `epoch` is that of the leader who made it."""
+    """The tasks and where they run; `version` grows by one at each change, `epoch` is that of its leader."""
 
     version: int
     epoch: int
@@ -75,12 +75,12 @@ class PhysicalPlan:
     stmgrs: tuple[StreamManagerLocation, ...]
 
     def precedes(self, other: PhysicalPlan) -> bool:
-        """Whether the other is newer. A leader who could not read the former plan begins to count anew."""
+        """Whether the other is newer. A leader that cannot read the former plan starts with version 1 again."""
         return (self.epoch, self.version) < (other.epoch, other.version)
 
 
 class PlanIndex:
-    """Look-ups over one physical plan; build one per plan and drop it with the plan."""
+    """Look-ups over one physical plan."""
 
     __slots__ = ("_by_component", "_downstream", "_sources", "_upstream", "containers", "plan", "tasks")
 
@@ -107,15 +107,15 @@ class PlanIndex:
         self._downstream = {component: tuple(sorted(tasks)) for component, tasks in downstream.items()}
 
     def tasks_of(self, component: str) -> tuple[int, ...]:
-        """The task ids of a component, by component index; empty when it has none."""
+        """The task ids of a component, by component index; empty if it has none."""
         return self._by_component.get(component, ())
 
     def upstream_tasks(self, component: str) -> frozenset[int]:
-        """Every task that may send to a task of this component; KeyError when there is no such component."""
+        """The tasks that may send to a task of this component; KeyError if there is no such component."""
         return self._upstream[component]
 
     def ancestors(self, component: str) -> frozenset[int]:
-        """Every task from which data comes to this component, over however many others; KeyError as above."""
+        """The tasks whose data reaches this component, directly or over others; KeyError as above."""
         found: set[str] = set()
         waiting = list(self._sources[component])
         while waiting:
@@ -126,7 +126,7 @@ class PlanIndex:
         return frozenset(task_id for source in found for task_id in self.tasks_of(source))
 
     def downstream_tasks(self, component: str) -> tuple[int, ...]:
-        """Every task that a task of this component may send to, ascending; KeyError as above."""
+        """The tasks that a task of this component may send to, ascending; KeyError as above."""
         return self._downstream[component]
 
 
@@ -142,12 +142,12 @@ def physical_plan(
 ) -> PhysicalPlan:
     """The plan with tasks in order of id and stream managers in order of container.
 
-    Its topology has the parallelism of the packing plan, which is the newer of the two after an update. A container
-    without a stream manager among `stmgrs` is one that is not there at the moment.
+    Its topology has the parallelism of the packing plan, which is the newer of the two after an update. `stmgrs` may
+    lack stream managers that are not connected at present.
 
     Raises:
-        PackingError: when the packing plan does not hold the rules, packs another topology, or a stream manager
-            stands for a container that the packing plan does not have.
+        PackingError: when the packing plan breaks its rules or packs another topology, or when a stream manager has a
+            container that is not in the packing plan.
     """
     topology = at_parallelism_of(packing, definition)
     check_packing(packing, {component.name: component.parallelism for component in topology.components})
@@ -176,7 +176,7 @@ def physical_plan(
 
 
 def at_parallelism_of(packing: PackingPlan, definition: TopologyDefinition) -> TopologyDefinition:
-    """The definition with each component's parallelism as the packing plan has it.
+    """The definition with the parallelism of the packing plan.
 
     Raises:
         PackingError: when a component has no instance in the packing plan.

@@ -1,4 +1,4 @@
-"""What a change of parallelism asks of a packing plan, checked: the first step of every packing's `repack`."""
+"""A checked change of parallelism: the first step of every packing's `repack`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PlanChange", "check_parallelism", "read_change"]
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """The number of instances of every component, now and then; false when they are the same."""
+    """The number of instances of every component before and after; false if they are equal."""
 
     before: Mapping[str, int]
     after: Mapping[str, int]
@@ -28,18 +28,18 @@ class PlanChange:
 
 
 def read_change(current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PlanChange:
-    """The change from `current` to the given absolute parallelism; components that are absent stay as they are.
+    """The change from `current` to the given absolute parallelism; other components stay as they are.
 
     Raises:
-        PackingError: when `current` is no plan of this topology, or breaks the rules of `check_packing`; when a
-            component is unknown, or a parallelism no integer of 1 or more.
+        PackingError: when `current` is not a plan of this topology or breaks the rules of `check_packing`; when a
+            component is unknown; when a parallelism is not an integer of 1 or more.
     """
     before = current.parallelism()
     components = {component.name for component in topology.components}
     if before.keys() != components:
         msg = (
             f"packing plan {current.id!r} has the components {known(before)}, topology {topology.name!r} has "
-            f"{known(components)}; pack the topology anew"
+            f"{known(components)}; pack the topology again"
         )
         raise PackingError(msg)
     check_packing(current, before)
@@ -55,7 +55,7 @@ def check_parallelism(topology: TopologyDefinition) -> int:
     """The number of instances of the topology; the first check of every packing's `pack`.
 
     Raises:
-        PackingError: when there are none, or a component's parallelism is no integer of 1 or more.
+        PackingError: when there are none, or when a component's parallelism is not an integer of 1 or more.
     """
     if not topology.components:
         msg = f"topology {topology.name!r} has no components, so there is nothing to pack; add a spout"

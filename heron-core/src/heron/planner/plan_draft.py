@@ -1,8 +1,8 @@
-"""A packing plan while it is made or changed: the bookkeeping that every packing needs, whatever its order of placing.
+"""A packing plan while it is made or changed: the bookkeeping that every packing needs.
 
-An instance that stays keeps its task id, its component index, its container and its resources. Components shrink from
-their highest index down, so that indexes stay 0 … n-1 (key groups are divided by index). Task ids go on from the
-highest ever given. A container that has become empty is given up, and its id is the first to be used again.
+An instance that stays keeps its task id, component index, container and resources. Components shrink from their highest
+index down, so indexes stay 0 … n-1 (key groups are divided by index). New task ids follow the highest that was ever
+assigned. An empty container is removed, and its id is the first to be used again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Member", "PlanDraft", "SizeContainer", "fingerprint"]
 
 
 class Member(NamedTuple):
-    """An instance in a container; `resource` is what it has in the present plan, None for a new one."""
+    """An instance in a container, with its resources in the present plan; None for a new instance."""
 
     component: str
     task_id: int
@@ -28,10 +28,10 @@ class Member(NamedTuple):
 
 
 class SizeContainer(Protocol):
-    """Gives a container and its instances their resources."""
+    """Assigns resources to a container and its instances."""
 
     def __call__(self, container_id: int, members: Sequence[Member], /) -> ContainerPlan:
-        """The container with these members, in order of task id; raises PackingError when it cannot hold them."""
+        """The container with these members, in order of task id; raises PackingError if they do not fit."""
         ...
 
 
@@ -51,18 +51,18 @@ class PlanDraft:
         }
         self._next_task_id = current.next_task_id() if current else 1
         self._changed: set[int] = set()
-        self._free_id = 1  # no lower id is free, as containers are opened here and never closed
+        self._free_id = 1  # containers are opened here and never closed, so no lower id is free
 
     def container_ids(self) -> list[int]:
-        """The containers of now, those without instances as well, in ascending order."""
+        """The present containers, also empty ones, in ascending order."""
         return sorted(self._members)
 
     def members(self, container_id: int) -> Sequence[Member]:
-        """What is in the container now."""
+        """The present members of the container."""
         return self._members[container_id]
 
     def shrink(self, parallelism: Mapping[str, int]) -> None:
-        """Takes away every instance whose component index is not below its component's parallelism."""
+        """Removes every instance whose component index is not below its component's parallelism."""
         for container_id, members in self._members.items():
             kept = [each for each in members if each.component_index < parallelism[each.component]]
             if len(kept) < len(members):
@@ -83,7 +83,7 @@ class PlanDraft:
         self._next_task_id += 1
 
     def plan(self, size: SizeContainer) -> PackingPlan:
-        """The containers that have instances, by id; those without a change exactly as they were.
+        """The containers that have instances, by id; unchanged containers are exactly as before.
 
         Raises:
             PackingError: as `size` does.

@@ -1,6 +1,6 @@
-"""Whether a topology can run, judged from its definition alone: names, streams, inputs, groupings, numbers, cycles.
+"""Checks from its definition whether a topology can run: names, streams, inputs, groupings, numbers, cycles.
 
-The first problem in the order of declaration is raised; the same definition always gives the same error.
+The first problem in the order of declaration is raised, so the same definition always gives the same error.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from heron.planner.logical_plan import find_cycle
 __all__ = ["MAX_INSTANCES", "MAX_NAME_LENGTH", "verify"]
 
 MAX_INSTANCES: Final = 10_000
-"""Every stream manager holds the whole plan, and full meshes of links grow with its square."""
+"""Every stream manager has the whole plan, and the number of links grows with the square of the containers."""
 
 MAX_NAME_LENGTH: Final = 200
-"""Names become file and node names, which end at 255 bytes, with room for a suffix."""
+"""Names become parts of file and node names, which have at most 255 bytes."""
 
 _RESERVED = frozenset({TupleHelper.TICK_SOURCE_COMPONENT, TupleHelper.TICK_TUPLE_ID})
 
@@ -47,17 +47,17 @@ _MODES: Final = tuple(mode.value for mode in TopologyReliabilityMode)
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 _KEYED: Final = frozenset({GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY})
-"""The groupings that go through key groups."""
+"""The groupings that use key groups."""
 
 _ENTRY: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 """``module:Name`` as importing code can reach it; a class inside a function has ``<locals>`` in its name."""
 
 
 def verify(definition: TopologyDefinition) -> None:
-    """Returns when the topology can be planned and run.
+    """Checks that the topology can be planned and run.
 
     Raises:
-        TopologyError: when it cannot; names the place, the value, the limit or what is known, and what to do.
+        TopologyError: when it cannot; names the place, the value, the limit or the known names, and the remedy.
     """
     _check_name(definition.name, "topology name")
     _check_reliability(definition)
@@ -190,10 +190,10 @@ def _refuse(message: str) -> None:
 def _verify_input(
     bolt: ComponentDefinition, subscription: InputDefinition, components: Mapping[str, ComponentDefinition]
 ) -> None:
-    """Returns when the subscription names an existing component, stream and fields, and its grouping is complete.
+    """Checks that the subscription names an existing component, stream and fields, and has a complete grouping.
 
     Raises:
-        TopologyError: when it does not; lists what is there and names the nearest.
+        TopologyError: when it does not; lists the known names and the nearest one.
     """
     place = f"bolt {bolt.name!r}, input {subscription.component!r}:{subscription.stream!r}"
     source = components.get(subscription.component)

@@ -23,7 +23,7 @@ class Registration(enum.Enum):
     """A newer incarnation has registered already."""
 
 
-class _Entry:
+class _StmgrEntry:
     __slots__ = ("heard_at_s", "location", "silent")
 
     def __init__(self, location: StreamManagerLocation, now_s: float) -> None:
@@ -37,14 +37,14 @@ class Registry:
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, _StmgrEntry] = {}
 
     def register(self, location: StreamManagerLocation, now_s: float) -> Registration:
         """Takes a registration; a stale one changes nothing."""
         known = self._entries.get(location.container_id)
         if known is not None and location.incarnation < known.location.incarnation:
             return Registration.STALE
-        self._entries[location.container_id] = _Entry(location, now_s)
+        self._entries[location.container_id] = _StmgrEntry(location, now_s)
         if known is None:
             return Registration.NEW
         return Registration.SAME if known.location == location else Registration.CHANGED

@@ -28,8 +28,8 @@ from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, Not
 from heron.tmanager.leader import Leader
 from heron.tmanager.messages import check_speaker, location_of, process_report, task_report, totals_of
 from heron.tmanager.plan_publisher import PlanPublisher
-from heron.tmanager.shutdown import Shutdown
 from heron.tmanager.state_store import StateStore
+from heron.tmanager.topology_end import TopologyEnd
 from heron.tmanager.topology_state import Takeover
 
 __all__ = ["Service", "ServiceHost"]
@@ -62,7 +62,7 @@ class Service:
         self._containers = Containers(host.hub, takeover.leader.epoch)
         self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.plan_waits)
         ids = (0, *(container.container_id for container in takeover.packing.containers))
-        self._shutdown = Shutdown(host.reactor, host.store, self._containers, ids, takeover.leader.container_id)
+        self._end = TopologyEnd(host.reactor, host.store, self._containers, ids, takeover.leader.container_id)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
@@ -133,12 +133,12 @@ class Service:
                     self._plans.send(container_id, plan)
                 case EndTopology(report, reason):
                     _log.info("%s %s", reason, report.error)
-                    self._shutdown.begin(report, reason)
+                    self._end.begin(report, reason)
                 case NoteEvent(name, subject, attributes):
                     _log.info("%s: %s %s", name, subject, attributes)
                     self._host.telemetry.events.note(name, subject, **attributes)
                 case NotifyHook(hook, facts):
-                    self._shutdown.when_written(functools.partial(self._host.hooks.notify, hook, **facts))
+                    self._end.when_written(functools.partial(self._host.hooks.notify, hook, **facts))
 
     def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         hello = envelope.stmgr_hello
@@ -165,7 +165,7 @@ class Service:
         _log.info("executor of container %d, attempt %d", hello.container_id, hello.attempt)
         self._containers.add_executor(hello.container_id, identity)
         self._leader.executor_registered(hello.container_id, hello.attempt, hello.pid, hello.host)
-        self._shutdown.connected(hello.container_id)
+        self._end.connected(hello.container_id)
         return []
 
     def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
@@ -197,7 +197,7 @@ class Service:
         self._carry_out(self._leader.state_asked(change.state))
         done = Envelope(done=pb.Done(request_id=change.request_id))
         answer = functools.partial(self._answer_change, identity, done)
-        self._plans.when_written(lambda: self._shutdown.when_written(answer))
+        self._plans.when_written(lambda: self._end.when_written(answer))
         return []
 
     def _answer_change(self, identity: bytes, done: Envelope) -> None:
@@ -207,5 +207,5 @@ class Service:
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.executor_of(identity)
         if container_id is not None:
-            self._shutdown.confirmed(container_id)
+            self._end.confirmed(container_id)
         return []

@@ -61,7 +61,7 @@ class TaskReport:
     restarts: int | None = None
 
 
-class _Entry:
+class _TaskEntry:
     __slots__ = ("incarnation", "last_error", "restarts", "state")
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class TaskTable:
         self._places = {
             instance.task_id: (instance.component, container_id) for container_id, instance in packing.instances()
         }
-        self._entries = {task_id: _Entry() for task_id in self._places}
+        self._entries = {task_id: _TaskEntry() for task_id in self._places}
 
     def take(self, report: TaskReport) -> bool:
         """Takes a report; returns whether it changed the task."""

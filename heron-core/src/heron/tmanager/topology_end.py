@@ -17,7 +17,7 @@ from heron.ipc.status import TopologyStatus
 from heron.tmanager.containers import Containers
 from heron.tmanager.state_store import StateStore
 
-__all__ = ["Shutdown", "StopSequence"]
+__all__ = ["StopSequence", "TopologyEnd"]
 
 _REPORT_ATTEMPTS = 5
 _REPORT_RETRY_S = 0.5
@@ -56,7 +56,7 @@ class StopSequence:
         return due
 
 
-class Shutdown:
+class TopologyEnd:
     """Ends the topology when `begin` is called; does nothing before."""
 
     def __init__(
