@@ -1,34 +1,21 @@
-"""A word count of two components in two containers, and a leader for it."""
+"""A word count of two components in two containers."""
 
 from __future__ import annotations
 
 import pytest
 
-from heron.api.definition import (
-    ComponentDefinition,
-    ComponentKind,
-    GroupingDefinition,
-    GroupingKind,
-    InputDefinition,
-    StreamDefinition,
-    TopologyDefinition,
-)
+from builders import bolt, spout, stream, subscription, topology
+from heron.api.definition import GroupingKind, TopologyDefinition
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 
 
 @pytest.fixture
 def definition() -> TopologyDefinition:
     """word (1 task) -> count (2 tasks)."""
-    stream = StreamDefinition("default", ("word",))
-    grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
-    return TopologyDefinition(
-        "wc",
-        (
-            ComponentDefinition("word", ComponentKind.SPOUT, "wc:Word", 1, (stream,)),
-            ComponentDefinition(
-                "count", ComponentKind.BOLT, "wc:Count", 2, (), (InputDefinition("word", "default", grouping),)
-            ),
-        ),
+    return topology(
+        spout("word", stream("word"), entry="wc:Word"),
+        bolt("count", subscription("word", GroupingKind.FIELDS, "word"), parallelism=2, entry="wc:Count"),
+        name="wc",
     )
 
 

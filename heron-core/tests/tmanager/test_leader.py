@@ -66,7 +66,7 @@ def make_leader(definition: TopologyDefinition, packing: PackingPlan, fake_clock
 
 
 def test_the_plan_comes_when_the_last_container_has_registered(make_leader: MakeLeader) -> None:
-    """In any order; before that nobody could be routed to."""
+    """The order does not matter. Without all stream managers, tuples could not be routed."""
     leader = make_leader()
     assert not [each for each in leader.stmgr_registered(location(2)) if isinstance(each, PublishPlan)]
     plan = only(PublishPlan, leader.stmgr_registered(location(1))).plan
@@ -76,7 +76,7 @@ def test_the_plan_comes_when_the_last_container_has_registered(make_leader: Make
 
 
 def test_the_same_stream_manager_again_gets_the_same_plan(make_leader: MakeLeader) -> None:
-    """A reconnection is no reason for everybody to switch."""
+    """A reconnection does not change the plan."""
     leader = make_leader()
     plan = plan_of(leader)
     instructions = leader.stmgr_registered(location(1))
@@ -92,8 +92,8 @@ def test_a_new_incarnation_makes_a_new_version(make_leader: MakeLeader) -> None:
     assert plan.stmgrs[0].incarnation == 2
 
 
-def test_strangers_and_replaced_stream_managers_are_refused(make_leader: MakeLeader) -> None:
-    """Routing to a ghost would lose tuples without a trace."""
+def test_unknown_and_replaced_stream_managers_are_refused(make_leader: MakeLeader) -> None:
+    """Tuples that are routed to a dead stream manager would be lost."""
     leader = make_leader()
     leader.stmgr_registered(location(1, 2))
     with pytest.raises(HeronError, match="container 9 is not in packing plan"):
@@ -103,7 +103,7 @@ def test_strangers_and_replaced_stream_managers_are_refused(make_leader: MakeLea
 
 
 def test_a_topology_that_was_submitted_deactivated_has_a_paused_first_plan(make_leader: MakeLeader) -> None:
-    """Until somebody activates it; what became of that since stands in the plan, which counts more."""
+    """A user activates it later. The state in a plan takes precedence over that of the submission."""
     leader = make_leader(deactivated=True)
     assert leader.status().state == "paused"
     with pytest.raises(HeronError, match="is starting paused, it cannot become running"):
@@ -115,26 +115,26 @@ def test_a_topology_that_was_submitted_deactivated_has_a_paused_first_plan(make_
     assert only(EndTopology, make_leader(deactivated=True).state_asked("killed")).report.state == "killed"
 
 
-def test_a_successor_keeps_version_and_state_under_its_own_epoch(make_leader: MakeLeader) -> None:
-    """A paused topology stays paused, and nobody reconnects because the topology manager died (D7, D9)."""
+def test_a_new_leader_keeps_version_and_state_under_its_own_epoch(make_leader: MakeLeader) -> None:
+    """A paused topology stays paused, and no process reconnects because the topology manager died."""
     former = make_leader()
     plan_of(former)
     paused = only(PublishPlan, former.state_asked("paused")).plan
     successor = make_leader(plan=paused, leader=replace(LEADS, epoch=6))
-    inherited = only(PublishPlan, successor.begin()).plan
-    assert (inherited.version, inherited.epoch, inherited.state) == (2, 6, TopologyState.PAUSED)
-    assert SendPlan(1, inherited) in successor.stmgr_registered(location(1))
+    taken_over = only(PublishPlan, successor.begin()).plan
+    assert (taken_over.version, taken_over.epoch, taken_over.state) == (2, 6, TopologyState.PAUSED)
+    assert SendPlan(1, taken_over) in successor.stmgr_registered(location(1))
     assert only(PublishPlan, successor.stmgr_registered(location(2, 2))).plan.version == 3
 
 
 def test_pausing_and_resuming_are_plans(make_leader: MakeLeader) -> None:
-    """Run-time state travels with the plan, so that whoever comes later knows it."""
+    """The plan carries the state, so processes that register later get it."""
     leader = make_leader()
     with pytest.raises(HeronError, match="is starting, it cannot become paused"):
         leader.state_asked("paused")
     plan_of(leader)
     assert only(PublishPlan, leader.state_asked("paused")).plan.state is TopologyState.PAUSED
-    # Nothing new, and yet written: a deposed leader may remember a state that is none any more; it must not confirm it.
+    # The repeated command is written too: a deposed leader has an outdated state, and must not confirm it.
     assert only(PublishPlan, leader.state_asked("paused")).plan.version == 2
     assert only(PublishPlan, leader.state_asked("running")).plan.version == 3
     with pytest.raises(HeronError, match="known: 'killed', 'paused', 'running'"):
@@ -142,7 +142,7 @@ def test_pausing_and_resuming_are_plans(make_leader: MakeLeader) -> None:
 
 
 def test_all_tasks_ended_is_finished_with_exact_final_counts(make_leader: MakeLeader) -> None:
-    """The report does not depend on the metrics path (D15)."""
+    """The final counts come with the reports of the tasks, not over the metrics managers."""
     leader = make_leader()
     plan_of(leader)
     assert not [each for each in leader.task_reported(*ended(1, 0)) if isinstance(each, EndTopology)]
@@ -154,19 +154,19 @@ def test_all_tasks_ended_is_finished_with_exact_final_counts(make_leader: MakeLe
     assert leader.status().state == "finished"
 
 
-def test_a_late_record_does_not_take_final_counts_back(make_leader: MakeLeader) -> None:
-    """The metrics path is slower than the report of the end."""
+def test_a_late_record_does_not_change_final_counts(make_leader: MakeLeader) -> None:
+    """A record over the metrics manager is slower than the report of the task."""
     leader = make_leader()
     plan_of(leader)
-    news, totals = ended(2, 30)
-    leader.task_reported(news, totals)
+    report, totals = ended(2, 30)
+    leader.task_reported(report, totals)
     old = replace(totals, at_s=50.0, metrics=(replace(totals.metrics[0], value=10),))
     leader.metrics_arrived(old)
     assert leader.status().components[1].executed == 30
 
 
-def test_a_successor_learns_of_ends_from_the_stream_managers(make_leader: MakeLeader) -> None:
-    """Else a topology whose topology manager died would never finish."""
+def test_a_new_leader_gets_ended_tasks_from_the_stream_managers(make_leader: MakeLeader) -> None:
+    """Otherwise a topology whose topology manager died would never finish."""
     former = make_leader()
     successor = make_leader(plan=plan_of(former), leader=replace(LEADS, epoch=6))
     successor.begin()
@@ -175,7 +175,7 @@ def test_a_successor_learns_of_ends_from_the_stream_managers(make_leader: MakeLe
     assert only(EndTopology, successor.task_reported(*ended(3, 1))).report.state == "finished"
 
 
-def test_ends_that_are_known_before_the_plan_finish_with_it(make_leader: MakeLeader) -> None:
+def test_a_topology_whose_tasks_ended_before_its_plan_finishes_with_it(make_leader: MakeLeader) -> None:
     """A report may overtake the last registration."""
     leader = make_leader()
     for task_id in (1, 2, 3):
@@ -184,32 +184,32 @@ def test_ends_that_are_known_before_the_plan_finish_with_it(make_leader: MakeLea
     only(EndTopology, leader.stmgr_registered(location(2)))
 
 
-def test_a_failed_task_fails_the_topology_only_where_failure_stops_it(make_leader: MakeLeader) -> None:
-    """`heron run` exits 1 at once with the reason; a submitted topology goes on (D13)."""
-    news = TaskReport(2, 1, TaskEvent.FAILED, "component 'count', task 2: ValueError: no such file")
+def test_a_failed_task_fails_the_topology_only_with_stop_on_failure(make_leader: MakeLeader) -> None:
+    """`heron run` exits with 1 and the reason; a submitted topology goes on."""
+    report = TaskReport(2, 1, TaskEvent.FAILED, "component 'count', task 2: ValueError: no such file")
     goes_on = make_leader()
     plan_of(goes_on)
-    assert not [each for each in goes_on.task_reported(news) if isinstance(each, EndTopology)]
-    assert goes_on.status().errors == (news.error,)
+    assert not [each for each in goes_on.task_reported(report) if isinstance(each, EndTopology)]
+    assert goes_on.status().errors == (report.error,)
     stops = make_leader("stop")
     plan_of(stops)
-    end = only(EndTopology, stops.task_reported(news))
-    assert (end.report.state, end.report.error) == ("failed", news.error)
+    end = only(EndTopology, stops.task_reported(report))
+    assert (end.report.state, end.report.error) == ("failed", report.error)
 
 
 def test_a_process_that_is_given_up_names_topology_component_and_task(make_leader: MakeLeader) -> None:
-    """The one line that people get must say where to look."""
+    """The message says where to look."""
     leader = make_leader("stop")
     plan_of(leader)
-    news = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
-    error = only(EndTopology, leader.process_reported(news)).report.error
+    report = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
+    error = only(EndTopology, leader.process_reported(report)).report.error
     assert error == (
         "topology 'wc', component 'count', task 3 (container 2) died too often and is left down: killed by SIGKILL"
     )
 
 
-def test_a_task_s_own_reason_is_better_than_its_executors(make_leader: MakeLeader) -> None:
-    """The user's file and line stay, instead of an exit code."""
+def test_the_reason_of_a_task_takes_precedence_over_that_of_its_executor(make_leader: MakeLeader) -> None:
+    """The user's file and line are more useful than an exit code."""
     leader = make_leader()
     plan_of(leader)
     leader.task_reported(TaskReport(3, 1, TaskEvent.FAILED, "wc.py, line 7: ValueError"))
@@ -219,17 +219,17 @@ def test_a_task_s_own_reason_is_better_than_its_executors(make_leader: MakeLeade
     assert (status.tasks[2].state, status.tasks[2].last_error) == ("restarting", "wc.py, line 7: ValueError")
 
 
-def test_an_engine_process_that_dies_is_told_too(make_leader: MakeLeader) -> None:
-    """It has no task, so it is named with its container; the text is the same each time, so it is shown once."""
+def test_the_death_of_an_engine_process_is_an_error_too(make_leader: MakeLeader) -> None:
+    """The text names its container. It is the same at each death, so it is shown once."""
     leader = make_leader()
-    news = ProcessReport(1, "stmgr", 0, 1, TaskEvent.DIED, "killed by SIGKILL", 1)
-    leader.process_reported(news)
-    leader.process_reported(replace(news, restarts=2))
-    assert leader.status().errors == ("stmgr of container 1 died and is started again: killed by SIGKILL",)
+    report = ProcessReport(1, "stmgr", 0, 1, TaskEvent.DIED, "killed by SIGKILL", 1)
+    leader.process_reported(report)
+    leader.process_reported(replace(report, restarts=2))
+    assert leader.status().errors == ("stmgr of container 1 died and is restarted: killed by SIGKILL",)
 
 
-def test_killing_ends_it_in_any_state_once(make_leader: MakeLeader) -> None:
-    """Also while it is still starting."""
+def test_a_kill_ends_a_topology_in_any_state_once(make_leader: MakeLeader) -> None:
+    """A starting topology can be killed too."""
     leader = make_leader()
     assert only(EndTopology, leader.state_asked("killed")).report.state == "killed"
     with pytest.raises(HeronError, match="is killed, it cannot become killed"):
@@ -237,8 +237,8 @@ def test_killing_ends_it_in_any_state_once(make_leader: MakeLeader) -> None:
     assert leader.ended
 
 
-def test_a_successor_after_the_end_only_says_stop(make_leader: MakeLeader) -> None:
-    """A topology manager that died between the report and the last stop."""
+def test_a_leader_after_the_end_only_stops_the_containers(make_leader: MakeLeader) -> None:
+    """The former leader died between its report and the last order to stop."""
     report = TopologyStatus("wc", "wc-1", "finished", 1.0)
     leader = make_leader(report=report)
     assert only(EndTopology, leader.begin()).report == report
@@ -246,8 +246,10 @@ def test_a_successor_after_the_end_only_says_stop(make_leader: MakeLeader) -> No
     assert leader.status() == report
 
 
-def test_silence_is_named_for_as_long_as_it_lasts(make_leader: MakeLeader, fake_clock: FakeClock) -> None:
-    """A host that hangs shows in the errors; nothing is moved because of it."""
+def test_the_status_names_a_silent_stream_manager_until_it_reports_again(
+    make_leader: MakeLeader, fake_clock: FakeClock
+) -> None:
+    """A host that hangs is an error in the status; its tasks stay where they are."""
     leader = make_leader()
     plan_of(leader)
     fake_clock.advance(5.0)
@@ -262,10 +264,10 @@ def test_silence_is_named_for_as_long_as_it_lasts(make_leader: MakeLeader, fake_
     assert leader.status().errors == ()
 
 
-def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
+def test_a_task_is_a_culprit_until_every_stream_manager_has_withdrawn_its_report(
     make_leader: MakeLeader, fake_clock: FakeClock
 ) -> None:
-    """Two stream managers may hold data for the same task."""
+    """Several stream managers may hold data for the same task."""
     leader = make_leader()
     started = only(NotifyHook, leader.pressure_reported(3, 1, on=True, cause="the task is slow"))
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
@@ -282,8 +284,8 @@ def test_back_pressure_names_the_culprit_for_as_long_as_anybody_sees_it(
     assert leader.status().backpressure == ()
 
 
-def test_pause_and_resume_are_announced_once_each(make_leader: MakeLeader) -> None:
-    """Observers hear what people did to a topology, not that a plan has another number."""
+def test_observers_get_one_event_for_a_pause_and_one_for_a_resume(make_leader: MakeLeader) -> None:
+    """Other changes of the plan are not such events."""
     leader = make_leader()
     plan_of(leader)
     for asked, wanted in (("paused", "heron_topology_deactivated"), ("running", "heron_topology_activated")):
@@ -293,8 +295,8 @@ def test_pause_and_resume_are_announced_once_each(make_leader: MakeLeader) -> No
     assert again == ["heron_plan_changed"]
 
 
-def test_a_new_stream_manager_takes_its_predecessors_pressure_back(make_leader: MakeLeader) -> None:
-    """Its buffers died with it."""
+def test_a_restarted_stream_manager_withdraws_its_former_reports_of_back_pressure(make_leader: MakeLeader) -> None:
+    """Its buffers are gone."""
     leader = make_leader()
     plan_of(leader)
     leader.pressure_reported(3, 1, on=True)
@@ -302,8 +304,8 @@ def test_a_new_stream_manager_takes_its_predecessors_pressure_back(make_leader: 
     assert leader.status().backpressure == ()
 
 
-def test_user_errors_reach_people_by_the_metrics(make_leader: MakeLeader) -> None:
-    """An exception in process fails its tuple and the instance goes on, but it is shown (D13)."""
+def test_errors_of_user_code_arrive_with_the_metrics(make_leader: MakeLeader) -> None:
+    """An exception in `process` fails the tuple and is shown, and the instance goes on."""
     leader = make_leader()
     event = Event("e-1", "user-error", 1.0, "task-2", "", {"message": "wc.py, line 3: KeyError"})
     leader.metrics_arrived(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 1.0, (), (event,)))
@@ -315,16 +317,16 @@ def _lifts(instruction: Instruction) -> bool:
     return isinstance(instruction, NotifyHook) and instruction.hook == "heron_backpressure_ended"
 
 
-def test_a_take_over_is_told_and_a_first_leader_is_none(make_leader: MakeLeader) -> None:
-    """Who looks at the events afterwards sees when the leadership moved, and to whom."""
+def test_a_takeover_is_an_event_and_a_first_leader_is_not(make_leader: MakeLeader) -> None:
+    """The events show when the leadership moved, and where."""
     assert make_leader().begin() == []
     event = only(NoteEvent, make_leader(former_epoch=3).begin())
     assert (event.name, event.subject) == ("tmanager-took-over", "tmanager-1")
     assert event.attributes == {"epoch": "5", "former": "3", "pid": "77"}
 
 
-def test_the_status_says_who_leads_and_who_stands_by(make_leader: MakeLeader) -> None:
-    """The leader is where it is, container 0 or not; a standby that died is shown as such."""
+def test_the_status_names_the_leader_and_the_standbys(make_leader: MakeLeader) -> None:
+    """The leader may be in any container; a dead standby is shown as restarting."""
     leader = make_leader()
     for container_id, pid, event in ((0, 70, TaskEvent.STARTED), (1, 77, TaskEvent.STARTED), (2, 0, TaskEvent.DIED)):
         leader.executor_registered(container_id, 1, 60 + container_id, "here")
@@ -334,10 +336,10 @@ def test_the_status_says_who_leads_and_who_stands_by(make_leader: MakeLeader) ->
     assert status.standbys == (StandbyStatus(0, 70, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
 
 
-def test_a_new_leader_misses_who_was_in_the_plan_and_does_not_come_back(
+def test_a_new_leader_reports_stream_managers_that_do_not_return(
     make_leader: MakeLeader, fake_clock: FakeClock
 ) -> None:
-    """Its host may have been cut off together with the former leader; and an older one of it is still refused."""
+    """Their host may have been cut off together with the former leader. Older incarnations are still refused."""
     former = make_leader()
     plan_of(former)
     plan = only(PublishPlan, former.stmgr_registered(location(2, 3))).plan
@@ -354,10 +356,10 @@ def test_a_new_leader_misses_who_was_in_the_plan_and_does_not_come_back(
 
 
 @pytest.mark.parametrize("period_s", [1.0, 20.0, 120.0])
-def test_rates_in_the_status_last_from_report_to_report(
+def test_rates_in_the_status_hold_until_reports_are_missing(
     make_leader: MakeLeader, fake_clock: FakeClock, period_s: float
 ) -> None:
-    """With a long export period too: the rate is that between the last two reports, until reports stay away."""
+    """With any export period, the rate is that between the last two reports."""
     leader = make_leader(metrics_export_s=period_s)
     source = Source("wc", 1, "count-2", 65537, "count", 2)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Rates, sums and quantiles of what processes report."""
+"""Rates, sums and quantiles of metrics, and the figures of components."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOUNDS = (0.1, 0.2, 0.5)
 
 
 def record(task_id: int, at_s: float, *metrics: Metric, incarnation: int = 1) -> MetricsRecord:
-    """Of a task of component count in container 1."""
+    """A record of a task of component count in container 1."""
     return MetricsRecord(Source("wc", 1, f"count-{task_id}", incarnation, "count", task_id), at_s, metrics)
 
 
@@ -48,8 +48,8 @@ def store() -> MetricsStore:
     return MetricsStore(1.0)
 
 
-def test_a_rate_is_that_of_the_last_period(store: MetricsStore) -> None:
-    """Not of the whole life; before there are two records there is none."""
+def test_a_rate_is_that_between_the_last_two_records(store: MetricsStore) -> None:
+    """After one record there is no rate."""
     store.take(record(2, 100.0, counted(10)), 0.0)
     assert only(store.rows("", 0, by_task=True, now_s=0.0)).rate_per_s is None
     store.take(record(2, 101.0, counted(1000)), 1.0)
@@ -59,7 +59,7 @@ def test_a_rate_is_that_of_the_last_period(store: MetricsStore) -> None:
 
 
 def test_late_and_repeated_records_change_nothing(store: MetricsStore) -> None:
-    """Records of a task may take two ways."""
+    """The last record of a task can arrive over two paths."""
     store.take(record(2, 100.0, counted(10)), 0.0)
     store.take(record(2, 102.0, counted(30)), 2.0)
     for at_s, count in ((102.0, 30), (101.0, 20)):
@@ -68,8 +68,8 @@ def test_late_and_repeated_records_change_nothing(store: MetricsStore) -> None:
     assert (row.value, row.rate_per_s) == (30.0, 10.0)
 
 
-def test_a_new_life_has_no_rate_across_its_beginning(store: MetricsStore) -> None:
-    """Its counters began anew; nor does a straggler of the old life come back."""
+def test_a_new_incarnation_has_no_rate_at_first(store: MetricsStore) -> None:
+    """Its counters start at 0. A late record of the former incarnation is ignored."""
     store.take(record(2, 100.0, counted(10)), 0.0)
     store.take(record(2, 101.0, counted(1), incarnation=2), 1.0)
     store.take(record(2, 102.0, counted(20)), 2.0)
@@ -78,7 +78,7 @@ def test_a_new_life_has_no_rate_across_its_beginning(store: MetricsStore) -> Non
 
 
 def test_tasks_of_a_component_are_summed_up(store: MetricsStore) -> None:
-    """Counters, gauges and histograms; by task they stand for themselves."""
+    """The sums include counters, gauges and histograms; by task there are no sums."""
     for task_id in (2, 3):
         store.take(record(task_id, 100.0, counted(0), queued(7), timed(0, 0, 0, 0)), 0.0)
         store.take(record(task_id, 102.0, counted(10 * task_id), queued(5), timed(2, 0, 0, 0)), 2.0)
@@ -91,15 +91,15 @@ def test_tasks_of_a_component_are_summed_up(store: MetricsStore) -> None:
     assert store.rows("word", 0, by_task=True, now_s=2.0) == ()
 
 
-def test_the_engines_own_processes_come_last(store: MetricsStore) -> None:
-    """People look for their components first."""
+def test_the_rows_of_engine_processes_come_last(store: MetricsStore) -> None:
+    """Users look for their components first."""
     store.take(MetricsRecord(Source("wc", 1, "stmgr", 1), 100.0, (queued(1),)), 0.0)
     store.take(record(2, 100.0, queued(1)), 0.0)
     assert [row.process for row in store.rows("", 0, by_task=False, now_s=0.0)] == ["count", "stmgr-1"]
 
 
-def test_who_is_silent_has_totals_only(store: MetricsStore) -> None:
-    """A rate or queue from before its host hung would be a lie."""
+def test_a_stale_process_has_totals_only(store: MetricsStore) -> None:
+    """Its rates and queue sizes are out of date."""
     store.take(record(2, 100.0, counted(10), queued(7), timed(0, 0, 0, 0)), 0.0)
     store.take(record(2, 101.0, counted(20), queued(7), timed(5, 0, 0, 0)), 1.0)
     rows = store.rows("", 0, by_task=True, now_s=1.0 + FRESH_S)
@@ -109,8 +109,8 @@ def test_who_is_silent_has_totals_only(store: MetricsStore) -> None:
     ]
 
 
-def test_other_buckets_are_not_added(store: MetricsStore) -> None:
-    """An author's histogram may have changed between two records."""
+def test_histograms_with_different_buckets_are_not_subtracted(store: MetricsStore) -> None:
+    """The author's code may change the buckets between two records."""
     store.take(record(2, 100.0, timed(0, 0, 0, 0)), 0.0)
     other = Metric("execute-latency", MetricKind.HISTOGRAM, "s", Histogram((1.0,), (3, 4), 1.0))
     store.take(record(2, 101.0, other), 1.0)
@@ -118,8 +118,8 @@ def test_other_buckets_are_not_added(store: MetricsStore) -> None:
     assert (row.value, row.p50) == (7.0, None)
 
 
-def test_quantiles_lie_in_their_bucket() -> None:
-    """Entries are spread evenly within it; above the last bound nothing more is known."""
+def test_quantiles_are_interpolated_within_a_bucket() -> None:
+    """Entries above the last bound count as equal to it."""
     assert quantile(BOUNDS, (0, 0, 0, 0), 0.5) is None
     assert quantile(BOUNDS, (4, 0, 0, 0), 0.5) == pytest.approx(0.05)
     assert quantile(BOUNDS, (0, 10, 0, 0), 0.99) == pytest.approx(0.199)
@@ -127,8 +127,8 @@ def test_quantiles_lie_in_their_bucket() -> None:
     assert quantile(BOUNDS, (0, 0, 0, 3), 0.5) == 0.5
 
 
-def test_outages_of_sinks_are_those_that_last(store: MetricsStore) -> None:
-    """One that is over, or whose metrics manager is gone, is none."""
+def test_only_present_outages_of_sinks_are_reported(store: MetricsStore) -> None:
+    """An outage that is over, or that a stale metrics manager reported, is not one."""
 
     def managed(container_id: int, outage_s: float) -> MetricsRecord:
         labels = {"sink": "graphite", "reason": "flush: connection refused"}
@@ -141,8 +141,8 @@ def test_outages_of_sinks_are_those_that_last(store: MetricsStore) -> None:
     assert store.outages(FRESH_S + 1.0) == ()
 
 
-def test_who_is_not_reached_is_known_from_those_who_do_not_hear_it(store: MetricsStore) -> None:
-    """Each side of a broken link names the other; who is itself silent has nothing to say any more."""
+def test_unreached_stream_managers_come_from_the_reports_of_their_peers(store: MetricsStore) -> None:
+    """Each side of a broken link names the other. Reports of a stale stream manager do not count."""
 
     def reported(container_id: int, peer: int, silent_s: float) -> MetricsRecord:
         metric = Metric("peer-silent-s", MetricKind.GAUGE, "s", silent_s, {"peer": str(peer)})
@@ -162,7 +162,7 @@ def counters(at_s: float, incarnation: int, **counts: float) -> MetricsRecord:
 
 
 def test_figures_are_sums_over_incarnations(store: MetricsStore) -> None:
-    """What a dead process has counted was counted (statuses are cumulative)."""
+    """The counts of a dead process remain in the status."""
     store.take(counters(1.0, 1, execute_count=100), 1.0)
     store.take(counters(2.0, 2, execute_count=30), 2.0)
     store.take(counters(1.5, 1, execute_count=90), 2.5)
@@ -170,7 +170,7 @@ def test_figures_are_sums_over_incarnations(store: MetricsStore) -> None:
 
 
 def test_labels_of_one_counter_are_added_up(store: MetricsStore) -> None:
-    """A task counts by stream; people see the component."""
+    """A task counts per stream; the status shows the sum."""
     record = MetricsRecord(
         Source("wc", 1, "word-1", 1, "word", 1),
         1.0,
@@ -180,8 +180,8 @@ def test_labels_of_one_counter_are_added_up(store: MetricsStore) -> None:
     assert store.figures("spout", [1], 1.0).emitted == 10
 
 
-def test_rates_come_from_successive_records_and_fade(store: MetricsStore) -> None:
-    """A spout's rate is what it emits, a bolt's what it executes; a process that is gone has none."""
+def test_the_rate_of_a_component_is_that_of_its_kind(store: MetricsStore) -> None:
+    """The rate of a spout counts emits, that of a bolt counts executes. A stale process has none."""
     store.take(counters(10.0, 1, execute_count=100, emit_count=7), 50.0)
     store.take(counters(12.0, 1, execute_count=300, emit_count=9), 52.0)
     assert store.figures("bolt", [2], 52.0).rate_per_s == 100.0
@@ -189,8 +189,8 @@ def test_rates_come_from_successive_records_and_fade(store: MetricsStore) -> Non
     assert store.figures("bolt", [2], 99.0).rate_per_s == 0.0
 
 
-def test_what_waits_for_a_component_is_counted_wherever_it_waits(store: MetricsStore) -> None:
-    """In its instances' own queues, and in stream managers of any container."""
+def test_the_waiting_bytes_of_a_component_include_all_queues(store: MetricsStore) -> None:
+    """Bytes wait in the queues of its instances and in the stream managers of all containers."""
     gauge = MetricKind.GAUGE
     own = Metric(IN_QUEUE_BYTES, gauge, "bytes", 10)
     outlets = tuple(Metric(OUTLET_BYTES, gauge, "bytes", size, {"task": task}) for task, size in (("2", 5), ("1", 9)))
@@ -201,7 +201,7 @@ def test_what_waits_for_a_component_is_counted_wherever_it_waits(store: MetricsS
 
 
 def test_latency_is_the_mean_of_all_entries(store: MetricsStore) -> None:
-    """Histograms merge by addition."""
+    """Histograms are added up."""
     histogram = Histogram((0.1, 1.0), (3, 1, 0), 2.0)
     metric = Metric(EXECUTE_LATENCY, MetricKind.HISTOGRAM, "s", histogram)
     store.take(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 1.0, (metric,)), 1.0)
@@ -209,7 +209,7 @@ def test_latency_is_the_mean_of_all_entries(store: MetricsStore) -> None:
 
 
 def test_the_first_tuple_is_the_earliest_of_all(store: MetricsStore) -> None:
-    """Each bolt task has a first; the topology's is the first of those."""
+    """Each bolt task reports its first tuple."""
     for at_s in (20.0, 10.0, 30.0):
         event = Event("e", EVENT_FIRST_TUPLE, at_s, "task-2")
         store.take(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), at_s, (), (event,)), at_s)
@@ -217,7 +217,7 @@ def test_the_first_tuple_is_the_earliest_of_all(store: MetricsStore) -> None:
 
 
 def test_an_unknown_metric_changes_nothing(store: MetricsStore) -> None:
-    """Users' own metrics have any name."""
+    """Metrics of users can have any name."""
     store.take(counters(1.0, 1, my_metric=5, execute_count=1), 1.0)
     assert store.figures("bolt", [2], 1.0).executed == 1
     assert EXECUTE_COUNT == "execute-count"

@@ -1,4 +1,4 @@
-"""Plans that wait for a store that is away."""
+"""Publishing plans while the state manager is away."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from heron_testing.fake_clock import FakeClock
 
 
 class Away(LocalFsStateManager):
-    """Can be away; counts how often a plan was to be written meanwhile."""
+    """Can be away, and counts the writes that it refuses meanwhile."""
 
     away = False
     tried = 0
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        """As it is, unless it is away."""
+        """Refuse the write while the store is away."""
         if self.away:
             self.tried += 1
             msg = "the store is away"
@@ -38,8 +38,8 @@ class Away(LocalFsStateManager):
         return super().set(kind, topology, value, expected=expected)
 
 
-class World:
-    """A desk of the leader of epoch 1, whose plans nobody hears of."""
+class Publishing:
+    """A publisher of the leader of epoch 1, without stream managers."""
 
     def __init__(
         self, root: Path, definition: TopologyDefinition, packing: PackingPlan, clock: FakeClock, hub: Hub
@@ -55,54 +55,56 @@ class World:
         self.publisher = PlanPublisher(self.reactor, store, Containers(hub, 1), self.waits.append)
 
     def plan(self, version: int) -> PhysicalPlan:
-        """A plan without anybody in it."""
+        """A plan without tasks and stream managers."""
         return PhysicalPlan(version, 1, "wc-1", self.definition, TopologyState.RUNNING, (), ())
 
     def pass_time(self, seconds: float) -> None:
-        """Has what is due called."""
+        """Advance the clock and run the due timers."""
         self.clock.advance(seconds)
         self.reactor.run_once(0.0)
 
 
 @pytest.fixture
-def world(
+def publishing(
     tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan, fake_clock: FakeClock
-) -> Iterator[World]:
-    """Its store is there at first."""
+) -> Iterator[Publishing]:
+    """At first the store answers."""
     sockets = SocketContext()
-    world = World(tmp_path / "state", definition, packing, fake_clock, sockets.hub(f"ipc://{tmp_path}/tmanager"))
-    yield world
+    publishing = Publishing(
+        tmp_path / "state", definition, packing, fake_clock, sockets.hub(f"ipc://{tmp_path}/tmanager")
+    )
+    yield publishing
     sockets.close()
-    world.state.close()
+    publishing.state.close()
 
 
-def test_a_plan_that_is_asked_for_again_is_not_tried_more_often(world: World) -> None:
-    """Whoever repeats a command while the store is away does not add a chain of attempts each time."""
-    world.state.away = True
-    plan = world.plan(1)
+def test_a_repeated_plan_is_not_tried_more_often(publishing: Publishing) -> None:
+    """A command that is repeated while the store is away starts no further chain of attempts."""
+    publishing.state.away = True
+    plan = publishing.plan(1)
     for _ in range(5):
-        world.publisher.publish(plan)
-    world.state.tried = 0
+        publishing.publisher.publish(plan)
+    publishing.state.tried = 0
     for _ in range(4):
-        world.pass_time(0.5)
-    assert world.state.tried == 4
-    assert all("physical plan 1 cannot be written" in each for each in world.waits)
+        publishing.pass_time(0.5)
+    assert publishing.state.tried == 4
+    assert all("physical plan 1 cannot be written" in each for each in publishing.waits)
 
 
-def test_the_newest_plan_alone_is_written_when_the_store_is_back(world: World) -> None:
-    """What waits for a plan is called when the one that overtook it is written."""
+def test_only_the_newest_plan_is_written_when_the_store_is_back(publishing: Publishing) -> None:
+    """Calls that wait for a plan are made when a newer plan is written."""
     called: list[str] = []
-    world.state.away = True
-    world.publisher.publish(world.plan(1))
-    world.publisher.when_written(lambda: called.append("written"))
-    world.publisher.publish(world.plan(2))
-    world.pass_time(0.5)
+    publishing.state.away = True
+    publishing.publisher.publish(publishing.plan(1))
+    publishing.publisher.when_written(lambda: called.append("written"))
+    publishing.publisher.publish(publishing.plan(2))
+    publishing.pass_time(0.5)
     assert called == []
-    world.state.away = False
-    world.pass_time(0.5)
-    assert (called, world.waits[-1]) == (["written"], "")
-    node = world.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+    publishing.state.away = False
+    publishing.pass_time(0.5)
+    assert (called, publishing.waits[-1]) == (["written"], "")
+    node = publishing.state.get(NodeKind.PHYSICAL_PLAN, "wc")
     assert node is not None
-    assert decode_physical_plan(node.value, "test") == world.plan(2)
-    world.pass_time(5.0)
-    assert node == world.state.get(NodeKind.PHYSICAL_PLAN, "wc")
+    assert decode_physical_plan(node.value, "test") == publishing.plan(2)
+    publishing.pass_time(5.0)
+    assert node == publishing.state.get(NodeKind.PHYSICAL_PLAN, "wc")

@@ -1,4 +1,4 @@
-"""What the topology manager knows: tasks, figures, errors, registrations, and the order of the farewell."""
+"""Tables of the topology manager: tasks, errors, registrations, the order of the stops, the life of a topology."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from heron.tmanager.topology_end import StopSequence
 from heron.tmanager.topology_state import ENDED, TABLE, LifeEvent, LifePhase
 
 
-def test_an_end_is_for_ever(packing: PackingPlan) -> None:
-    """A process that dies after its task has ended is started again, but has nothing to do."""
+def test_an_ended_task_stays_ended(packing: PackingPlan) -> None:
+    """A process that dies after the end of its task is restarted, but the task has nothing to do."""
     table = TaskTable(packing)
     assert table.take(TaskReport(2, 1, TaskEvent.ENDED))
     assert not table.take(TaskReport(2, 2, TaskEvent.INITIALISED))
@@ -22,8 +22,8 @@ def test_an_end_is_for_ever(packing: PackingPlan) -> None:
     assert table.state(2) is TaskState.ENDED
 
 
-def test_news_of_a_former_incarnation_is_no_news(packing: PackingPlan) -> None:
-    """Reports of stream managers and executors cross each other."""
+def test_reports_about_a_former_incarnation_are_ignored(packing: PackingPlan) -> None:
+    """Reports of stream managers and executors can cross each other."""
     table = TaskTable(packing)
     table.take(TaskReport(2, 2, TaskEvent.INITIALISED))
     assert not table.take(TaskReport(2, 1, TaskEvent.DIED, "killed", 0))
@@ -31,33 +31,33 @@ def test_news_of_a_former_incarnation_is_no_news(packing: PackingPlan) -> None:
     assert table.take(TaskReport(2, 1, TaskEvent.ENDED))
 
 
-def test_a_task_comes_back(packing: PackingPlan) -> None:
-    """The states that people see after a kill, with the reason and the count kept."""
+def test_the_states_of_a_restarted_task(packing: PackingPlan) -> None:
+    """The status keeps the reason of the death and counts the restart."""
     table = TaskTable(packing)
     seen = []
-    for news in (
+    for report in (
         TaskReport(2, 1, TaskEvent.STARTED, restarts=0),
         TaskReport(2, 1, TaskEvent.INITIALISED),
-        TaskReport(2, 1, TaskEvent.STARTED, restarts=0),  # told again to a new leader
+        TaskReport(2, 1, TaskEvent.STARTED, restarts=0),  # repeated for a new leader
         TaskReport(2, 1, TaskEvent.DIED, "killed", 1),
         TaskReport(2, 2, TaskEvent.STARTED, restarts=1),
         TaskReport(2, 2, TaskEvent.INITIALISED),
     ):
-        table.take(news)
+        table.take(report)
         seen.append(table.statuses()[1].state)
     assert seen == ["starting", "running", "running", "restarting", "starting", "running"]
     assert (table.statuses()[1].restarts, table.statuses()[1].last_error) == (1, "killed")
 
 
 def test_unknown_tasks_are_ignored(packing: PackingPlan) -> None:
-    """A report of a task that an update has removed."""
+    """An update may have removed the task of a report."""
     table = TaskTable(packing)
     assert not table.take(TaskReport(99, 1, TaskEvent.ENDED))
     assert table.place(99) == ("", 0)
 
 
 def test_each_error_is_kept_once_and_the_newest_fifty() -> None:
-    """A failing task must not push everything else out."""
+    """A task that fails again and again must not replace all other errors."""
     errors = ErrorList()
     assert errors.add("first")
     assert not errors.add("first")
@@ -68,8 +68,8 @@ def test_each_error_is_kept_once_and_the_newest_fifty() -> None:
     assert "first" not in errors.texts()
 
 
-def test_registrations_are_told_apart() -> None:
-    """Only a change is a reason for a new plan."""
+def test_a_registration_is_new_the_same_changed_or_stale() -> None:
+    """Only a change needs a new plan."""
     registry = Registry(silence_s=10.0)
     first = StreamManagerLocation(1, 5, "a", "h", 1)
     second = StreamManagerLocation(1, 6, "b", "h", 2)
@@ -83,8 +83,8 @@ def test_registrations_are_told_apart() -> None:
     assert registry.locations() == {1: second}
 
 
-def test_a_silence_that_ends_can_begin_again() -> None:
-    """Each silence is told once, and so is its end."""
+def test_each_silence_and_its_end_are_reported_once() -> None:
+    """A second silence of the same stream manager is reported again."""
     registry = Registry(silence_s=10.0)
     registry.register(StreamManagerLocation(1, 5, "a", "h", 1), 0.0)
     assert registry.newly_silent(10.0) == (1,)
@@ -96,8 +96,8 @@ def test_a_silence_that_ends_can_begin_again() -> None:
 
 
 @pytest.mark.parametrize("own", [0, 1, 2])
-def test_the_leaders_own_container_is_told_last(own: int) -> None:
-    """Its executor ends the topology manager: before, everybody else must know."""
+def test_the_container_of_the_leader_stops_last(own: int) -> None:
+    """Its executor ends the topology manager, so all other executors need the order before."""
     first, second = sorted({0, 1, 2} - {own})
     sequence = StopSequence((0, 1, 2), own, 0.0)
     assert sequence.due((0, 1, 2), 0.0) == {first, second}
@@ -108,8 +108,8 @@ def test_the_leaders_own_container_is_told_last(own: int) -> None:
     assert sequence.due((0, 1, 2), 0.3) == frozenset()
 
 
-def test_nobody_is_waited_for_too_long_and_who_comes_later_is_told() -> None:
-    """A container that is just being started again."""
+def test_executors_have_a_time_limit_and_late_ones_are_stopped_too() -> None:
+    """A container may be restarting."""
     sequence = StopSequence((0, 1, 2), 0, 0.0)
     assert sequence.due((0, 1), 0.0) == {1}
     assert sequence.due((0, 1), 2.0) == {0}
@@ -119,7 +119,7 @@ def test_nobody_is_waited_for_too_long_and_who_comes_later_is_told() -> None:
 
 
 @pytest.mark.parametrize("phase", LifePhase)
-def test_nothing_leaves_an_end(phase: LifePhase) -> None:
-    """Finished, failed and killed are final; every other phase can fail and be killed."""
+def test_final_phases_have_no_events(phase: LifePhase) -> None:
+    """Finished, failed and killed are final. In every other phase a topology can fail or be killed."""
     events = {event for state, event in TABLE if state is phase}
     assert events == set() if phase in ENDED else {LifeEvent.FAILED, LifeEvent.KILLED} <= events

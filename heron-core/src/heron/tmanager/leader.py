@@ -26,7 +26,7 @@ from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEve
 
 __all__ = ["Leader"]
 
-_FATES = {TaskEvent.DIED: "died and is started again", TaskEvent.GIVEN_UP: "died too often and is left down"}
+_FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
 _SILENT = "the stream manager of container {} is silent; its host or network may hang"
 
