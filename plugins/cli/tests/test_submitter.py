@@ -21,7 +21,7 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.client.cleanup import end_run
-from heron_cli.client.discovery import read_report
+from heron_cli.client.discovery import read_report, survey
 from heron_cli.client.environment import Environment
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.submitter import STEPS, Submission, submit
@@ -113,6 +113,7 @@ def test_state_package_and_job_say_the_same(
     assert unpack(tmp_path / "fetched", tmp_path / "unpacked").argv == ("--x",)
     (job,) = scheduler.jobs
     assert [each.container_id for each in job.containers] == [0, 1]
+    assert survey(environment, "Words").containers == len(job.containers)
     assert job.attached
     assert list(submission.run_dir.iterdir()) == []
 

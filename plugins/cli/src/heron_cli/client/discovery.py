@@ -251,12 +251,12 @@ def _no_orphan(statemgr: StateManager, topology: str) -> None:
 
 
 def _counts(statemgr: StateManager, topology: str) -> tuple[int, int] | None:
-    """Containers (without the topology manager's own) and tasks."""
+    """Containers, with container 0 (which is in no plan), and tasks."""
     node = statemgr.get(NodeKind.PACKING_PLAN, topology)
     if node is None:
         return None
     plan = decode_packing_plan(node.value, node_name(NodeKind.PACKING_PLAN, topology))
-    return len(plan.containers), sum(len(each.instances) for each in plan.containers)
+    return 1 + len(plan.containers), sum(len(each.instances) for each in plan.containers)
 
 
 def _run_ids(statemgr: StateManager, topology: str, run: ExecutionState | None) -> frozenset[str]:
