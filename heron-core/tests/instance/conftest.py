@@ -74,7 +74,7 @@ class Lane:
         self.data.append((frame_header(FrameKind.DATA, 1, 1) + b"".join(segments), self._about_data(segments)))
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_acks.AckSink`."""
+        """`heron.instance.bolt_acks.AckOutput`."""
         self.acks.append((frame_header(FrameKind.ACK, 1, 1) + b"".join(segments), self._about_acks()))
 
     def has_room(self) -> bool:

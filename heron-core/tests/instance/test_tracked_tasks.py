@@ -102,7 +102,7 @@ class Rest:
         self._deadline_s = monotonic_s() + DEADLINE_S
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_acks.AckSink` of the tasks downstream."""
+        """`heron.instance.bolt_acks.AckOutput` of the tasks downstream."""
         for data in segments:
             self.ledgers.take(data, 0, parse_segment(data, 0).destinations[0], 0.0)
 

@@ -26,10 +26,10 @@ from heron.instance.user_component import specialise
 from heron.ipc.frame import SegmentHead
 from heron.ipc.tracking import ack_range
 
-__all__ = ["AckSink", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
+__all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
 
-class AckSink(Protocol):
+class AckOutput(Protocol):
     """The destination of acks: the data-out queue."""
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
@@ -40,7 +40,7 @@ class AckSink(Protocol):
 class AckTracker:
     """The tuples settled since the last flush. `in_work` is the batch whose tuples are passed to `process` now."""
 
-    def __init__(self, out: AckSink) -> None:
+    def __init__(self, out: AckOutput) -> None:
         self._out = out
         self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
@@ -174,7 +174,7 @@ class BoltAcks:
 class TrackedBoltAcks(BoltAcks):
     """The acks and fails of a bolt at least once."""
 
-    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, out: AckSink, task_id: int) -> None:
+    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, out: AckOutput, task_id: int) -> None:
         super().__init__(emitter, metrics)
         self._tracker = AckTracker(out)
         self._task_id = task_id

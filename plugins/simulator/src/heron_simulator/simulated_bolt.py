@@ -16,7 +16,7 @@ from heron.ipc.frame import SegmentKind
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge
 from heron_simulator.delivery import Delivery, TrackedBoltEmitter
-from heron_simulator.simulated_task import Environment, SimulatedTask
+from heron_simulator.simulated_task import SimulatedTask, SimulationEnvironment
 
 __all__ = ["SimulatedBolt"]
 
@@ -24,7 +24,7 @@ __all__ = ["SimulatedBolt"]
 class SimulatedBolt(SimulatedTask):
     """Calls `process` for each tuple in the order of arrival."""
 
-    def __init__(self, environment: Environment, plan: TaskPlan) -> None:
+    def __init__(self, environment: SimulationEnvironment, plan: TaskPlan) -> None:
         super().__init__(environment, plan)
         ledger = environment.ledger
         self._emitter = (

@@ -14,7 +14,7 @@ from heron.instance.task_context import QueuedTarget
 from heron.instance.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.delivery import TrackedSpoutEmitter
-from heron_simulator.simulated_task import Environment, SimulatedTask
+from heron_simulator.simulated_task import SimulatedTask, SimulationEnvironment
 
 __all__ = ["SimulatedSpout"]
 
@@ -25,7 +25,7 @@ _LAST_BACKOFF_S = 10.0
 class SimulatedSpout(SimulatedTask):
     """Calls `next_tuple` up to `calls` times per turn, as long as it emits."""
 
-    def __init__(self, environment: Environment, plan: TaskPlan, calls: int) -> None:
+    def __init__(self, environment: SimulationEnvironment, plan: TaskPlan, calls: int) -> None:
         super().__init__(environment, plan)
         ledger = environment.ledger
         self._emitter = (

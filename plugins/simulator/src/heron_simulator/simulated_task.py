@@ -31,7 +31,7 @@ from heron_simulator.ack_ledger import AckLedger
 from heron_simulator.author_code import AuthorCode
 from heron_simulator.delivery import Inboxes, Outbox
 
-__all__ = ["ComponentCounts", "Environment", "SimulatedTask"]
+__all__ = ["ComponentCounts", "SimulatedTask", "SimulationEnvironment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ComponentCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class SimulationEnvironment:
     """The objects that all tasks of a simulation share; `ledger` is None at most once."""
 
     index: PlanIndex
@@ -69,7 +69,7 @@ class Environment:
 class SimulatedTask(ABC):
     """One task; `step` is its turn in the schedule."""
 
-    def __init__(self, environment: Environment, plan: TaskPlan) -> None:
+    def __init__(self, environment: SimulationEnvironment, plan: TaskPlan) -> None:
         topology = environment.index.plan.topology
         self.environment = environment
         self.plan = plan

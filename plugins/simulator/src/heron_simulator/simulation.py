@@ -32,7 +32,7 @@ from heron_simulator.author_code import AuthorCode, definition_and_code
 from heron_simulator.placement import place
 from heron_simulator.simulated_bolt import SimulatedBolt
 from heron_simulator.simulated_spout import SimulatedSpout
-from heron_simulator.simulated_task import ComponentCounts, Environment, SimulatedTask
+from heron_simulator.simulated_task import ComponentCounts, SimulatedTask, SimulationEnvironment
 
 __all__ = ["MovableClock", "Simulation"]
 
@@ -227,7 +227,7 @@ class Simulation:
         self.close()
 
     def _make_tasks(self, definition: TopologyDefinition, calls: int) -> dict[tuple[str, int], SimulatedTask]:
-        environment = Environment(
+        environment = SimulationEnvironment(
             index=self._index,
             settings=EngineSettings(),
             clock=self._clock,
