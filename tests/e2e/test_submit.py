@@ -93,7 +93,7 @@ def test_a_submitted_topology_outlives_its_terminal_and_is_killed_by_name(sandbo
     supervisor.send_signal(signal.SIGHUP)  # sent although no terminal could
     counts(run)
     entry = becomes(sandbox, "running")
-    assert (entry["role"], entry["env"], entry["containers"], entry["tasks"]) == ("ads", "prod", 2, 4)
+    assert (entry["role"], entry["env"], entry["containers"], entry["tasks"]) == ("ads", "prod", 3, 4)
     assert listed(sandbox, "--role", "ads") == [entry]
     assert not listed(sandbox, "--role", "other")
     killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
