@@ -18,7 +18,7 @@ import msgspec
 import psutil
 import pytest
 
-from heron_cli.launch.report import RunReport
+from heron_cli.launch.run_report import RunReport
 from heron_testing.pytest_plugin import wait_until
 
 __all__ = ["HeronRun", "Sandbox", "sandbox_at"]

@@ -21,14 +21,14 @@ from heron.kernel.settings import EngineSettings
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.client.environment import Environment, open_environment
-from heron_cli.client.kill_topology import kill_topology
-from heron_cli.client.topology_list import roll
 from heron_cli.launch.folders import name_log_dir, name_run_dir
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
-from heron_cli.launch.submitter import Submission, new_topology_id, submit
+from heron_cli.launch.submission import Submission, new_topology_id, submit
 from heron_cli.profiles import load_profile
-from heron_cli.view.progress import QuietProgress
+from heron_cli.topologies.environment import Environment, open_environment
+from heron_cli.topologies.kill_topology import kill_topology
+from heron_cli.topologies.topology_list import list_topologies
+from heron_cli.view.progress_output import QuietProgress
 
 TOPOLOGY = """
 from heron.api import Spout, Topology
@@ -104,7 +104,7 @@ class Scenario:
     def state(self) -> str:
         """Return its state in the next `heron list`; "" if it is not listed."""
         environment = self.environment()
-        found = roll(environment)
+        found = list_topologies(environment)
         environment.statemgr.close()
         return "".join(each.state for each in found.entries)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
-    from heron_cli.launch.report import RunReport
+    from heron_cli.launch.run_report import RunReport
 
 WORDS_A_LINE = 10
 

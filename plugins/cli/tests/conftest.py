@@ -20,8 +20,8 @@ from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, JobLink, Jo
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.client.environment import Environment
 from heron_cli.profiles import Profile, Resolver, load_profile, read_profile
+from heron_cli.topologies.environment import Environment
 
 WORDS = """
 from heron.api import Bolt, Grouping, Spout, Topology, TopologyBuilder

@@ -9,8 +9,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from heron.spi.statemgr import NodeKind
-from heron_cli.client.environment import Environment
 from heron_cli.main import heron
+from heron_cli.topologies.environment import Environment
 
 OF_TOPOLOGIES = ("kill", "status", "metrics", "logs", "activate", "deactivate", "restart")
 

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from heron_cli.catalog.distribution import SourceKind, provider_of
 
 

@@ -10,11 +10,11 @@ import threading
 import pytest
 
 from heron.clock import monotonic_s
-from heron_cli.launch.interrupts import insistent_interrupts
+from heron_cli.launch.interrupts import repeated_interrupts
 
 
 def drop_the_first() -> None:
-    with insistent_interrupts():
+    with repeated_interrupts():
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
             threading.Event().wait(10)

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from heron.errors import UsageError
 from heron.kernel.package import pack, unpack
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology, split_target
-from heron_cli.launch.submitter import manifest_of
+from heron_cli.launch.submission import manifest_of
 from heron_cli.main import heron
 
 WordsFile = Callable[..., Path]
@@ -344,7 +344,7 @@ def test_a_root_that_no_import_needs_changes_nothing(words_file: WordsFile, monk
 def test_a_package_of_a_root_loads_on_another_machine(
     below_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A container that restarts elsewhere has the package, and neither ROOT nor its PYTHONPATH."""
+    """A container that restarts not_known_here has the package, and neither ROOT nor its PYTHONPATH."""
     root = below_root.parents[2]
     monkeypatch.setenv("PYTHONPATH", str(root))
     loaded = load(below_root)

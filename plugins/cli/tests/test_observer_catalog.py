@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from heron_cli.catalog.observer_catalog import observer_catalog
 
 from heron.kernel.observers import GROUP
-from heron_cli.catalog.observer_catalog import observer_catalog
 
 if TYPE_CHECKING:
     from conftest import Install

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from heron.errors import StateUnavailableError
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron_cli.client.environment import Environment
 from heron_cli.main import heron
+from heron_cli.topologies.environment import Environment
 
 DAY_S = 86400
 

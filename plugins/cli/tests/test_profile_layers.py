@@ -167,7 +167,7 @@ def test_listing_says_where_each_value_is_from(reading: Reading) -> None:
 
 
 def test_listing_of_a_driver_that_is_not_installed_has_what_is_written(reading: Reading) -> None:
-    """A profile for elsewhere can be read here; only its driver knows which values are secrets."""
+    """A profile for not_known_here can be read here; only its driver knows which values are secrets."""
     reading.write(TEXT.replace("driver: localfs, root", "driver: absent, token: '${env:T}', pin: 1234, root"))
     environ = {"HERON__STATEMGR__PASSWORD": "hunter22"}
     listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ=environ)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from heron_cli.client.environment import without_secrets
-from heron_cli.commands.overrides import parse_overrides
 from heron_cli.launch.prepare import find_profile
 from heron_cli.main import heron
+from heron_cli.profiles.overrides import parse_overrides
+from heron_cli.topologies.environment import without_secrets
 
 
 def command(*arguments: str) -> Result:

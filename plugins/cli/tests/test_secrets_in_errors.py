@@ -13,10 +13,10 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import decode_report
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
-from heron_cli.client.environment import Environment, open_environment
-from heron_cli.commands.overrides import parse_overrides
 from heron_cli.launch.prepare import find_profile
 from heron_cli.main import heron
+from heron_cli.profiles.overrides import parse_overrides
+from heron_cli.topologies.environment import Environment, open_environment
 
 SECRET = "hunter2-and-more"
 

@@ -22,9 +22,9 @@ from heron.ipc.status import (
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
-from heron_cli.client.status_report import StatusReport
-from heron_cli.view.metrics_text import metrics_text, spoken_amount, spoken_seconds
-from heron_cli.view.status_text import spoken_duration, status_text
+from heron_cli.topologies.status_report import StatusReport
+from heron_cli.view.metrics_text import format_amount, format_seconds, metrics_text
+from heron_cli.view.status_text import format_duration, status_text
 
 RUN = ExecutionState("words", "words-1", 0.0, "me", "here", "local", "file:x", "/run", "/log/words-1", attached=False)
 STATUS = TopologyStatus(
@@ -93,7 +93,7 @@ def test_a_topology_that_has_ended_has_no_processes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "spoken"),
+    ("seconds", "formatted"),
     [
         (-1, "0 s"),
         (0.4, "0 s"),
@@ -104,9 +104,9 @@ def test_a_topology_that_has_ended_has_no_processes() -> None:
         (183600, "2 d 3 h"),
     ],
 )
-def test_durations_are_readable(seconds: float, spoken: str) -> None:
+def test_durations_are_readable(seconds: float, formatted: str) -> None:
     """Two units at most."""
-    assert spoken_duration(seconds) == spoken
+    assert format_duration(seconds) == formatted
 
 
 def test_metrics_are_shown_with_their_units() -> None:
@@ -130,14 +130,14 @@ def test_metrics_are_shown_with_their_units() -> None:
 
 def test_amounts_have_three_digits_that_count() -> None:
     """From nanoseconds to hours."""
-    assert [spoken_seconds(each) for each in (0, 1.2e-7, 3.25e-3, 1.5, 12345.6)] == [
+    assert [format_seconds(each) for each in (0, 1.2e-7, 3.25e-3, 1.5, 12345.6)] == [
         "0 s",
         "120 ns",
         "3.25 ms",
         "1.5 s",
         "12,346 s",
     ]
-    assert [spoken_amount(each, "1") for each in (0.125, 3.0, 1234.5)] == ["0.125", "3", "1,234"]
+    assert [format_amount(each, "1") for each in (0.125, 3.0, 1234.5)] == ["0.125", "3", "1,234"]
 
 
 def test_a_sink_that_delivers_nothing_is_named_once() -> None:

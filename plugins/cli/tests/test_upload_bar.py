@@ -6,14 +6,14 @@ import io
 from pathlib import Path
 
 import pytest
+from heron_cli.view.upload_bar import upload_bar
 from rich.console import Console
 
 from heron.driver_kit.loading import open_driver
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
-from heron_cli.view.progress import interruptible
-from heron_cli.view.upload_bar import upload_bar
+from heron_cli.view.progress_output import interruptible
 
 
 class Halves(Uploader):

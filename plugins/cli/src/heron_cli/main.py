@@ -17,7 +17,7 @@ _COMMANDS = {
     "run": "heron_cli.commands.run:run",
     "plan": "heron_cli.commands.plan:plan",
     "submit": "heron_cli.commands.submit:submit",
-    "list": "heron_cli.commands.list:list_topologies",
+    "list": "heron_cli.commands.list:list_command",
     "kill": "heron_cli.commands.kill:kill",
     "doctor": "heron_cli.commands.doctor:doctor",
     "status": "heron_cli.commands.status:status",

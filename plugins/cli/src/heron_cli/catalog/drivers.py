@@ -1,41 +1,88 @@
-"""Which drivers are installed, and the choice of one by family and name. For commands only.
+"""The installed drivers: where each comes from, and the choice of one by family and name. For commands only.
 
-stevedore does the loading. Its own list of entry points is bypassed: it is cached on disk by the modification times
-of folders, which an editable install does not always change, so a new driver would stay invisible.
+stevedore loads the drivers. Its own list of entry points is bypassed: stevedore caches it on disk by the modification
+times of folders, which an editable install does not always change, so a new driver would stay invisible.
 """
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib.metadata
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from stevedore.driver import DriverManager
 
-from heron.driver_kit.loading import checked_driver
+from heron.driver_kit.loading import checked_driver, deprecation
 from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.distribution import Provider, provider_of
-from heron_cli.catalog.time_limit import within
+from heron_cli.catalog.third_party import within
+from heron_cli.profiles.overrides import is_switched_off
 
-__all__ = ["IMPORT_LIMIT_S", "DriverInfo", "Drivers", "catalog", "info_of", "resolve"]
+__all__ = [
+    "GROUP_PREFIX",
+    "IMPORT_LIMIT_S",
+    "SHIPPED",
+    "DriverInfo",
+    "Drivers",
+    "Provider",
+    "SourceKind",
+    "info_of",
+    "provider_of",
+]
 
 IMPORT_LIMIT_S = 10.0
-"""A catalog waits so long for a driver's import: the slowest known (a client of a cloud) take two or three seconds."""
+"""The longest that a catalog waits for the import of a driver; the slowest known (a cloud client) takes 2 to 3 s."""
 
-_PREFIX = "heron."
+GROUP_PREFIX = "heron."
+"""The entry-point group of a family is this prefix and the name of the family."""
+
+SHIPPED: Mapping[str, tuple[str, ...]] = {
+    "scheduler": ("local", "spark"),
+    "statemgr": ("hdfs", "localfs", "zookeeper"),
+    "uploader": ("hdfs", "http", "localfs", "s3"),
+    "packing": ("ffd", "rcrr", "roundrobin"),
+    "metricsink": ("file", "graphite", "prometheus", "scribe"),
+    "serializer": ("msgpack",),
+}
+"""The drivers that the project ships, each as the distribution ``heron-FAMILY-NAME``."""
+
+
+class SourceKind(enum.StrEnum):
+    """How a distribution came to be on the path."""
+
+    WHEEL = "wheel"
+    """Installed; `Provider.place` is its source, or the folder that it was installed into."""
+    EDITABLE = "editable"
+    """Used from its source folder: a change of its source works at once."""
+    PATH = "path"
+    """Found in a folder of the path without an installer: ``PYTHONPATH``, ``--plugin-path``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A distribution with its version; `place` is a folder or URL (PEP 610)."""
+
+    distribution: str
+    version: str
+    source: SourceKind
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
 class DriverInfo:
     """An installed plugin; `error` says why it cannot be used, or is empty.
 
-    `source` and `place` say how it got here (see `heron_cli.catalog.distribution`), `spi_version` is the version of the
-    contract that it was written for. Of an observer the family is ``hooks``, and capabilities are the hooks it follows.
+    `source` and `place` are those of its `Provider`. `spi_version` is the version of the contract that it was written
+    for; `warning` says that this version is deprecated, or is empty. The family of an observer is ``hooks``, and its
+    capabilities are the hooks that it implements.
     """
 
     family: str
@@ -48,21 +95,29 @@ class DriverInfo:
     spi_version: int | None = None
     capabilities: tuple[str, ...] = ()
     error: str = ""
+    warning: str = ""
 
 
 class Drivers:
-    """The drivers that were installed when this was made (reading them takes some milliseconds: make it once)."""
+    """The drivers that are installed when this is made. Making one reads the metadata of all distributions."""
 
-    def __init__(self, entry_points: Sequence[importlib.metadata.EntryPoint] | None = None) -> None:
+    def __init__(
+        self,
+        entry_points: Sequence[importlib.metadata.EntryPoint] | None = None,
+        *,
+        without: Sequence[str] = (),
+    ) -> None:
+        """`without` names drivers that are not to be used: ``NAME`` or ``FAMILY.NAME``."""
         found = _installed() if entry_points is None else entry_points
+        self._without = tuple(without)
         self._by_family: dict[str, dict[str, list[importlib.metadata.EntryPoint]]] = {
             family: defaultdict(list) for family in FAMILIES
         }
         for each in found:
-            self._by_family[each.group.removeprefix(_PREFIX)][each.name].append(each)
+            self._by_family[each.group.removeprefix(GROUP_PREFIX)][each.name].append(each)
 
     def resolve(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
-        """The driver of that name, imported and checked, as a reference that any process can load.
+        """Import and check the driver of that name; return it as a reference that any process can load.
 
         Raises:
             PluginError: when the family is unknown, no or more than one distribution provides the name, or the
@@ -71,8 +126,16 @@ class Drivers:
         driver = self.driver(family, name)
         return DriverRef(family, name, f"{driver.__module__}:{driver.__qualname__}", dict(options))
 
+    def names(self, family: str) -> tuple[str, ...]:
+        """Return the names of the installed drivers of a family, sorted.
+
+        Raises:
+            PluginError: when the family is unknown.
+        """
+        return tuple(sorted(self._named(family)))
+
     def catalog(self, family: str | None = None) -> tuple[DriverInfo, ...]:
-        """Every installed driver of one family, or of all, by family and name; those that do not work as well."""
+        """Return every installed driver of one family, or of all, by family and name, broken ones included."""
         families = FAMILIES if family is None else (family,)
         return tuple(
             self._describe(each, entry_point)
@@ -82,8 +145,8 @@ class Drivers:
         )
 
     def driver(self, family: str, name: str) -> type[Driver]:
-        """The driver of that name, imported and checked. Raises as `resolve` does."""
-        with _stdout_elsewhere():
+        """Import and check the driver of that name. Raises as `resolve` does."""
+        with _stdout_to_stderr():
             return self._load(family, name)
 
     def _describe(self, family: str, entry_point: importlib.metadata.EntryPoint) -> DriverInfo:
@@ -91,11 +154,17 @@ class Drivers:
         info = info_of(family, entry_point, provider)
         what = f"{family} driver {name!r} of {provider.distribution} ({entry_point.value}): its import"
         try:
-            with _stdout_elsewhere():
+            with _stdout_to_stderr():
                 driver = within(IMPORT_LIMIT_S, what, lambda: self._load(family, name))
         except PluginError as error:
             return replace(info, error=str(error))
-        return replace(info, spi_version=driver.spi_version, capabilities=tuple(sorted(driver.capabilities)))
+        warning = deprecation(driver, FAMILIES[family], f"{family} driver {name!r}", provider.distribution)
+        return replace(
+            info,
+            spi_version=driver.spi_version,
+            capabilities=tuple(sorted(driver.capabilities)),
+            warning=warning,
+        )
 
     def _named(self, family: str) -> dict[str, list[importlib.metadata.EntryPoint]]:
         if family not in self._by_family:
@@ -107,11 +176,10 @@ class Drivers:
         named = self._named(family)
         what = f"{family} driver {name!r}"
         if name not in named:
-            msg = (
-                f"no {what} is installed{nearest(name, named)}; installed: {known(named)}; "
-                f"to add it: `pip install heron-{family}-{name}`"
-            )
-            raise MissingDriverError(msg, f"heron-{family}-{name}")
+            raise _missing(family, name, tuple(named))
+        if is_switched_off(family, name, self._without):
+            msg = f"{what} is switched off by --without; name another driver, or leave out --without"
+            raise PluginError(msg)
         entry_points = named[name]
         if len(entry_points) > 1:
             providers = " and ".join(sorted(provider_of(each).distribution for each in entry_points))
@@ -129,29 +197,8 @@ class Drivers:
         return checked_driver(found, FAMILIES[family], what, distribution)
 
 
-class _OneDriver(DriverManager[object]):
-    """stevedore's driver manager, given its entry point instead of looking it up in the cache."""
-
-    def __init__(self, entry_point: importlib.metadata.EntryPoint) -> None:
-        self._entry_point = entry_point
-        super().__init__(entry_point.group, entry_point.name)
-
-    def list_entry_points(self) -> list[importlib.metadata.EntryPoint]:
-        return [self._entry_point]
-
-
-def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
-    everything = importlib.metadata.entry_points()
-    return tuple(each for family in FAMILIES for each in everything.select(group=_PREFIX + family))
-
-
-def _stdout_elsewhere() -> contextlib.AbstractContextManager[object]:
-    """What a plugin prints while it is imported must not stand in the middle of a command's output."""
-    return contextlib.redirect_stdout(sys.stderr)
-
-
 def info_of(family: str, entry_point: importlib.metadata.EntryPoint, provider: Provider) -> DriverInfo:
-    """What is known of a plugin without loading it."""
+    """Return what is known of a plugin without loading it."""
     return DriverInfo(
         family,
         entry_point.name,
@@ -163,11 +210,63 @@ def info_of(family: str, entry_point: importlib.metadata.EntryPoint, provider: P
     )
 
 
-def resolve(family: str, name: str, options: Mapping[str, object]) -> DriverRef:
-    """`Drivers.resolve` on what is installed now."""
-    return Drivers().resolve(family, name, options)
+def provider_of(entry_point: importlib.metadata.EntryPoint) -> Provider:
+    """Return the distribution that an entry point belongs to."""
+    found = entry_point.dist
+    if found is None:
+        return Provider("an unknown distribution", "", SourceKind.PATH, "")
+    folder = str(Path(str(found.locate_file(""))))
+    url, editable = _direct_url(found)
+    if url:
+        return Provider(found.name, found.version, SourceKind.EDITABLE if editable else SourceKind.WHEEL, url)
+    kind = SourceKind.WHEEL if found.read_text("INSTALLER") else SourceKind.PATH
+    return Provider(found.name, found.version, kind, folder)
 
 
-def catalog(family: str | None = None) -> tuple[DriverInfo, ...]:
-    """`Drivers.catalog` on what is installed now."""
-    return Drivers().catalog(family)
+class _OneDriver(DriverManager[object]):
+    """stevedore's driver manager for one entry point, without its cache."""
+
+    def __init__(self, entry_point: importlib.metadata.EntryPoint) -> None:
+        self._entry_point = entry_point
+        super().__init__(entry_point.group, entry_point.name)
+
+    def list_entry_points(self) -> list[importlib.metadata.EntryPoint]:
+        return [self._entry_point]
+
+
+def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
+    everything = importlib.metadata.entry_points()
+    return tuple(each for family in FAMILIES for each in everything.select(group=GROUP_PREFIX + family))
+
+
+def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
+    """Keep what a plugin prints during its import out of the command's output."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def _missing(family: str, name: str, installed: Sequence[str]) -> MissingDriverError:
+    """Return the error for a driver that is not installed; it suggests only distributions that exist."""
+    shipped = SHIPPED.get(family, ())
+    start = f"no {family} driver {name!r} is installed"
+    if name in shipped:
+        distribution = f"heron-{family}-{name}"
+        msg = f"{start}; installed: {known(installed)}; to add it: `pip install {distribution}`"
+        return MissingDriverError(msg, distribution)
+    hint = nearest(name, {*installed, *shipped})
+    close = next((each for each in shipped if each not in installed and repr(each) in hint), "")
+    add = f"; to add {close!r}: `pip install heron-{family}-{close}`" if close else ""
+    return MissingDriverError(f"{start}{hint}; installed: {known(installed)}{add}")
+
+
+def _direct_url(found: importlib.metadata.Distribution) -> tuple[str, bool]:
+    """Return the place that the installer was given, "" for a name of an index, and whether it is used in place."""
+    try:
+        said = json.loads(found.read_text("direct_url.json") or "{}")
+        url, editable = str(said.get("url", "")), bool(said.get("dir_info", {}).get("editable", False))
+    except (ValueError, AttributeError):
+        return "", False
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return unquote(parts.path), editable
+    # Leave out the user name or token before the host.
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), editable

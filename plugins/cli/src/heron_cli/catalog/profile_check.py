@@ -1,4 +1,4 @@
-"""Everything that is wrong with a profile: what it says, the drivers it names, and whether they take what it says."""
+"""The checks of ``heron profiles check``: all mistakes in a profile, and whether its drivers accept their options."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.driver_kit.loading import open_driver
 from heron.driver_kit.redaction import redact_for_command, set_command_secrets
 from heron.errors import HeronError
-from heron.spi.driver import DriverRef
+from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
 from heron.spi.statemgr import StateManager
 from heron_cli.catalog.drivers import Drivers
+from heron_cli.catalog.third_party import open_guarded
 from heron_cli.profiles import Problem, read_profile
 
-__all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once", "untouched"]
+__all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once"]
 
 Ask = Callable[[DriverRef, Sequence[DriverRef]], str]
-"""Tries a driver out, told those of the profile that containers need: returns what there is to say of it, and raises
-HeronError when it cannot be used."""
+"""Tries a driver, given the drivers of the profile that containers need. Returns what the driver or its server
+answers, and raises HeronError when the driver cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDriver:
-    """A driver of a profile; `answer` is what it, or its server, had to say."""
+    """A driver of a profile; `answer` is that of the driver or its server."""
 
     family: str
     name: str
@@ -34,7 +34,7 @@ class CheckedDriver:
 
 @dataclass(frozen=True, slots=True)
 class ProfileCheck:
-    """What was found: the drivers of a profile that reads, and all that is wrong."""
+    """The drivers of a profile that can be read, and all problems."""
 
     name: str
     drivers: tuple[CheckedDriver, ...]
@@ -42,7 +42,7 @@ class ProfileCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
     @property
@@ -52,40 +52,45 @@ class ProfileCheck:
 
 
 def open_once(ref: DriverRef, _others: Sequence[DriverRef] = ()) -> str:
-    """Opens the driver as a command does, and closes it.
+    """Open the driver as a command does, and close it.
 
     Raises:
-        HeronError: when it does not open.
+        HeronError: when it does not open or close.
     """
-    driver = open_driver(ref, FAMILIES[ref.family])
+    base: type[Driver] = FAMILIES[ref.family]
+    driver = open_guarded(ref, base)
     if isinstance(driver, StateManager):
         driver.close()
     return ""
 
 
-def untouched(_ref: DriverRef, _others: Sequence[DriverRef] = ()) -> str:
-    """For sinks: one that listens would be in the way of the topologies that run."""
-    return ""
-
-
 def check_profile(
-    name: str, config_path: Path | None, overrides: Mapping[str, str], ask: Ask = open_once, ask_sink: Ask = untouched
+    name: str,
+    config_path: Path | None,
+    overrides: Mapping[str, str],
+    ask: Ask = open_once,
+    *,
+    without: Sequence[str] = (),
 ) -> ProfileCheck:
-    """Reads the profile and, when that goes well, tries its drivers. Starts nothing."""
-    found = read_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides)
+    """Read the profile and, when it can be read, try its drivers with `ask`. Starts nothing.
+
+    A sink is not opened: one that listens on a port would disturb the topologies that run.
+    """
+    resolve = Drivers(without=without).resolve
+    found = read_profile(name, resolve, config_path=config_path, overrides=overrides, without=without)
     profile = found.profile
     if profile is None:
         return ProfileCheck(name, (), found.problems)
     set_command_secrets(profile.secrets)
     drivers: list[CheckedDriver] = []
     problems: list[Problem] = []
-    single = (profile.scheduler, profile.statemgr, profile.uploader, profile.packing)
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
         sinks = profile.sinks(folder)
         needed = (profile.statemgr, profile.uploader, *sinks)
-        for each, asked in (*((ref, ask) for ref in single), *((ref, ask_sink) for ref in sinks)):
+        for each in (profile.scheduler, profile.statemgr, profile.uploader, profile.packing):
             try:
-                drivers.append(CheckedDriver(each.family, each.name, redact_for_command(asked(each, needed))))
+                drivers.append(CheckedDriver(each.family, each.name, redact_for_command(ask(each, needed))))
             except HeronError as error:
                 problems.append(Problem(redact_for_command(str(error)), each.family))
+    drivers += [CheckedDriver(each.family, each.name) for each in sinks]
     return ProfileCheck(name, tuple(drivers), tuple(problems))

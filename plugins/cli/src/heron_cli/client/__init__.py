@@ -1,1 +1,47 @@
-"""Finds topologies, asks them and changes them."""
+"""Finds topologies, asks them and changes them: the Python API of the ``heron`` command.
+
+    from heron_cli.client import connect
+
+    with connect("local") as client:
+        for topology in client.list().entries:
+            print(topology.name, topology.state)
+
+Every method returns frozen values, prints nothing, and raises only subclasses of `heron.errors.HeronError`.
+"""
+
+from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import TopologyStatus
+from heron.spi.uploader import PackageEntry
+from heron.state_nodes.execution_state import ExecutionState
+from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
+from heron_cli.topologies.kill_topology import HowKilled, KillResult
+from heron_cli.topologies.log_files import LogLine
+from heron_cli.topologies.package_store import PruneResult, StoredPackage
+from heron_cli.topologies.progress import Progress
+from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.restart import RestartedContainer
+from heron_cli.topologies.status_report import StatusReport
+from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
+
+__all__ = [
+    "Client",
+    "ExecutionState",
+    "HowKilled",
+    "KillResult",
+    "LogLine",
+    "MetricsRow",
+    "PackageEntry",
+    "Progress",
+    "PruneResult",
+    "RemoteTopology",
+    "RestartedContainer",
+    "StateChange",
+    "StatusReport",
+    "StoredPackage",
+    "SubmitResult",
+    "TopologyEntry",
+    "TopologyList",
+    "TopologyStatus",
+    "connect",
+    "profiles_of",
+]

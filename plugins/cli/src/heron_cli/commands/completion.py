@@ -1,4 +1,4 @@
-"""``heron completion``, and what the shell is offered: names of profiles and topologies."""
+"""``heron completion``, and the names of profiles and topologies that a shell offers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from heron.driver_kit.large_values import open_statemgr
 from heron.errors import HeronError
-from heron_cli.client.discovery import topologies
-from heron_cli.commands.overrides import parse_overrides
-from heron_cli.launch.prepare import find_profile
+from heron_cli.client.client import connect_to
 from heron_cli.profiles import profile_names
+from heron_cli.profiles.overrides import parse_overrides
+from heron_cli.topologies.environment import ProfileChoice
 
 __all__ = ["complete_file", "complete_profile", "complete_topology", "completion"]
 
@@ -23,7 +22,9 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Prints the completion script of a shell: `source <(heron completion bash)` in ~/.bashrc, zsh likewise;
+    """Prints the completion script of a shell.
+
+    For bash and zsh, put `source <(heron completion bash)` into ~/.bashrc or ~/.zshrc. For fish, use
     `heron completion fish > ~/.config/fish/completions/heron.fish`.
     """
     made = get_completion_class(shell)
@@ -33,7 +34,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def complete_profile(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Names of profiles."""
+    """Return the names of profiles."""
     try:
         names = profile_names(_config_path(context))
     except HeronError:
@@ -42,22 +43,19 @@ def complete_profile(context: click.Context, _parameter: click.Parameter, typed:
 
 
 def complete_topology(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Names of the topologies of the profile that the command line has so far."""
+    """Return the names of the topologies of the profile that the command line names so far."""
     try:
         overrides = parse_overrides(context.params.get("settings") or ())
-        profile = find_profile(context.params.get("profile") or "local", _config_path(context), overrides)
-        statemgr = open_statemgr(profile.statemgr)
-        try:
-            names = topologies(statemgr)
-        finally:
-            statemgr.close()
+        choice = ProfileChoice(context.params.get("profile") or "local", _config_path(context), overrides)
+        with connect_to(choice, read_only=True) as client:
+            names = client.names()
     except HeronError:
-        return []  # a shell that waits for a word is no place for an error
+        return []  # a shell that completes a word cannot show an error
     return [CompletionItem(name) for name in names if name.startswith(typed)]
 
 
 def complete_file(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Files, left to the shell."""
+    """Leave the names of files to the shell."""
     return [CompletionItem(typed, type="file")]
 
 

@@ -8,15 +8,19 @@ import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import UsageError
-from heron.kernel.observers import installed_observers
-from heron_cli.client.environment import open_environment
-from heron_cli.client.kill_topology import STEPS, Ending, Manner, kill_topology
-from heron_cli.client.lifecycle_hooks import announcing
-from heron_cli.commands.completion import complete_profile, complete_topology
-from heron_cli.commands.overrides import parse_overrides
-from heron_cli.launch.prepare import find_profile
-from heron_cli.view.json_text import print_json
-from heron_cli.view.progress import progress
+from heron_cli.client.client import connect_to
+from heron_cli.commands.completion import complete_topology
+from heron_cli.commands.options import (
+    choose,
+    config_path_option,
+    json_option,
+    profile_option,
+    set_option,
+    without_option,
+)
+from heron_cli.topologies.kill_topology import KILL_STEPS, HowKilled, KillResult
+from heron_cli.view.progress_output import progress
+from heron_cli.view.text import print_json
 
 __all__ = ["kill"]
 
@@ -24,21 +28,22 @@ _EXIT_LEFT = 1
 _EXIT_INTERRUPTED = 130
 
 
-@click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 asked wrongly and nothing changed.")
+@click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 wrong usage and nothing was changed.")
 @click.argument("name", shell_complete=complete_topology)
-@click.option("--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it runs.")
-@click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
+@profile_option("The profile under which it runs.")
+@config_path_option
+@set_option
+@without_option
 @click.option(
     "--timeout",
     type=float,
     metavar="SECONDS",
     default=10.0,
     show_default=True,
-    help="Has so long to stop by itself; then its processes are ended.",
+    help="Seconds to wait for a clean stop; then its processes are killed.",
 )
 @click.option("--force", is_flag=True, help="Removes it although another host or profile has submitted it.")
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+@json_option
 @click.pass_context
 def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
     context: click.Context,
@@ -46,51 +51,47 @@ def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
     profile: str,
     config_path: Path | None,
     settings: tuple[str, ...],
+    without: tuple[str, ...],
     timeout: float,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Ends the topology NAME, running or not; nothing of it is left but its logs and, for a day, its last report."""
+    """Ends the topology NAME, running or not. Its logs are kept, and its last report for a day."""
     if not timeout >= 0:
         msg = f"--timeout: {timeout:g} s is below 0 s; give the seconds that it has to stop by itself"
         raise UsageError(msg)
-    environment = open_environment(find_profile(profile, config_path, parse_overrides(settings)))
-    try:
-        with progress(STEPS) as shown:
-            ending = kill_topology(environment, name, timeout, shown, force=force)
-    except KeyboardInterrupt:
-        click.echo(f"heron: interrupted; `heron kill {name}` goes on where this one stopped", err=True)
-        context.exit(_EXIT_INTERRUPTED)
-    finally:
-        environment.statemgr.close()
-    if ending.run and ending.manner is not Manner.OVER and ending.state == "killed":  # else its topology manager did
-        with announcing(installed_observers()) as observers:
-            observers.notify("heron_topology_ended", topology=name, topology_id=ending.run.topology_id, state="killed")
-    _tell(ending, as_json)
-    context.exit(_EXIT_LEFT if ending.left else 0)
+    with connect_to(choose(profile, config_path, settings, without)) as client:
+        try:
+            with progress(KILL_STEPS) as shown:
+                result = client.kill(name, timeout_s=timeout, force=force, progress=shown)
+        except KeyboardInterrupt:
+            click.echo(f"heron: interrupted; `heron kill {name}` continues where this one stopped", err=True)
+            context.exit(_EXIT_INTERRUPTED)
+    _print(result, as_json)
+    context.exit(_EXIT_LEFT if result.left else 0)
 
 
-def _tell(ending: Ending, as_json: bool) -> None:
-    run = ending.run
+def _print(result: KillResult, as_json: bool) -> None:
+    run = result.run
     if as_json:
         document = {
-            "topology": ending.topology,
+            "topology": result.topology,
             "id": run.topology_id if run else None,
-            "manner": ending.manner.value,
-            "why": ending.why,
-            "left": [redact_for_command(each) for each in ending.left],
+            "manner": result.manner.value,
+            "why": redact_for_command(result.why),
+            "left": [redact_for_command(each) for each in result.left],
             "logs": run.log_dir if run else None,
         }
         print_json(document)
         return
-    if ending.left:
-        for each in ending.left:
-            click.echo(f"heron: error: left of {ending.topology}: {redact_for_command(each)}", err=True)
-        click.echo(f"heron: {ending.topology}: remove the cause and give the command again", err=True)
+    if result.left:
+        for each in result.left:
+            click.echo(f"heron: error: left of {result.topology}: {redact_for_command(each)}", err=True)
+        click.echo(f"heron: {result.topology}: remove the cause and give the command again", err=True)
         return
     done = {
-        Manner.ASKED: "stopped",
-        Manner.FORCED: f"ended by force ({ending.why})",
-        Manner.OVER: "was not running; what it had left is removed",
+        HowKilled.ASKED: "stopped",
+        HowKilled.FORCED: f"ended by force ({redact_for_command(result.why)})",
+        HowKilled.OVER: "was not running; what it had left is removed",
     }
-    print(f"{ending.topology} {done[ending.manner]}{f'; logs: {run.log_dir}' if run else ''}")
+    print(f"{result.topology} {done[result.manner]}{f'; logs: {run.log_dir}' if run else ''}")

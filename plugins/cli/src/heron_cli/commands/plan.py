@@ -1,37 +1,42 @@
-"""``heron plan``: what would run where, without running anything."""
+"""``heron plan``: shows what would run where, and runs nothing."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from heron.driver_kit.loading import open_driver
-from heron.spi.packing import Packing
-from heron_cli.commands.completion import complete_file, complete_profile
-from heron_cli.commands.overrides import parse_overrides
+from heron_cli.commands.completion import complete_file
+from heron_cli.commands.options import (
+    choose,
+    config_path_option,
+    json_option,
+    profile_option,
+    set_option,
+    verbose_option,
+    without_option,
+)
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.prepare import find_profile, packed_by, prepare
-from heron_cli.view.json_text import print_json
+from heron_cli.launch.prepare import plan_target
+from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.plan_tree import plan_document, plan_tree
+from heron_cli.view.text import output_width, print_json
 
-__all__ = ["plan"]
+__all__ = ["plan", "show_plan"]
 
 
 @click.command()
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Where it would run."
-)
+@profile_option("The profile under which it would run.")
 @click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
-@click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
-@click.option("--verbose", is_flag=True, help="Shows the traceback where FILE does not load.")
+@config_path_option
+@set_option
+@without_option
+@json_option
+@verbose_option
 def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     target: str,
     arguments: tuple[str, ...],
@@ -39,18 +44,22 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     packing: str | None,
     config_path: Path | None,
     settings: tuple[str, ...],
+    without: tuple[str, ...],
     as_json: bool,
     verbose: bool,
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
-    overrides = parse_overrides(settings)
+    choice = choose(profile, config_path, settings, without)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
-        found = find_profile(profile, config_path, overrides)
-        if packing is not None:
-            found = packed_by(packing, found, overrides)
-        prepared = prepare(loading.result(interrupts.requested), found, overrides)
-    limits = open_driver(found.packing, Packing).limits(prepared.loaded.definition)
+        show_plan(choice, loading, interrupts, packing, as_json)
+
+
+def show_plan(
+    choice: ProfileChoice, loading: LoadingTopology, interrupts: Interrupts, packing: str | None, as_json: bool
+) -> None:
+    """Print the plan of the topology that is being loaded; `packing` names a driver instead of the profile's."""
+    prepared = plan_target(choice, lambda: loading.result(interrupts.requested), packing)
     if as_json:
-        print_json(plan_document(prepared, found.packing.name, limits))
+        print_json(plan_document(prepared))
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(plan_tree(prepared, found.packing.name, limits))
+        Console(width=output_width()).print(plan_tree(prepared))

@@ -1,4 +1,4 @@
-"""``heron plugins``: what is installed, where it is from, and whether it works."""
+"""``heron plugins``: the installed plugins, where they come from, and whether they work."""
 
 from __future__ import annotations
 
@@ -16,22 +16,33 @@ from rich.table import Table
 from heron.driver_kit.loading import contract_version
 from heron.errors import PluginError, UsageError, known, nearest
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.compat_catalog import COMPAT_FAMILY, compat_catalog
-from heron_cli.catalog.drivers import DriverInfo, Drivers
-from heron_cli.catalog.observer_catalog import OBSERVER_FAMILY, observer_catalog
+from heron_cli.catalog.drivers import SHIPPED, DriverInfo, Drivers
+from heron_cli.catalog.other_plugins import (
+    COMPAT_FAMILY,
+    KINDS,
+    OBSERVER_FAMILY,
+    compat_catalog,
+    observer_catalog,
+    unknown_groups,
+)
 from heron_cli.catalog.plugin_check import PluginCheck, ServerState, check_plugins
 from heron_cli.command_group import CommandGroup
-from heron_cli.commands.completion import complete_profile
-from heron_cli.commands.overrides import parse_overrides
-from heron_cli.launch.prepare import find_profile
-from heron_cli.view.json_text import print_json
+from heron_cli.commands.options import (
+    choose,
+    config_path_option,
+    json_option,
+    profile_option,
+    set_option,
+    without_option,
+)
+from heron_cli.topologies.environment import find_profile
+from heron_cli.view.text import output_width, print_json
 
 __all__ = ["plugins"]
 
-_KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
 _CORE = "heron-core"
 _EXIT_BROKEN = 2
-_LONGEST_S = 60.0  # as the contract of Driver.check has it
+_LONGEST_S = 60.0  # the longest that the contract of Driver.check allows
 
 
 class _PluginCommands(CommandGroup):
@@ -41,14 +52,14 @@ class _PluginCommands(CommandGroup):
 
 @click.group(cls=_PluginCommands)
 def plugins() -> None:
-    """Shows what is installed."""
+    """Lists, checks and creates plugins."""
 
 
 @plugins.command("list")
 @click.argument("family", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+@json_option
 def list_plugins(family: str | None, as_json: bool) -> None:
-    """Lists the installed drivers by family, served packages and observers; those that do not work with the reason."""
+    """Lists the installed plugins by family: drivers, compat plugins and observers; a broken plugin with the reason."""
     found = _catalog(family)
     if as_json:
         print_json([_fields(each) for each in found])
@@ -56,15 +67,15 @@ def list_plugins(family: str | None, as_json: bool) -> None:
     if found:
         _print(_table(found, {}))
     if all(each.distribution == _CORE for each in found):
-        print("no plugins are installed; `pip install heron-bundle-local` brings those of one machine")
+        print("no plugins are installed; `pip install heron-bundle-local` brings those for one machine")
 
 
 @plugins.command("show")
 @click.argument("family")
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+@json_option
 def show_plugin(family: str, name: str, as_json: bool) -> None:
-    """Shows all that is known of one plugin. Observers are of the family `hooks`."""
+    """Shows the properties of one plugin. The family of observers is `hooks`."""
     for each in _named(family, name):
         flags = getattr(sys.modules[FAMILIES[family].__module__], "CAPABILITIES", ()) if family in FAMILIES else ()
         wanted = contract_version(FAMILIES[family]) if family in FAMILIES else None
@@ -80,13 +91,20 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
 @plugins.command("check")
 @click.argument("family", required=False)
 @click.argument("name", required=False)
+@profile_option("The profile whose servers are asked.")
+@config_path_option
+@set_option
+@without_option
 @click.option(
-    "--profile", default="local", show_default=True, shell_complete=complete_profile, help="Whose servers are asked."
+    "--timeout",
+    "timeout_s",
+    type=float,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest wait for each server.",
 )
-@click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
-@click.option("--timeout", "timeout_s", type=float, default=10.0, show_default=True, metavar="SECONDS")
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+@json_option
 @click.pass_context
 def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     context: click.Context,
@@ -95,18 +113,19 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     profile: str,
     config_path: Path | None,
     settings: tuple[str, ...],
+    without: tuple[str, ...],
     timeout_s: float,
     as_json: bool,
 ) -> None:
-    """Loads every plugin, and asks the server of each that the profile uses whether it answers.
+    """Loads every plugin, and asks the servers of the plugins that the profile uses.
 
-    Exit codes: 0 all work, 2 something does not.
+    Exit codes: 0 all plugins work, 2 a plugin or server does not.
     """
     if not 0.1 <= timeout_s <= _LONGEST_S:
         msg = f"--timeout: {timeout_s:g} s is not within 0.1 to {_LONGEST_S:g} s"
         raise UsageError(msg)
     found = _named(family, name) if family and name else _catalog(family)
-    chosen = find_profile(profile, config_path, parse_overrides(settings))
+    chosen = find_profile(choose(profile, config_path, settings, without))
     checked = check_plugins(found, chosen, timeout_s)
     if as_json:
         print_json(
@@ -118,25 +137,24 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _catalog(family: str | None) -> tuple[DriverInfo, ...]:
-    if family is not None and family not in _KINDS:
-        msg = f"no family {family!r} of plugins{nearest(family, _KINDS)}; known: {known(_KINDS)}"
+    if family is not None and family not in KINDS:
+        msg = f"no family {family!r} of plugins{nearest(family, KINDS)}; known: {known(KINDS)}"
         raise PluginError(msg)
     drivers = Drivers().catalog(family) if family is None or family in FAMILIES else ()
     served = compat_catalog() if family in (None, COMPAT_FAMILY) else ()
-    return (*drivers, *served, *(observer_catalog() if family in (None, OBSERVER_FAMILY) else ()))
+    observers = observer_catalog() if family in (None, OBSERVER_FAMILY) else ()
+    return (*drivers, *served, *observers, *(unknown_groups() if family is None else ()))
 
 
 def _named(family: str, name: str) -> tuple[DriverInfo, ...]:
-    """All of that name: more than one only when they are in each other's way."""
+    """Return all plugins of that name; there are several only when they conflict."""
     catalog = _catalog(family)
     found = tuple(each for each in catalog if each.name == name)
     if not found:
         names = {each.name for each in catalog}
         what = {OBSERVER_FAMILY: "observer", COMPAT_FAMILY: "compat plugin"}.get(family, f"{family} driver")
-        msg = (
-            f"no {what} {name!r} is installed{nearest(name, names)}; installed: {known(names)}; "
-            f"to add it: `pip install heron-{'observer' if family == OBSERVER_FAMILY else family}-{name}`"
-        )
+        add = f"; to add it: `pip install heron-{family}-{name}`" if name in SHIPPED.get(family, ()) else ""
+        msg = f"no {what} {name!r} is installed{nearest(name, names)}; installed: {known(names)}{add}"
         raise PluginError(msg)
     return found
 
@@ -155,15 +173,15 @@ def _facts(info: DriverInfo, wanted: int | None, flags: frozenset[str]) -> list[
     if info.error:
         return [*facts, ("does not work", info.error)]
     if wanted is None:
-        doing = "serves" if info.family == COMPAT_FAMILY else "follows"
-        return [*facts, (doing, ", ".join(info.capabilities) or "nothing")]
+        verb = "serves" if info.family == COMPAT_FAMILY else "follows"
+        return [*facts, (verb, ", ".join(info.capabilities) or "nothing")]
     lacks = ", ".join(sorted(flags - set(info.capabilities)))
-    spoken = ", ".join(info.capabilities) or "none"
+    flags_text = ", ".join(info.capabilities) or "none"
     text = inspect.getdoc(Drivers().driver(info.family, info.name)) or ""
     return [
         *facts,
         ("contract", f"version {info.spi_version}, as this core's"),
-        ("capabilities", f"{spoken}; lacks {lacks}" if lacks else spoken),
+        ("capabilities", f"{flags_text}; lacks {lacks}" if lacks else flags_text),
         ("what it is", text.partition("\n\n")[0].replace("\n", " ")),
     ]
 
@@ -184,11 +202,11 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
     if check is None:
         return ", ".join(info.capabilities)
     if check.server is ServerState.NONE:
-        return "works; has no server"
+        return check.detail or "works; has no server"
     if check.server is ServerState.NOT_ASKED:
         return "loads; not used by the profile"
     return f"{check.server.value}: {check.detail}"
 
 
 def _print(table: Table) -> None:
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False).print(table)
+    Console(width=output_width(), highlight=False, markup=False, emoji=False).print(table)

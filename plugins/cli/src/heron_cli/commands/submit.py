@@ -1,4 +1,4 @@
-"""``heron submit``: the options. The work is in `heron_cli.launch.detached`, loaded while the author's file loads."""
+"""``heron submit``: starts a topology that runs on when the command and its terminal are gone."""
 
 from __future__ import annotations
 
@@ -9,47 +9,96 @@ from typing import cast
 import click
 
 from heron.driver_kit.loading import load_object
+from heron_cli.client.client import SubmitResult, connect_to
 from heron_cli.commands.completion import complete_file, complete_profile
+from heron_cli.commands.options import (
+    choose,
+    config_path_option,
+    json_option,
+    set_option,
+    verbose_option,
+    without_option,
+)
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.submit_request import SubmitRequest
-from heron_cli.launch.target import parse_target, user_name
+from heron_cli.launch.target import Target, parse_target, user_name
+from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.view.progress_output import progress
+from heron_cli.view.text import print_json
 
 __all__ = ["submit"]
 
-_Work = Callable[[SubmitRequest, LoadingTopology, Interrupts], None]
+_ShowPlan = Callable[[ProfileChoice, LoadingTopology, Interrupts, str | None, bool], None]
+
+_STEPS = 5  # loading, and the steps of `heron_cli.launch.submission.start_topology`
 
 
 @click.command(
-    epilog="Exit codes: 0 submitted, 1 the state manager does not answer, 2 refused and nothing is changed, "
-    "130 Ctrl-C, likewise.",
+    epilog="Exit codes: 0 submitted, 1 the state manager does not answer, 2 refused and nothing was changed, "
+    "130 Ctrl-C and nothing was changed.",
 )
 @click.argument("where", metavar="PROFILE[/ROLE[/ENV]]", shell_complete=complete_profile)
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--config-path", type=click.Path(path_type=Path), help="A folder of profiles, searched first.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable.")
-@click.option("--dry-run", is_flag=True, help="Shows the plan; changes nothing.")
-@click.option("--deactivated", is_flag=True, help="It begins paused, until `heron activate`.")
-@click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
-@click.option("--verbose", is_flag=True, help="Shows the traceback where FILE does not load.")
+@config_path_option
+@set_option
+@without_option
+@click.option("--dry-run", is_flag=True, help="Shows the plan and changes nothing.")
+@click.option("--deactivated", is_flag=True, help="Starts it paused, until `heron activate`.")
+@json_option
+@verbose_option
 def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     where: str,
     target: str,
     arguments: tuple[str, ...],
     config_path: Path | None,
     settings: tuple[str, ...],
+    without: tuple[str, ...],
     dry_run: bool,
     deactivated: bool,
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Starts the topology of a Python file and returns; it runs on until it is finished or killed.
+    """Starts the topology of a Python file and returns; the topology runs until it is finished or killed.
 
-    ROLE and ENV are labels for whose it is and what for; without them your user name and "default". NAME chooses one
-    of several topologies in the file, ARGS are for the file itself, as sys.argv.
+    ROLE and ENV are labels for its owner and its purpose; the defaults are your user name and "default". NAME chooses
+    one of several topologies in the file. ARGS are the file's own sys.argv.
     """
-    request = SubmitRequest(parse_target(where, user_name()), config_path, settings, dry_run, deactivated, as_json)
+    labels = parse_target(where, user_name())
+    choice = choose(labels.profile, config_path, settings, without)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
-        work = cast("_Work", load_object("heron_cli.launch.detached:submit_detached"))
-        work(request, loading, interrupts)
+        if dry_run:
+            show_plan = cast("_ShowPlan", load_object("heron_cli.commands.plan:show_plan"))
+            show_plan(choice, loading, interrupts, None, as_json)
+            click.echo("dry run: nothing was changed", err=True)
+        else:
+            _print(_submit(choice, labels, loading, interrupts, deactivated=deactivated), as_json=as_json)
+
+
+def _submit(
+    choice: ProfileChoice, labels: Target, loading: LoadingTopology, interrupts: Interrupts, *, deactivated: bool
+) -> SubmitResult:
+    with progress(_STEPS, interrupts.requested) as shown, connect_to(choice) as client:
+        shown.step("loading the topology")
+        loaded = loading.result(interrupts.requested)
+        return client.submit(loaded, role=labels.role, env=labels.env, deactivated=deactivated, progress=shown)
+
+
+def _print(result: SubmitResult, *, as_json: bool) -> None:
+    run = result.run
+    if as_json:
+        document = {
+            "topology": run.topology,
+            "id": run.topology_id,
+            "profile": run.profile,
+            "role": run.role,
+            "env": run.env,
+            "deactivated": run.deactivated,
+            "containers": result.containers,
+            "logs": run.log_dir,
+        }
+        print_json(document)
+        return
+    how = " deactivated" if run.deactivated else ""
+    containers = f"{result.containers} container{'' if result.containers == 1 else 's'}"
+    print(f"{run.topology} submitted{how} as {run.topology_id} in {containers}; logs: {run.log_dir}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Interrupts", "insistent_interrupts"]
+__all__ = ["Interrupts", "repeated_interrupts"]
 
 _AGAIN_S = 0.5
 _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -56,7 +56,7 @@ class Interrupts:
 
 
 @contextmanager
-def insistent_interrupts() -> Iterator[None]:
+def repeated_interrupts() -> Iterator[None]:
     """Ctrl-C comes again until it is heard: in callbacks of imports and of finalizers Python drops an exception."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,82 +1,127 @@
-"""From a file and a profile to something that can be run or shown, with nothing changed anywhere yet."""
+"""Verifies and packs a loaded topology for a profile; changes nothing anywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import cast
 
-from heron.driver_kit.loading import open_driver
-from heron.driver_kit.redaction import set_command_secrets
-from heron.errors import PackingError, UsageError
+from heron.api.api_constants import TOPOLOGY_SERIALIZER
+from heron.api.config import merged_config, setting
+from heron.api.definition import TopologyDefinition
+from heron.driver_kit.loading import load_object
+from heron.errors import ConfigError, PackingError, PluginError, UsageError
 from heron.planner.packing_plan import PackingPlan, check_standbys
+from heron.planner.resource_map import Limits
 from heron.planner.verify import verify
 from heron.spi.driver import DriverRef
 from heron.spi.packing import Packing
+from heron.spi.serializer import Serializer
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.commands.overrides import Overrides, engine_settings
-from heron_cli.launch.loaded import LoadedTopology
-from heron_cli.launch.named_serializers import named_serializers
-from heron_cli.profiles import Profile, load_profile
+from heron_cli.catalog.third_party import open_guarded
+from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.profiles import ALL_FAMILIES, Profile, Resolver
+from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml
+from heron_cli.topologies.environment import ProfileChoice, find_profile
 
-__all__ = ["Prepared", "find_profile", "packed_by", "prepare"]
+__all__ = ["Prepared", "load_target", "named_serializers", "packed_by", "plan_target", "prepare"]
+
+_CORE_SERIALIZER = "pickle"  # every instance has it
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A verified topology, its packing plan, and the serializers that it names."""
+    """A verified topology with its packing plan, the limits of a container, and the serializers that it names."""
 
     loaded: LoadedTopology
     plan: PackingPlan
+    limits: Limits
+    packing: str
     serializers: tuple[DriverRef, ...] = ()
 
 
-def find_profile(name: str, config_path: Path | None, overrides: Overrides) -> Profile:
-    """The profile with its drivers found.
-
-    From now on what this command says does not show its secrets.
+def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, without: Sequence[str] = ()) -> Prepared:
+    """Verify and pack the topology.
 
     Raises:
-        ConfigError: when it, or something in it, is unknown or wrong.
-        PluginError: when a driver is missing or does not work.
+        UsageError: when the topology cannot run; says why.
     """
-    profile = load_profile(name, Drivers().resolve, config_path=config_path, overrides=overrides.profile)
-    set_command_secrets(profile.secrets)
-    return profile
+    loaded = replace(loaded, definition=overrides.configured(loaded.definition))
+    verify(loaded.definition)
+    serializers = named_serializers(loaded.definition, Drivers(without=without).resolve)
+    packing = open_guarded(profile.packing, Packing)
+    try:
+        plan = packing.pack(loaded.definition)
+    except PackingError as error:
+        msg = f"topology {loaded.definition.name!r}: {error}"
+        raise UsageError(msg) from error
+    settings = engine_settings(profile.engine, loaded.definition, profile.engine.on_failure)
+    check_standbys(loaded.definition.name, plan, settings.standbys)
+    return Prepared(loaded, plan, packing.limits(loaded.definition), profile.packing.name, serializers)
 
 
-def packed_by(name: str, profile: Profile, overrides: Overrides) -> Profile:
-    """The profile with the packing of that name; the options of the profile's own packing stay with that one.
+def plan_target(choice: ProfileChoice, load: Callable[[], LoadedTopology], packing: str | None) -> Prepared:
+    """Verify and pack a topology; `packing` names a driver instead of the profile's. Raises as `prepare` does."""
+    if packing is None:
+        profile = find_profile(choice)
+    else:  # the packing of the profile need not be installed
+        profile = find_profile(choice, tuple(each for each in ALL_FAMILIES if each != "packing"))
+        same = packing == profile.packing.name
+        profile = find_profile(choice) if same else packed_by(packing, profile, choice.overrides, choice.without)
+    return prepare(load(), profile, choice.overrides, without=choice.without)
+
+
+def load_target(target: str | LoadedTopology, arguments: Sequence[str]) -> LoadedTopology:
+    """Load ``FILE[:NAME]`` in a child process; a loaded topology is returned as it is."""
+    if isinstance(target, LoadedTopology):
+        return target
+    with LoadingTopology(target, arguments) as loading:
+        return loading.result()
+
+
+def packed_by(name: str, profile: Profile, overrides: Overrides, without: Sequence[str] = ()) -> Profile:
+    """Return the profile with the packing of that name; options of the profile's own packing do not apply to it.
 
     Raises:
         ConfigError: when a ``--set packing.KEY`` has a value that cannot be read.
         PluginError: when no such driver is installed, or it does not work.
     """
-    if name == profile.packing.name:
-        return profile
     section = "packing."
     options = {
         path.removeprefix(section): parse_yaml(text, f"--set {path}")
         for path, text in overrides.profile.items()
         if path.startswith(section) and path != f"{section}driver"
     }
-    return replace(profile, packing=Drivers().resolve("packing", name, options))
+    return replace(profile, packing=Drivers(without=without).resolve("packing", name, options))
 
 
-def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides) -> Prepared:
-    """Verifies and packs the topology.
+def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[DriverRef, ...]:
+    """Return the serializers that components name, by name, without the core's own.
 
     Raises:
-        UsageError: when it cannot run; says why.
+        PluginError: when one is not installed or does not work; names the component.
+        ConfigError: when two of them write the same number for their encodings: readers could not tell them apart.
     """
-    loaded = replace(loaded, definition=overrides.configured(loaded.definition))
-    verify(loaded.definition)
-    serializers = named_serializers(loaded.definition, Drivers().resolve)
-    try:
-        plan = open_driver(profile.packing, Packing).pack(loaded.definition)
-    except PackingError as error:
-        msg = f"topology {loaded.definition.name!r}: {error}"
-        raise UsageError(msg) from error
-    settings = engine_settings(profile.engine, loaded.definition, profile.engine.on_failure)
-    check_standbys(loaded.definition.name, plan, settings.standbys)
-    return Prepared(loaded, plan, serializers)
+    users: dict[str, str] = {}
+    for component in topology.components:
+        name = setting(merged_config(topology.config, component.config), TOPOLOGY_SERIALIZER)
+        users.setdefault(str(name), component.name)
+    refs: dict[int, DriverRef] = {}
+    for name, component_name in sorted(users.items()):
+        if name == _CORE_SERIALIZER:
+            continue
+        try:
+            ref = resolve("serializer", name, {})
+        except PluginError as error:
+            msg = f"component {component_name!r}: {TOPOLOGY_SERIALIZER}: {error}"
+            raise PluginError(msg) from error
+        encoding = cast("type[Serializer]", load_object(ref.entry)).encoding
+        if other := refs.get(encoding):
+            msg = (
+                f"{TOPOLOGY_SERIALIZER}: {other.name!r} and {name!r} both write encoding {encoding}; "
+                "use one of them in a topology"
+            )
+            raise ConfigError(msg)
+        refs[encoding] = ref
+    return tuple(refs.values())

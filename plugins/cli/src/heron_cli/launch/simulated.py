@@ -4,54 +4,37 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol, cast
 
-from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
-from heron.driver_kit.loading import load_object
-from heron.kernel.manifest import PackageManifest
-from heron.spi.driver import DriverRef
-from heron_cli.launch.interrupts import insistent_interrupts
-from heron_cli.launch.prepare import Prepared
-from heron_cli.launch.report import Counts, RunReport, component_reports, write_report
-from heron_cli.launch.run_request import RunRequest
-from heron_cli.launch.submitter import manifest_of, new_topology_id
+from heron_cli.launch.interrupts import Interrupts, repeated_interrupts
+from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.prepare import prepare
+from heron_cli.launch.run_report import Counts, RunReport, RunRequest, component_reports, write_report
+from heron_cli.launch.submission import manifest_of, new_topology_id
+from heron_cli.topologies.environment import find_profile
+from heron_simulator.simulator import simulate
 
 __all__ = ["run_simulated"]
 
 _EXIT_INTERRUPTED = 130
 
 
-class _Result(Protocol):
-    @property
-    def state(self) -> str: ...
-    @property
-    def components(self) -> Mapping[str, Counts]: ...
-    @property
-    def error(self) -> str: ...
+def run_simulated(request: RunRequest, loading: LoadingTopology, interrupts: Interrupts) -> int:
+    """Run the topology that is being loaded in this process; return the command's exit code.
 
-
-class _Simulate(Protocol):
-    def __call__(
-        self,
-        definition: TopologyDefinition,
-        package_dir: Path,
-        manifest: PackageManifest,
-        *,
-        timeout_s: float | None,
-        serializers: tuple[DriverRef, ...],
-    ) -> _Result: ...
-
-
-def run_simulated(request: RunRequest, prepared: Prepared) -> int:
-    """Runs the topology in this process and returns the command's exit code."""
-    simulate = cast("_Simulate", load_object("heron_simulator.simulator:simulate"))
+    Raises:
+        HeronError: before anything is started.
+        KeyboardInterrupt: likewise, when the command was interrupted.
+    """
+    choice = request.choice
+    profile = find_profile(choice)
+    prepared = prepare(loading.result(interrupts.requested), profile, choice.overrides, without=choice.without)
+    interrupts.give_back()
     loaded = prepared.loaded
     counts: Mapping[str, Counts] = {}
     state, error, exit_code = "killed", "interrupted", _EXIT_INTERRUPTED
     try:
-        with insistent_interrupts():
+        with repeated_interrupts():
             result = simulate(
                 loaded.definition,
                 loaded.root,

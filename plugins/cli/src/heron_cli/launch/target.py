@@ -1,8 +1,8 @@
-"""``PROFILE[/ROLE[/ENV]]``: where a topology is to run, on whose behalf, and as which of its environments.
+"""``PROFILE[/ROLE[/ENV]]``: the profile, role and environment of a submission.
 
-Role and environment are labels, as in Heron: they stand in the state, in lists and in events, and choose nothing. A
-topology's name is unique in its state manager whatever they are. Each has a default of its own: the user's name, and
-``default``.
+Role and environment are labels, as in Heron: they occur in the state, in lists and in events, and select nothing. The
+name of a topology is unique in its state manager, whatever its labels are. The default role is the user's name, and
+the default environment is ``default``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Target:
 
 
 def parse_target(text: str, user: str) -> Target:
-    """Takes ``PROFILE[/ROLE[/ENV]]`` apart; a part that is empty or missing has its default.
+    """Split ``PROFILE[/ROLE[/ENV]]``; a part that is empty or missing has its default.
 
     Raises:
         UsageError: when there are more parts, no profile, or role or environment have other characters.
@@ -44,13 +44,13 @@ def parse_target(text: str, user: str) -> Target:
     _check("role", role, text)
     _check("environment", env, text)
     if not role and not _LABEL.fullmatch(user):
-        msg = f"role: the user name {user!r:.80} cannot be one; give a role: {profile}/ROLE"
+        msg = f"role: the user name {user!r:.80} is not a valid role; give a role: {profile}/ROLE"
         raise UsageError(msg)
     return Target(profile, role or user, env or DEFAULT_ENV)
 
 
 def user_name() -> str:
-    """Who gives the command; "unknown" where the user has no name, as in some containers."""
+    """Return the name of the user; "unknown" when the user has none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -9,12 +9,12 @@ Nothing stops at the first mistake: all are `findings`.
 from heron_cli.profiles.findings import Problem
 from heron_cli.profiles.layers import SINGLE
 from heron_cli.profiles.listing import ListedProfile, ListedSetting, list_settings
-from heron_cli.profiles.profile import Profile
-from heron_cli.profiles.reading import ProfileReading, load_profile, read_profile
+from heron_cli.profiles.reading import ALL_FAMILIES, Profile, ProfileReading, load_profile, read_profile
 from heron_cli.profiles.search import ProfileEntry, profile_entries, profile_names
 from heron_cli.profiles.section import Resolver
 
 __all__ = [
+    "ALL_FAMILIES",
     "SINGLE",
     "ListedProfile",
     "ListedSetting",

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from heron.errors import ConfigError, known, nearest
 from heron.kernel.settings import EngineSettings
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layers import DRIVER, RUN_KEYS, SECTIONS, SINKS, Sections, laid_over
-from heron_cli.profiles.located import Layer, Origin, Placed
-from heron_cli.profiles.yaml_file import parse_placed
+from heron_cli.profiles.layers import DRIVER, RUN_KEYS, SECTIONS, SINKS, Sections, merge_sections
+from heron_cli.profiles.located import Layer, Located, Origin
+from heron_cli.profiles.yaml_file import parse_located
 
 __all__ = ["PREFIX", "Change", "changed", "command_changes", "environment_changes"]
 
@@ -31,7 +31,7 @@ class Change:
 
     section: str
     steps: tuple[str, ...]
-    value: Placed
+    value: Located
 
 
 def environment_changes(environ: Mapping[str, str], findings: Findings) -> tuple[Change, ...]:
@@ -67,8 +67,8 @@ def changed(sections: Sections, changes: Sequence[Change], findings: Findings) -
         below = above.get(SINKS, sections.get(SINKS)) if change.section == SINKS else None
         layer = _layer(change) if change.section != SINKS else _sinks(change, below, findings)
         if layer is not None:
-            above = laid_over(above, {change.section: layer})
-    return laid_over(sections, above)
+            above = merge_sections(above, {change.section: layer})
+    return merge_sections(sections, above)
 
 
 def _of_variable(name: str, text: str, findings: Findings) -> Change | None:
@@ -101,26 +101,26 @@ def _change(
     section: str, steps: tuple[str, ...], text: str, origin: Origin, findings: Findings
 ) -> tuple[Change] | tuple[()]:
     try:
-        value = replace(parse_placed(text, origin), text=text)
+        value = replace(parse_located(text, origin), text=text)
     except ConfigError as error:
         if not steps:
             findings.add("", str(error).removeprefix(f"{origin}: "), origin)
             return ()
-        value = Placed(text, origin, text)  # it may be asked for as text
+        value = Located(text, origin, text)  # it may be asked for as text
     if not steps and not isinstance(value.value, list):
         findings.add("", f"not a list of sinks; name one, as in `{SINKS}.file.KEY`, or give the whole list", origin)
         return ()
     return (Change(section, steps, value),)
 
 
-def _layer(change: Change) -> Placed:
+def _layer(change: Change) -> Located:
     layer = change.value
     for step in reversed(change.steps):
-        layer = Placed({step: layer}, change.value.origin)
+        layer = Located({step: layer}, change.value.origin)
     return layer
 
 
-def _sinks(change: Change, below: Placed | None, findings: Findings) -> Placed | None:
+def _sinks(change: Change, below: Located | None, findings: Findings) -> Located | None:
     if not change.steps:
         return change.value
     sinks = below.value if below is not None and isinstance(below.value, list) else []
@@ -130,8 +130,8 @@ def _sinks(change: Change, below: Placed | None, findings: Findings) -> Placed |
         findings.add("", why, change.value.origin)
         return None
     layer = _layer(replace(change, steps=change.steps[1:]))
-    one = laid_over({SINKS: sinks[index]}, {SINKS: layer})[SINKS]
-    return Placed([*sinks[:index], one, *sinks[index + 1 :]], change.value.origin)
+    one = merge_sections({SINKS: sinks[index]}, {SINKS: layer})[SINKS]
+    return Located([*sinks[:index], one, *sinks[index + 1 :]], change.value.origin)
 
 
 def _index(step: str, drivers: Sequence[str]) -> int | str:
@@ -148,7 +148,7 @@ def _index(step: str, drivers: Sequence[str]) -> int | str:
     return found[0]
 
 
-def _driver_of(sink: Placed) -> str:
+def _driver_of(sink: Located) -> str:
     driver = sink.value.get(DRIVER) if isinstance(sink.value, dict) else None
     return str(driver.value) if driver is not None else ""
 

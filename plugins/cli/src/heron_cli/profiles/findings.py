@@ -46,11 +46,11 @@ class Findings:
         text = f"{start}: {wrong}" if start else str(wrong)
         self.problems.append(Problem(self.clean(text), path, place, install, kind))
 
-    def knows(self, path: str) -> bool:
+    def has(self, path: str) -> bool:
         """Whether something is known to be wrong with that key."""
         return any(each.path == path for each in self.problems)
 
-    def knows_below(self, path: str) -> bool:
+    def has_below(self, path: str) -> bool:
         """Whether something is known to be wrong within that section."""
         return any(each.path.startswith(f"{path}.") for each in self.problems)
 

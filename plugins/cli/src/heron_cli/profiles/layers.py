@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from heron.errors import known, nearest
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.located import Placed
+from heron_cli.profiles.located import Located
 
-__all__ = ["DRIVER", "RUN_KEYS", "SECTIONS", "SINGLE", "SINKS", "Sections", "known_sections", "laid_over"]
+__all__ = ["DRIVER", "RUN_KEYS", "SECTIONS", "SINGLE", "SINKS", "Sections", "known_sections", "merge_sections"]
 
 SINGLE = ("scheduler", "statemgr", "uploader", "packing")
 """The families a profile chooses exactly one driver of."""
@@ -24,7 +24,7 @@ SECTIONS = (*SINGLE, SINKS, "engine", "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 
-Sections: TypeAlias = dict[str, Placed]
+Sections: TypeAlias = dict[str, Located]
 
 
 def known_sections(sections: Sections, findings: Findings) -> Sections:
@@ -42,7 +42,7 @@ def known_sections(sections: Sections, findings: Findings) -> Sections:
     return found
 
 
-def laid_over(below: Sections, above: Sections) -> Sections:
+def merge_sections(below: Sections, above: Sections) -> Sections:
     """The sections `below` with those `above` laid over them."""
     return {
         **below,
@@ -50,17 +50,17 @@ def laid_over(below: Sections, above: Sections) -> Sections:
     }
 
 
-def _section(below: Placed, above: Placed) -> Placed:
+def _section(below: Located, above: Located) -> Located:
     named = _driver(above)
     return above if named is not None and named != _driver(below) else _deep(below, above)
 
 
-def _driver(section: Placed) -> object:
+def _driver(section: Located) -> object:
     return section.value[DRIVER].value if isinstance(section.value, dict) and DRIVER in section.value else None
 
 
-def _deep(below: Placed, above: Placed) -> Placed:
+def _deep(below: Located, above: Located) -> Located:
     if not isinstance(below.value, dict) or not isinstance(above.value, dict):
         return above
     both = {key: _deep(below.value[key], value) if key in below.value else value for key, value in above.value.items()}
-    return Placed({**below.value, **both}, above.origin)
+    return Located({**below.value, **both}, above.origin)

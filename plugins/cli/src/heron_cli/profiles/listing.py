@@ -10,10 +10,9 @@ from pathlib import Path
 from heron.kernel.settings import EngineSettings
 from heron.spi.options import option_fields
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layered import Overlay, read_layers
 from heron_cli.profiles.layers import SECTIONS, SINGLE, SINKS
-from heron_cli.profiles.located import Layer, Placed, leaves, path_text, plain
-from heron_cli.profiles.reading import RUN_DEFAULTS
+from heron_cli.profiles.located import Layer, Located, leaves, path_text, plain
+from heron_cli.profiles.reading import RUN_DEFAULTS, Overlay, read_layers
 from heron_cli.profiles.references import is_reference
 from heron_cli.profiles.search import is_shipped
 from heron_cli.profiles.section import DriverSection, Resolver, driver_section
@@ -67,24 +66,24 @@ def list_settings(
     findings.check(f"`heron profiles check {name}`")
     found: list[ListedSetting] = []
     for section in SECTIONS:
-        placed = layered.sections.get(section)
+        located = layered.sections.get(section)
         if section == SINKS:
-            sinks = placed.value if placed is not None and isinstance(placed.value, list) else []
-            found += [ListedSetting((SINKS,), [], *_who(placed))] if placed is not None and not sinks else []
+            sinks = located.value if located is not None and isinstance(located.value, list) else []
+            found += [ListedSetting((SINKS,), [], *_who(located))] if located is not None and not sinks else []
             for index, each in enumerate(sinks):
                 found += _driver(each, (SINKS, index), resolve)
         elif section in SINGLE:
-            found += [] if placed is None else _driver(placed, (section,), resolve)
+            found += [] if located is None else _driver(located, (section,), resolve)
         else:
-            found += _own(section, placed)
+            found += _own(section, located)
     return ListedProfile(name, layered.files, tuple(found))
 
 
-def _driver(placed: Placed, path: tuple[str | int, ...], resolve: Resolver) -> Iterator[ListedSetting]:
-    section = driver_section(placed, path, resolve, Findings())
+def _driver(located: Located, path: tuple[str | int, ...], resolve: Resolver) -> Iterator[ListedSetting]:
+    section = driver_section(located, path, resolve, Findings())
     if section is None:
         yield from (
-            ListedSetting((*path, *steps), _unknown(steps, leaf), *_who(leaf)) for steps, leaf in leaves(placed)
+            ListedSetting((*path, *steps), _unknown(steps, leaf), *_who(leaf)) for steps, leaf in leaves(located)
         )
         return
     yield ListedSetting((*path, "driver"), section.driver.value, *_who(section.driver))
@@ -98,27 +97,27 @@ def _driver(placed: Placed, path: tuple[str | int, ...], resolve: Resolver) -> I
             yield ListedSetting((*path, field.name), field.default, Layer.DEFAULT.value, origin)
 
 
-def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Placed) -> object:
+def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Located) -> object:
     field = section.field_at(steps)
     if field is None:
         return _unknown(steps, leaf)
     return _HIDDEN if field.secret and not _is_reference(leaf) else plain(leaf)
 
 
-def _unknown(steps: tuple[str | int, ...], leaf: Placed) -> object:
+def _unknown(steps: tuple[str | int, ...], leaf: Located) -> object:
     """A value whose meaning no schema tells: a misspelt key, or one of a driver that is not installed."""
     tells = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
     return _UNKNOWN if tells else plain(leaf)
 
 
-def _is_reference(leaf: Placed) -> bool:
+def _is_reference(leaf: Located) -> bool:
     """Whether it is a reference and nothing else."""
     written = leaf.value if leaf.text is None else leaf.text
     return written in {"", None} or (isinstance(written, str) and is_reference(written))
 
 
-def _own(section: str, placed: Placed | None) -> Iterator[ListedSetting]:
-    given = placed.value if placed is not None and isinstance(placed.value, dict) else {}
+def _own(section: str, located: Located | None) -> Iterator[ListedSetting]:
+    given = located.value if located is not None and isinstance(located.value, dict) else {}
     for key, each in given.items():
         yield ListedSetting((section, key), plain(each), *_who(each))
     defaults: Mapping[str, object] = RUN_DEFAULTS
@@ -129,5 +128,5 @@ def _own(section: str, placed: Placed | None) -> Iterator[ListedSetting]:
             yield ListedSetting((section, key), value, Layer.DEFAULT.value, "default of the engine")
 
 
-def _who(placed: Placed) -> tuple[str, str]:
-    return placed.origin.layer.value, str(placed.origin)
+def _who(located: Located) -> tuple[str, str]:
+    return located.origin.layer.value, str(located.origin)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Layer", "Origin", "Placed", "Step", "leaves", "path_text", "plain", "value_at"]
+__all__ = ["Layer", "Located", "Origin", "Step", "leaves", "path_text", "plain", "value_at"]
 
 Step: TypeAlias = str | int
 """A key of a section, or a position in a list."""
@@ -34,52 +34,52 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A JSON value whose parts are placed too.
+class Located:
+    """A JSON value whose parts are located too.
 
     `text` is how it was written, where it came as text (a variable, ``--set``, what a reference stood for): a setting
     that is text takes this. `shown` stands for it wherever it is printed: the reference instead of what it stood for.
     """
 
-    value: dict[str, Placed] | list[Placed] | str | int | float | bool | None
+    value: dict[str, Located] | list[Located] | str | int | float | bool | None
     origin: Origin
     text: str | None = None
     shown: str | None = None
 
 
-def plain(placed: Placed) -> object:
+def plain(located: Located) -> object:
     """The value without its places."""
-    if isinstance(placed.value, dict):
-        return {key: plain(each) for key, each in placed.value.items()}
-    if isinstance(placed.value, list):
-        return [plain(each) for each in placed.value]
-    return placed.value
+    if isinstance(located.value, dict):
+        return {key: plain(each) for key, each in located.value.items()}
+    if isinstance(located.value, list):
+        return [plain(each) for each in located.value]
+    return located.value
 
 
-def leaves(placed: Placed, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Placed]]:
+def leaves(located: Located, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Located]]:
     """Everything that has no parts, with its path; an empty section or list is such a thing."""
-    if isinstance(placed.value, dict) and placed.value:
-        for key, each in placed.value.items():
+    if isinstance(located.value, dict) and located.value:
+        for key, each in located.value.items():
             yield from leaves(each, (*path, key))
-    elif isinstance(placed.value, list) and placed.value:
-        for index, each in enumerate(placed.value):
+    elif isinstance(located.value, list) and located.value:
+        for index, each in enumerate(located.value):
             yield from leaves(each, (*path, index))
     else:
-        yield path, placed
+        yield path, located
 
 
-def value_at(placed: Placed, path: Sequence[Step]) -> Placed:
+def value_at(located: Located, path: Sequence[Step]) -> Located:
     """What stands at the path, or the last on the way to it that is there."""
     for step in path:
-        parts: dict[Step, Placed] = {}
-        if isinstance(placed.value, dict):
-            parts = {key: each for key, each in placed.value.items()}  # noqa: C416 - widens the type of the keys
-        elif isinstance(placed.value, list):
-            parts = dict(enumerate(placed.value))
+        parts: dict[Step, Located] = {}
+        if isinstance(located.value, dict):
+            parts = {key: each for key, each in located.value.items()}  # noqa: C416 - widens the type of the keys
+        elif isinstance(located.value, list):
+            parts = dict(enumerate(located.value))
         if step not in parts:
             break
-        placed = parts[step]
-    return placed
+        located = parts[step]
+    return located
 
 
 def path_text(path: Sequence[Step]) -> str:

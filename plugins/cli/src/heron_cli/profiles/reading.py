@@ -1,34 +1,111 @@
-"""From the name of a profile to drivers with their options, and to everything that is wrong on the way."""
+"""Reads a profile: lays its layers over each other, resolves references, finds drivers, collects all mistakes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from heron.errors import ConfigError, HeronError, known, nearest
 from heron.kernel.settings import EngineSettings, checked_setting
 from heron.spi.driver import DriverRef
+from heron_cli.profiles.changes import changed, command_changes, environment_changes
 from heron_cli.profiles.findings import Findings, Problem
-from heron_cli.profiles.layered import Layered, Overlay, read_layers
-from heron_cli.profiles.layers import RUN_KEYS, SINGLE, SINKS, Sections
-from heron_cli.profiles.located import Placed, Step, plain
-from heron_cli.profiles.profile import Profile
-from heron_cli.profiles.references import References
+from heron_cli.profiles.layers import DRIVER, RUN_KEYS, SINGLE, SINKS, Sections, known_sections, merge_sections
+from heron_cli.profiles.located import Located, Step, plain
+from heron_cli.profiles.overrides import is_switched_off
+from heron_cli.profiles.references import RUN_LOGS, References
+from heron_cli.profiles.search import read_chain
 from heron_cli.profiles.section import Resolver, driver_section, read_reference
 
-__all__ = ["RUN_DEFAULTS", "ProfileReading", "load_profile", "read_profile"]
+__all__ = [
+    "ALL_FAMILIES",
+    "RUN_DEFAULTS",
+    "Layered",
+    "Overlay",
+    "Profile",
+    "ProfileReading",
+    "load_profile",
+    "read_layers",
+    "read_profile",
+]
+
+ALL_FAMILIES = (*SINGLE, SINKS)
+"""The families whose drivers a profile names."""
 
 RUN_DEFAULTS = {"log_dir": "~/.heron/logs", "run_dir": ""}
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile that can be used: drivers found, options checked, references resolved.
+
+    `run_dir` is "" when the system's folder for temporary files is used. `secret_variables` are the variables of the
+    environment that hold secrets of drivers; no process of a run may inherit them.
+
+    A driver of a family that the reader did not need is a reference without an entry, which does not open.
+    """
+
+    name: str
+    source: Path
+    scheduler: DriverRef
+    statemgr: DriverRef
+    uploader: DriverRef
+    packing: DriverRef
+    metricsinks: tuple[DriverRef, ...]
+    engine: EngineSettings
+    log_dir: str
+    run_dir: str
+    secret_variables: tuple[str, ...] = ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts in the options of all drivers that no message may contain."""
+        drivers = (self.scheduler, self.statemgr, self.uploader, self.packing, *self.metricsinks)
+        return tuple(text for each in drivers for text in each.secrets)
+
+    def sinks(self, log_dir: str) -> tuple[DriverRef, ...]:
+        """The metrics sinks for a run whose logs are in that folder."""
+        return tuple(
+            replace(each, options={key: _with_logs(value, log_dir) for key, value in each.options.items()})
+            for each in self.metricsinks
+        )
+
+
+def _with_logs(value: object, log_dir: str) -> object:
+    if isinstance(value, str):
+        return value.replace(RUN_LOGS, log_dir)
+    if isinstance(value, dict):
+        return {key: _with_logs(each, log_dir) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_logs(each, log_dir) for each in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileReading:
-    """What came of reading a profile: a usable one, or else problems."""
+    """The result of reading a profile: a usable profile, or else problems."""
 
     profile: Profile | None
     problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The layers above the files: ``--set`` as ``{"section.key": value}``, and the environment."""
+
+    command: Mapping[str, str]
+    environ: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """The merged sections of a profile, with unresolved references and no drivers; its own file is first in `files`."""
+
+    name: str
+    files: tuple[Path, ...]
+    sections: Sections
 
 
 def load_profile(
@@ -38,18 +115,23 @@ def load_profile(
     config_path: Path | None = None,
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
+    needed: Collection[str] = ALL_FAMILIES,
+    without: Collection[str] = (),
 ) -> Profile:
-    """Finds the profile in `config_path`, ``~/.heron/profiles`` or among those shipped, in this order, and reads it.
+    """Find the profile in `config_path`, ``~/.heron/profiles`` or among those shipped, in this order, and read it.
 
-    `overrides` are ``{"section.key": value}`` as a command's ``--set`` gives them; a value is read as YAML.
+    `overrides` are ``{"section.key": value}`` as a command's ``--set`` gives them; a value is read as YAML. Only the
+    drivers of the families in `needed` are looked for; mistakes in the sections of the others are not found. Sinks
+    that `without` names (``NAME`` or ``metricsink.NAME``) are left out.
 
     Raises:
-        ConfigError: when there is no such profile, or a section, key or value is wrong; names where it was given, the
-            path of the key, what is wrong and what is known. Of several mistakes it is the first.
+        ConfigError: when there is no such profile, or a section, key or value is wrong. The message names the place,
+            the path of the key, the fault and the known choices. Of several mistakes it is the first.
         PluginError: as `resolve` does.
     """
     findings = Findings()
-    profile = _read(name, resolve, config_path, _overlay(overrides, environ), findings)
+    wanted = _Wanted(needed, without)
+    profile = _read(name, resolve, config_path, _overlay(overrides, environ), findings, wanted)
     findings.check(f"`heron profiles check {name}`")
     assert profile is not None  # noqa: S101 - without problems there is one
     return profile
@@ -62,15 +144,40 @@ def read_profile(
     config_path: Path | None = None,
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
 ) -> ProfileReading:
-    """Like `load_profile`, but tells of all mistakes and raises none."""
+    """Read a profile as `load_profile` does, but return all mistakes instead of raising the first."""
     findings = Findings()
     try:
-        profile = _read(name, resolve, config_path, _overlay(overrides, environ), findings)
+        wanted = _Wanted(ALL_FAMILIES, without)
+        profile = _read(name, resolve, config_path, _overlay(overrides, environ), findings, wanted)
     except HeronError as error:
         profile = None
         findings.add("", error)
     return ProfileReading(None if findings.problems else profile, tuple(findings.problems))
+
+
+def read_layers(name: str, config_path: Path | None, overlay: Overlay, findings: Findings) -> Layered:
+    """Read the files of a profile and merge all layers; an unknown section or key is a problem.
+
+    Raises:
+        ConfigError: when there is no such profile, or a file does not read.
+    """
+    chain = read_chain(name, config_path)
+    sections: Sections = {}
+    for each in reversed(chain):
+        sections = merge_sections(sections, known_sections(each.sections, findings))
+    sections = changed(sections, environment_changes(overlay.environ, findings), findings)
+    sections = changed(sections, command_changes(overlay.command, findings), findings)
+    return Layered(name, tuple(each.path for each in chain), sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The families whose drivers a reader needs, and the names that are switched off."""
+
+    families: Collection[str]
+    without: Collection[str]
 
 
 def _overlay(overrides: Mapping[str, str] | None, environ: Mapping[str, str] | None) -> Overlay:
@@ -78,30 +185,38 @@ def _overlay(overrides: Mapping[str, str] | None, environ: Mapping[str, str] | N
 
 
 def _read(
-    name: str, resolve: Resolver, config_path: Path | None, overlay: Overlay, findings: Findings
+    name: str,
+    resolve: Resolver,
+    config_path: Path | None,
+    overlay: Overlay,
+    findings: Findings,
+    wanted: _Wanted,
 ) -> Profile | None:
     layered = read_layers(name, config_path, overlay, findings)
     references = References(overlay.environ, findings)
-    return _Reader(
-        layered,
-        {key: references.resolved(section, (key,)) for key, section in layered.sections.items()},
-        resolve,
-        findings,
-    ).profile()
+    resolved = {
+        key: references.resolved(section, (key,))
+        for key, section in layered.sections.items()
+        if key in wanted.families or key not in ALL_FAMILIES
+    }
+    return _Reader(layered, resolved, resolve, findings, wanted).profile()
 
 
 class _Reader:
-    """Makes a profile of sections whose references are resolved; goes on after a mistake, to find the others."""
+    """Makes a profile of sections whose references are resolved; continues after a mistake, to find the others."""
 
-    def __init__(self, layered: Layered, sections: Sections, resolve: Resolver, findings: Findings) -> None:
+    def __init__(
+        self, layered: Layered, sections: Sections, resolve: Resolver, findings: Findings, wanted: _Wanted
+    ) -> None:
         self._layered = layered
         self._sections = sections
         self._resolve = resolve
         self._findings = findings
+        self._wanted = wanted
 
     def profile(self) -> Profile | None:
         scheduler, statemgr, uploader, packing = (self._single(family) for family in SINGLE)
-        sinks = self._sinks()
+        sinks = self._sinks() if SINKS in self._wanted.families else ()
         engine = self._engine()
         run = self._run()
         if self._findings.problems or not (scheduler and statemgr and uploader and packing and engine):
@@ -121,6 +236,8 @@ class _Reader:
         )
 
     def _single(self, family: str) -> DriverRef | None:
+        if family not in self._wanted.families:
+            return DriverRef(family, _driver_name(self._layered.sections.get(family)), "")
         section = self._sections.get(family)
         if section is None:
             self._findings.add(f"{self._layered.files[0]}: {family}", f"missing; say `{family}: {{driver: NAME}}`")
@@ -133,52 +250,61 @@ class _Reader:
             remedy = f"missing; say `{SINKS}: [{{driver: NAME}}]`, or `[]` for none"
             self._findings.add(f"{self._layered.files[0]}: {SINKS}", remedy)
             return ()
-        found = (self._driver(each, (SINKS, index)) for index, each in enumerate(section.value))
+        found = (
+            self._driver(each, (SINKS, index))
+            for index, each in enumerate(section.value)
+            if not is_switched_off(SINKS, _driver_name(each), self._wanted.without)
+        )
         return tuple(each for each in found if each is not None)
 
-    def _driver(self, section: Placed, path: tuple[Step, ...]) -> DriverRef | None:
+    def _driver(self, section: Located, path: tuple[Step, ...]) -> DriverRef | None:
         found = driver_section(section, path, self._resolve, self._findings)
         return None if found is None else found.checked(self._findings)
 
     def _engine(self) -> EngineSettings | None:
         values: dict[str, object] = {}
-        for key, placed in _items(self._sections.get("engine")):
+        for key, located in _items(self._sections.get("engine")):
             try:
-                field, value = checked_setting(key, engine_value(key, placed))
+                field, value = checked_setting(key, engine_value(key, located))
                 values[field] = value
             except ConfigError as error:
-                if not self._findings.knows(f"engine.{key}"):
+                if not self._findings.has(f"engine.{key}"):
                     text = str(error).removeprefix(f"engine.{key}: ")
-                    self._findings.add(f"engine.{key}", text, placed.origin)
+                    self._findings.add(f"engine.{key}", text, located.origin)
         if any(each.path.startswith("engine.") for each in self._findings.problems):
             return None
         try:
             return EngineSettings.from_keys(replace(EngineSettings(), **values).to_keys())  # type: ignore[arg-type]
-        except ConfigError as error:  # two settings that do not go together
+        except ConfigError as error:  # two settings that contradict each other
             self._findings.add("", error)
             return None
 
     def _run(self) -> dict[str, str]:
         run = dict(RUN_DEFAULTS)
-        for key, placed in _items(self._sections.get("run")):
-            value = placed.value if placed.text is None else placed.text
+        for key, located in _items(self._sections.get("run")):
+            value = located.value if located.text is None else located.text
             if key not in RUN_KEYS:
                 text = f"unknown key{nearest(key, RUN_KEYS)}; known: {known(RUN_KEYS)}"
-                self._findings.add(f"run.{key}", text, placed.origin)
+                self._findings.add(f"run.{key}", text, located.origin)
             elif not isinstance(value, str):
-                self._findings.add(f"run.{key}", f"{plain(placed)!r:.80} is not a path", placed.origin)
+                self._findings.add(f"run.{key}", f"{plain(located)!r:.80} is not a path", located.origin)
             else:
                 run[key] = value
         return run
 
 
-def engine_value(key: str, placed: Placed) -> object:
-    """The value of an engine setting, as text where it is text."""
+def engine_value(key: str, located: Located) -> object:
+    """Return the value of an engine setting; as text where the setting is text."""
     is_text = any(each.metadata["key"] == key and isinstance(each.default, str) for each in fields(EngineSettings))
-    if placed.text is None:
-        return plain(placed)
-    return placed.text if is_text else plain(read_reference(placed))
+    if located.text is None:
+        return plain(located)
+    return located.text if is_text else plain(read_reference(located))
 
 
-def _items(section: Placed | None) -> Iterable[tuple[str, Placed]]:
+def _driver_name(section: Located | None) -> str:
+    driver = section.value.get(DRIVER) if section is not None and isinstance(section.value, dict) else None
+    return str(driver.value) if driver is not None else ""
+
+
+def _items(section: Located | None) -> Iterable[tuple[str, Located]]:
     return section.value.items() if section is not None and isinstance(section.value, dict) else ()

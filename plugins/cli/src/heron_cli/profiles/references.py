@@ -16,7 +16,7 @@ from heron.driver_kit.private_files import read_secret
 from heron.errors import ConfigError
 from heron_cli.profiles.findings import Findings
 from heron_cli.profiles.layers import SINKS
-from heron_cli.profiles.located import Placed, Step, path_text
+from heron_cli.profiles.located import Located, Step, path_text
 
 __all__ = ["RUN_LOGS", "References", "is_reference"]
 
@@ -39,29 +39,29 @@ class References:
         self._findings = findings
         self._read: dict[str, str] = {}
 
-    def resolved(self, placed: Placed, path: tuple[Step, ...]) -> Placed:
+    def resolved(self, located: Located, path: tuple[Step, ...]) -> Located:
         """The value with every reference in it resolved; one that cannot be is a problem, and stays."""
-        written = placed.value if placed.text is None else placed.text
-        whole = self._whole(placed, written, path)
-        if isinstance(placed.value, dict):
-            parts = {key: self.resolved(each, (*path, key)) for key, each in placed.value.items()}
-            return replace(placed, value=parts, text=whole.text)
-        if isinstance(placed.value, list):
-            each_part = [self.resolved(each, (*path, index)) for index, each in enumerate(placed.value)]
-            return replace(placed, value=each_part, text=whole.text)
+        written = located.value if located.text is None else located.text
+        whole = self._whole(located, written, path)
+        if isinstance(located.value, dict):
+            parts = {key: self.resolved(each, (*path, key)) for key, each in located.value.items()}
+            return replace(located, value=parts, text=whole.text)
+        if isinstance(located.value, list):
+            each_part = [self.resolved(each, (*path, index)) for index, each in enumerate(located.value)]
+            return replace(located, value=each_part, text=whole.text)
         return whole
 
-    def _whole(self, placed: Placed, written: object, path: tuple[Step, ...]) -> Placed:
+    def _whole(self, located: Located, written: object, path: tuple[Step, ...]) -> Located:
         if not isinstance(written, str):
-            return placed
+            return located
         if "${" in written:
-            return self._text(placed, written, path)
+            return self._text(located, written, path)
         if written == "~" or written.startswith("~/"):
             text = str(Path(written).expanduser())
-            return replace(placed, value=text, text=text, shown=written)
-        return placed
+            return replace(located, value=text, text=text, shown=written)
+        return located
 
-    def _text(self, placed: Placed, written: str, path: tuple[Step, ...]) -> Placed:
+    def _text(self, located: Located, written: str, path: tuple[Step, ...]) -> Located:
         found_any = False
 
         def value(match: re.Match[str]) -> str:
@@ -73,14 +73,14 @@ class References:
             try:
                 text = self._value(match)
             except ConfigError as error:
-                self._findings.add(path_text(path), str(error), placed.origin)
+                self._findings.add(path_text(path), str(error), located.origin)
                 return match[0]
             self._findings.resolved[text] = match[0]
             found_any = True
             return text
 
         text = _REFERENCE.sub(value, written)
-        return replace(placed, value=text, text=text, shown=written if found_any else None)
+        return replace(located, value=text, text=text, shown=written if found_any else None)
 
     def _value(self, match: re.Match[str]) -> str:
         source, name = match["source"], match["name"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import ConfigError, HeronError, known, nearest
-from heron_cli.profiles.located import Origin, Placed
+from heron_cli.profiles.located import Located, Origin
 from heron_cli.profiles.yaml_file import read_yaml
 
 __all__ = ["ProfileEntry", "ProfileFile", "is_shipped", "profile_entries", "profile_names", "read_chain"]
@@ -27,7 +27,7 @@ class ProfileFile:
     """A file that was read: its path and its sections, without what it extends."""
 
     path: Path
-    sections: dict[str, Placed]
+    sections: dict[str, Located]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _files(config_path: Path | None) -> dict[str, list[Path]]:
     return found
 
 
-def _read(path: Path) -> tuple[dict[str, Placed], Placed | None]:
+def _read(path: Path) -> tuple[dict[str, Located], Located | None]:
     document = read_yaml(path)
     if document.value is None:
         msg = f"{path}: is empty; give it sections, or `{_EXTENDS}: local` to begin with"
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[dict[str, Placed], Placed | None]:
     return sections, extends
 
 
-def _base(extends: Placed, chain: list[Path], files: dict[str, list[Path]]) -> Path:
+def _base(extends: Located, chain: list[Path], files: dict[str, list[Path]]) -> Path:
     name = str(extends.value)
     if name not in files:
         msg = f"{extends.origin}: {_EXTENDS}: no profile {name!r}{nearest(name, files)}; known: {known(files)}"

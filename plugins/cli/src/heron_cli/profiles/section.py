@@ -13,9 +13,9 @@ from heron.spi.driver import Driver, DriverRef, ReferringOption
 from heron.spi.options import OptionField, OptionProblem, option_fields, option_problems
 from heron_cli.profiles.findings import Findings
 from heron_cli.profiles.layers import DRIVER
-from heron_cli.profiles.located import Layer, Placed, Step, leaves, path_text, plain, value_at
+from heron_cli.profiles.located import Layer, Located, Step, leaves, path_text, plain, value_at
 from heron_cli.profiles.references import is_reference
-from heron_cli.profiles.yaml_file import parse_placed
+from heron_cli.profiles.yaml_file import parse_located
 
 __all__ = ["DriverSection", "Resolver", "driver_section", "read_reference"]
 
@@ -38,8 +38,8 @@ class DriverSection:
     path: tuple[Step, ...]
     ref: DriverRef
     schema: type
-    driver: Placed
-    options: Placed
+    driver: Located
+    options: Located
 
     def field_at(self, steps: tuple[Step, ...]) -> OptionField | None:
         """The schema's field at a path within the options, or the one that it is a part of."""
@@ -51,7 +51,7 @@ class DriverSection:
         problems = option_problems(cast("Mapping[str, object]", plain(self.options)), self.schema)
         for each in problems:
             path = path_text((*self.path, *each.path))
-            if findings.knows(path) or (not each.path and findings.knows_below(path)):
+            if findings.has(path) or (not each.path and findings.has_below(path)):
                 continue  # the section as a whole may be wrong only because a part of it is
             at = value_at(self.options, each.path)
             findings.add(path, f"{each.text}{_value_of(each, at)}", at.origin)
@@ -86,7 +86,7 @@ class DriverSection:
         return found
 
 
-def _value_of(problem: OptionProblem, at: Placed) -> str:
+def _value_of(problem: OptionProblem, at: Located) -> str:
     """What stands there, for a message; parts of a section or list may be what references stood for."""
     if at.shown is not None:
         return f"; it is {at.shown}"
@@ -94,7 +94,7 @@ def _value_of(problem: OptionProblem, at: Placed) -> str:
 
 
 def driver_section(
-    section: Placed, path: tuple[Step, ...], resolve: Resolver, findings: Findings
+    section: Located, path: tuple[Step, ...], resolve: Resolver, findings: Findings
 ) -> DriverSection | None:
     """The section with its driver; None when it names none that works, which is a problem then."""
     where = path_text(path)
@@ -115,18 +115,18 @@ def driver_section(
         return None
     options = {key: value for key, value in section.value.items() if key != DRIVER}
     return DriverSection(
-        path, ref, found.options_type, driver, _typed(Placed(options, section.origin), found.options_type, ())
+        path, ref, found.options_type, driver, _typed(Located(options, section.origin), found.options_type, ())
     )
 
 
-def _typed(placed: Placed, schema: type, path: tuple[Step, ...]) -> Placed:
+def _typed(located: Located, schema: type, path: tuple[Step, ...]) -> Located:
     """With what came as text being of the kind that the schema asks for."""
     field = _field_at(schema, path)
-    if placed.text is not None and field is not None and field.is_text:
-        return replace(placed, value=placed.text)
-    if isinstance(placed.value, dict):
-        return replace(placed, value={key: _typed(each, schema, (*path, key)) for key, each in placed.value.items()})
-    return placed if placed.text is None else read_reference(placed)
+    if located.text is not None and field is not None and field.is_text:
+        return replace(located, value=located.text)
+    if isinstance(located.value, dict):
+        return replace(located, value={key: _typed(each, schema, (*path, key)) for key, each in located.value.items()})
+    return located if located.text is None else read_reference(located)
 
 
 def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | None:
@@ -142,12 +142,12 @@ def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | Non
     return found
 
 
-def read_reference(placed: Placed) -> Placed:
+def read_reference(located: Located) -> Located:
     """What a reference stood for where no text is asked for: a number, say. Any other value as it is."""
-    if placed.shown is None:
-        return placed
+    if located.shown is None:
+        return located
     try:
-        value = parse_placed(placed.text or "", placed.origin).value
+        value = parse_located(located.text or "", located.origin).value
     except ConfigError:
-        return placed
-    return placed if isinstance(value, dict | list) else replace(placed, value=value)
+        return located
+    return located if isinstance(value, dict | list) else replace(located, value=value)

@@ -15,9 +15,9 @@ from pathlib import Path
 import yaml
 
 from heron.errors import ConfigError
-from heron_cli.profiles.located import Layer, Origin, Placed, plain
+from heron_cli.profiles.located import Layer, Located, Origin, plain
 
-__all__ = ["parse_placed", "parse_yaml", "read_yaml"]
+__all__ = ["parse_located", "parse_yaml", "read_yaml"]
 
 _MAX_BYTES = 1 << 20  # a profile has some hundred
 _MAX_VALUES = 10_000  # aliases make few bytes into many values
@@ -39,7 +39,7 @@ for _name, (_rule, _first) in _RULES.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(rf"(?:{_rule})\Z"), list(_first))
 
 
-def read_yaml(path: Path) -> Placed:
+def read_yaml(path: Path) -> Located:
     """The document in a file.
 
     Raises:
@@ -50,7 +50,7 @@ def read_yaml(path: Path) -> Placed:
     def origin(line: int) -> Origin:
         return Origin(Layer.FILE, f"{path}:{line}")
 
-    return _placed(_content(path), str(path), origin)
+    return _located(_content(path), str(path), origin)
 
 
 def parse_yaml(text: str, place: str) -> object:
@@ -59,16 +59,16 @@ def parse_yaml(text: str, place: str) -> object:
     Raises:
         ConfigError: when it is not one YAML document of JSON values.
     """
-    return plain(parse_placed(text, Origin(Layer.COMMAND, place)))
+    return plain(parse_located(text, Origin(Layer.COMMAND, place)))
 
 
-def parse_placed(text: str, origin: Origin) -> Placed:
+def parse_located(text: str, origin: Origin) -> Located:
     """The document in a text, with every part of it at one place.
 
     Raises:
         ConfigError: as `parse_yaml`.
     """
-    return _placed(text, str(origin), lambda _line: origin)
+    return _located(text, str(origin), lambda _line: origin)
 
 
 def _content(path: Path) -> str:
@@ -95,7 +95,7 @@ def _content(path: Path) -> str:
         raise ConfigError(msg) from error
 
 
-def _placed(text: str, place: str, origin: Callable[[int], Origin]) -> Placed:
+def _located(text: str, place: str, origin: Callable[[int], Origin]) -> Located:
     try:
         return _Converter(_Loader(text), origin).document()
     except yaml.MarkedYAMLError as error:
@@ -115,7 +115,7 @@ def _placed(text: str, place: str, origin: Callable[[int], Origin]) -> Placed:
 
 
 class _Converter:
-    """Makes placed values of one document's nodes."""
+    """Makes located values of one document's nodes."""
 
     def __init__(self, loader: _Loader, origin: Callable[[int], Origin]) -> None:
         self._loader = loader
@@ -123,14 +123,14 @@ class _Converter:
         self._open: set[int] = set()
         self._count = 0
 
-    def document(self) -> Placed:
+    def document(self) -> Located:
         try:
             node = self._loader.get_single_node()
-            return Placed(None, self._origin(1)) if node is None else self._convert(node)
+            return Located(None, self._origin(1)) if node is None else self._convert(node)
         finally:
             self._loader.dispose()
 
-    def _convert(self, node: yaml.Node) -> Placed:
+    def _convert(self, node: yaml.Node) -> Located:
         self._count += 1
         if self._count > _MAX_VALUES:
             raise _error(node, f"more than {_MAX_VALUES} values; is it a profile?")
@@ -138,11 +138,11 @@ class _Converter:
             raise _error(node, "an alias stands within what it names; write the value out")
         self._open.add(id(node))
         try:
-            return Placed(self._value(node), self._origin(node.start_mark.line + 1))
+            return Located(self._value(node), self._origin(node.start_mark.line + 1))
         finally:
             self._open.discard(id(node))
 
-    def _value(self, node: yaml.Node) -> dict[str, Placed] | list[Placed] | str | int | float | bool | None:
+    def _value(self, node: yaml.Node) -> dict[str, Located] | list[Located] | str | int | float | bool | None:
         if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
             return self._section(node)
         if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
@@ -153,14 +153,14 @@ class _Converter:
                 return value
         raise _error(node, f"{node.tag.replace('tag:yaml.org,2002:', '!!')} is not for configuration; write it as text")
 
-    def _section(self, node: yaml.MappingNode) -> dict[str, Placed]:
-        found: dict[str, Placed] = {}
+    def _section(self, node: yaml.MappingNode) -> dict[str, Located]:
+        found: dict[str, Located] = {}
         for key_node, value_node in node.value:
             if key_node.value == "<<":
                 raise _error(key_node, "`<<` does not merge here; a profile builds on another by `extends: NAME`")
             key = self._convert(key_node).value
             if not isinstance(key, str):
-                raise _error(key_node, f"key {plain(Placed(key, self._origin(1)))!r} is not text; quote it")
+                raise _error(key_node, f"key {plain(Located(key, self._origin(1)))!r} is not text; quote it")
             if key in found:
                 raise _error(key_node, f"key {key!r} stands twice; keep one")
             found[key] = self._convert(value_node)

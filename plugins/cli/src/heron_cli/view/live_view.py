@@ -12,7 +12,8 @@ from rich.text import Text
 
 from heron.clock import Clock, SystemClock
 from heron.ipc.status import ComponentStatus, TopologyStatus
-from heron_cli.view.view import spoken_bytes, spoken_count, spoken_pressure
+from heron_cli.view.run_view import format_pressure
+from heron_cli.view.text import format_bytes, format_count
 
 __all__ = ["LiveView", "status_table"]
 
@@ -68,7 +69,7 @@ def status_table(status: TopologyStatus, wall_s: float) -> Group:
     for each in status.components:
         table.add_row(*_row(each))
     culprits = [
-        Text(f"{spoken_pressure(each, wall_s)} (container {each.container_id})", style="yellow")
+        Text(f"{format_pressure(each, wall_s)} (container {each.container_id})", style="yellow")
         for each in status.backpressure
     ]
     return Group(table, *culprits)
@@ -78,10 +79,10 @@ def _row(each: ComponentStatus) -> tuple[str, ...]:
     return (
         each.name,
         str(each.parallelism),
-        spoken_count(each.emitted),
-        spoken_count(each.executed) if each.kind == "bolt" else "",
-        spoken_count(each.failed) if each.failed else "",
-        spoken_count(each.rate_per_s),
-        spoken_bytes(each.queue_bytes),
+        format_count(each.emitted),
+        format_count(each.executed) if each.kind == "bolt" else "",
+        format_count(each.failed) if each.failed else "",
+        format_count(each.rate_per_s),
+        format_bytes(each.queue_bytes),
         f"{each.latency_s * 1e6:,.1f} µs" if each.latency_s else "",
     )

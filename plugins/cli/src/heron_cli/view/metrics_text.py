@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.metrics_table import MetricsRow
-from heron_cli.view.view import spoken_bytes, spoken_count
+from heron_cli.view.text import format_bytes, format_count
 
-__all__ = ["metrics_text", "spoken_amount", "spoken_seconds"]
+__all__ = ["format_amount", "format_seconds", "metrics_text"]
 
 _STEPS = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "µs"), (0.0, 1e9, "ns"))
 
@@ -23,16 +23,16 @@ def metrics_text(rows: Iterable[MetricsRow]) -> Group:
     return Group(*tables) if tables else Group(Text("nothing has been reported yet"))
 
 
-def spoken_amount(amount: float, unit: str) -> str:
+def format_amount(amount: float, unit: str) -> str:
     """``1.5 KiB``, ``12 ms``, ``12,345``, ``0.25``: with its unit where that is bytes or s."""
     if unit == "bytes":
-        return spoken_bytes(round(amount))
+        return format_bytes(round(amount))
     if unit == "s":
-        return spoken_seconds(amount)
-    return spoken_count(amount) if amount == int(amount) or abs(amount) >= 100 else f"{amount:.3g}"
+        return format_seconds(amount)
+    return format_count(amount) if amount == int(amount) or abs(amount) >= 100 else f"{amount:.3g}"
 
 
-def spoken_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """``1.25 s``, ``3.2 ms``, ``15 µs``, ``120 ns``."""
     if not seconds:
         return "0 s"
@@ -61,11 +61,11 @@ def _cells(row: MetricsRow) -> tuple[str, ...]:
     histogram = row.kind == "histogram"
     return (
         f"{row.name} ({labels})" if labels else row.name,
-        spoken_count(row.value) if histogram else spoken_amount(row.value, row.unit),
+        format_count(row.value) if histogram else format_amount(row.value, row.unit),
         "entries" if histogram else "" if row.unit in {"bytes", "s", "1"} else row.unit,
         _rate(row),
-        "" if row.p50 is None else spoken_amount(row.p50, row.unit),
-        "" if row.p99 is None else spoken_amount(row.p99, row.unit),
+        "" if row.p50 is None else format_amount(row.p50, row.unit),
+        "" if row.p99 is None else format_amount(row.p99, row.unit),
     )
 
 
@@ -73,5 +73,5 @@ def _rate(row: MetricsRow) -> str:
     if row.rate_per_s is None:
         return ""
     if row.unit == "bytes" and row.kind != "histogram":
-        return spoken_bytes(round(row.rate_per_s))
-    return spoken_count(row.rate_per_s) if row.rate_per_s >= 100 else f"{row.rate_per_s:.3g}"
+        return format_bytes(round(row.rate_per_s))
+    return format_count(row.rate_per_s) if row.rate_per_s >= 100 else f"{row.rate_per_s:.3g}"

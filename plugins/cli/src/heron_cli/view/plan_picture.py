@@ -16,7 +16,7 @@ from rich.text import Text
 
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan, Resource
 from heron.planner.resource_map import Limits
-from heron_cli.view.view import spoken_bytes
+from heron_cli.view.text import format_bytes
 
 __all__ = ["ContainerPicture", "Legend", "container_pictures", "counted", "used_by_instances"]
 
@@ -59,7 +59,7 @@ class ContainerPicture:
         counts = Counter((each.component, each.resource) for each in self.container.instances)
         for (component, resource), count in counts.items():
             each = " each" if count > 1 else ""
-            yield Text.assemble(f"{count} x ", (component, self.styles[component]), f": {_spoken(resource)}{each}")
+            yield Text.assemble(f"{count} x ", (component, self.styles[component]), f": {_formatted(resource)}{each}")
         amounts = [self._amounts(at) for at in range(len(_NAMES))]
         bar_width = options.max_width - _LABEL_WIDTH - 2 - max(map(len, amounts))
         signs = _ASCII if options.ascii_only else _BLOCKS
@@ -143,7 +143,7 @@ def used_by_instances(container: ContainerPlan) -> Resource:
     return sum((each.resource for each in container.instances), NO_RESOURCE)
 
 
-def _spoken(need: Resource) -> str:
+def _formatted(need: Resource) -> str:
     """``1 cpu, 1.0 GiB memory, 1.0 GiB disk``."""
     return ", ".join(f"{_amount(need, at)} {name}" for at, name in enumerate(_NAMES))
 
@@ -154,7 +154,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _amount(amount: Resource, at: int) -> str:
-    return f"{amount.cpu:g}" if at == 0 else spoken_bytes(amount.ram_bytes if at == 1 else amount.disk_bytes)
+    return f"{amount.cpu:g}" if at == 0 else format_bytes(amount.ram_bytes if at == 1 else amount.disk_bytes)
 
 
 def _ranges(ids: Sequence[int]) -> str:

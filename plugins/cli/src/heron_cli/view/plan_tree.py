@@ -1,4 +1,4 @@
-"""A topology's three plans, for people as a tree and for programs as JSON."""
+"""The three plans of a topology: as a tree for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,23 @@ from rich.tree import Tree
 from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
-from heron.planner.resource_map import Limits
 from heron_cli.launch.prepare import Prepared
 from heron_cli.view.plan_picture import Legend, container_pictures, counted, used_by_instances
 
 __all__ = ["plan_document", "plan_tree"]
 
 
-def plan_tree(prepared: Prepared, packing: str, limits: Limits) -> Tree:
-    """The plans as a tree: how data flows, how full containers are, where each task runs.
-
-    `packing` is the name of the driver, `limits` the most that a container may be.
-    """
+def plan_tree(prepared: Prepared) -> Tree:
+    """Return the plans as a tree: how data flows, how full containers are, where each task runs."""
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
-    _add_packing(tree, packing, prepared.plan, limits)
+    _add_packing(tree, prepared)
     _add_physical(tree.add("physical plan"), prepared.plan)
     return tree
 
 
-def plan_document(prepared: Prepared, packing: str, limits: Limits) -> dict[str, object]:
-    """The plans as JSON values, as `plan_tree`; memory and disk in bytes."""
+def plan_document(prepared: Prepared) -> dict[str, object]:
+    """Return the plans of `plan_tree` as JSON values; memory and disk in bytes."""
     definition = prepared.loaded.definition
     logical = logical_plan(definition)
     return {
@@ -61,9 +57,9 @@ def plan_document(prepared: Prepared, packing: str, limits: Limits) -> dict[str,
             ],
         },
         "packing": {
-            "driver": packing,
+            "driver": prepared.packing,
             "id": prepared.plan.id,
-            "limits": dataclasses.asdict(limits),
+            "limits": dataclasses.asdict(prepared.limits),
             "containers": [
                 {
                     "id": each.container_id,
@@ -92,14 +88,15 @@ def _add_logical(tree: Tree, plan: LogicalPlan) -> None:
             branch.add(Text(f"out {output.name}({', '.join(output.fields)})"))
         for edge in plan.edges:
             if edge.target == component.name:
-                branch.add(Text(f"in {edge.source}:{edge.stream} by {_spoken(edge.grouping)}"))
+                branch.add(Text(f"in {edge.source}:{edge.stream} by {_formatted(edge.grouping)}"))
 
 
-def _add_packing(tree: Tree, packing: str, plan: PackingPlan, limits: Limits) -> None:
+def _add_packing(tree: Tree, prepared: Prepared) -> None:
+    plan = prepared.plan
     instances = counted(sum(len(each.instances) for each in plan.containers), "instance")
     containers = counted(len(plan.containers), "container")
-    branch = tree.add(f"packing plan {plan.id} (by {packing}): {instances} in {containers}")
-    for picture in container_pictures(plan, limits):
+    branch = tree.add(f"packing plan {plan.id} (by {prepared.packing}): {instances} in {containers}")
+    for picture in container_pictures(plan, prepared.limits):
         branch.add(picture)
     branch.add(Legend())
 
@@ -111,7 +108,7 @@ def _add_physical(tree: Tree, plan: PackingPlan) -> None:
         tree.add(Text(f"container {container.container_id}: stream manager, metrics manager, {tasks}"))
 
 
-def _spoken(grouping: GroupingDefinition) -> str:
+def _formatted(grouping: GroupingDefinition) -> str:
     return f"{grouping.kind.value}({', '.join(grouping.fields)})" if grouping.fields else grouping.kind.value
 
 

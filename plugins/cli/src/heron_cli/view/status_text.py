@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.status import ProcessStatus, StandbyStatus, TopologyStatus
-from heron_cli.client.status_report import StatusReport
+from heron_cli.topologies.status_report import StatusReport
 from heron_cli.view.live_view import status_table
-from heron_cli.view.view import spoken_count
+from heron_cli.view.text import format_count
 
-__all__ = ["spoken_duration", "status_text"]
+__all__ = ["format_duration", "status_text"]
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 _GOOD = ("running", "ended", "leading", "standing by")
@@ -38,7 +38,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     return Group(*parts)
 
 
-def spoken_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """``12 s``, ``3 min 20 s``, ``5 h 12 min``, ``2 d 3 h``."""
     whole = max(0, round(seconds))
     for size, large, part, small in _UNITS:
@@ -54,9 +54,9 @@ def _headline(report: StatusReport, wall_s: float) -> str:
         return f"{status.topology} is not running; this is the end of its last run, {status.topology_id}"
     since = datetime.fromtimestamp(status.started_at_s, UTC).isoformat(sep=" ", timespec="seconds")
     plan = f"plan {status.plan_version}" if status.plan_version else "no plan yet: its containers are starting"
-    age = spoken_duration(wall_s - status.started_at_s)
+    age = format_duration(wall_s - status.started_at_s)
     containers = 1 + len({task.container_id for task in status.tasks})
-    size = f"{spoken_count(containers)} containers, {spoken_count(len(status.tasks))} tasks"
+    size = f"{format_count(containers)} containers, {format_count(len(status.tasks))} tasks"
     return f"{run.topology_id} by {run.user} on {run.host}, since {since} ({age}); {plan}, {size}"
 
 
@@ -87,7 +87,7 @@ def _leader_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
     leader = status.leader
     if leader is not None and status.standbys:
         others = ", ".join(f"container {each.container_id}{_fate(each)}" for each in status.standbys)
-        age = spoken_duration(wall_s - leader.since_s)
+        age = format_duration(wall_s - leader.since_s)
         yield (
             f"topology manager: container {leader.container_id} leads for {age} (pid {leader.pid}, epoch "
             f"{leader.epoch}); standing by: {others}"
@@ -120,7 +120,7 @@ def _outage_lines(status: TopologyStatus) -> Iterator[str]:
         there = [each for each in status.outages if each.sink == sink]
         containers = ", ".join(str(each.container_id) for each in there)
         worst = max(there, key=lambda each: each.outage_s)
-        longest = spoken_duration(worst.outage_s)
+        longest = format_duration(worst.outage_s)
         why = f": {worst.reason}" if worst.reason else ""
         yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}){why}; data flows on"
 
@@ -129,7 +129,7 @@ def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
     for container_id in sorted({each.container_id for each in status.unreached}):
         there = [each for each in status.unreached if each.container_id == container_id]
         who = ", ".join(f"container {each.by}" for each in there)
-        longest = spoken_duration(max(each.silent_s for each in there))
+        longest = format_duration(max(each.silent_s for each in there))
         yield f"container {container_id} is not reached from {who}, for {longest}; what goes there waits"
 
 

@@ -1,0 +1,126 @@
+"""The installed plugins that no profile chooses: compat plugins, observers, and those of unknown groups.
+
+A compat plugin serves a foreign package, so that programs written for that package run unchanged. A program imports
+the package, so the plugin is no driver and has no contract. Its entry point, in the group ``heron.compat``, names a
+class whose `package` is the package that it serves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from heron.driver_kit.loading import load_object
+from heron.errors import PluginError, known, nearest
+from heron.spi.families import FAMILIES
+from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of
+from heron_cli.catalog.third_party import within
+from heron_cli.profiles.overrides import is_switched_off
+
+if TYPE_CHECKING:
+    from heron.kernel.observers import Observers
+
+__all__ = [
+    "COMPAT_FAMILY",
+    "KINDS",
+    "OBSERVER_FAMILY",
+    "check_without",
+    "compat_catalog",
+    "observer_catalog",
+    "observer_entries",
+    "unknown_groups",
+]
+
+COMPAT_FAMILY = "compat"
+OBSERVER_FAMILY = "hooks"
+KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
+"""The families of `heron plugins`: those of drivers, compat plugins and observers."""
+
+_COMMAND_FAMILY = "command"
+
+
+def compat_catalog() -> tuple[DriverInfo, ...]:
+    """Return every installed compat plugin by name; its capability is the package that it serves."""
+    return tuple(_describe(COMPAT_FAMILY, each, "compat plugin", _served) for each in _points(COMPAT_FAMILY))
+
+
+def observer_catalog() -> tuple[DriverInfo, ...]:
+    """Return every installed observer by name; its capabilities are the hooks that it implements."""
+    return tuple(_describe(OBSERVER_FAMILY, each, "observer", _followed) for each in _points(OBSERVER_FAMILY))
+
+
+def observer_entries(without: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the entries, ``module:object``, of the installed observers that are not switched off."""
+    used = (each for each in _points(OBSERVER_FAMILY) if not is_switched_off(OBSERVER_FAMILY, each.name, without))
+    return tuple(sorted(each.value for each in used))
+
+
+def unknown_groups() -> tuple[DriverInfo, ...]:
+    """Return the plugins whose entry-point group begins with ``heron.`` and is unknown; each has an error."""
+    groups = {f"{GROUP_PREFIX}{each}" for each in (*KINDS, _COMMAND_FAMILY)}
+    installed = importlib.metadata.entry_points()
+    found = []
+    for group in installed.groups:
+        if group in groups or not group.startswith(GROUP_PREFIX):
+            continue
+        for point in installed.select(group=group):
+            info = info_of(group.removeprefix(GROUP_PREFIX), point, provider_of(point))
+            msg = (
+                f"entry-point group {group!r} is unknown{nearest(group, groups)}; known: {known(groups)}; "
+                f"correct it in the pyproject.toml of {info.distribution}"
+            )
+            found.append(replace(info, error=msg))
+    return tuple(sorted(found, key=lambda each: (each.family, each.name)))
+
+
+def check_without(without: Sequence[str]) -> None:
+    """Check that each name of ``--without`` is that of an installed driver or observer.
+
+    Raises:
+        PluginError: when one is not; names the nearest.
+    """
+    names = {(family, each.name) for family in (*FAMILIES, OBSERVER_FAMILY) for each in _points(family)}
+    choices = {name for _, name in names} | {f"{family}.{name}" for family, name in names}
+    for each in without:
+        if each not in choices:
+            hint = nearest(each, choices)
+            msg = f"--without {each}: no plugin of that name is installed{hint}; see `heron plugins list`"
+            raise PluginError(msg)
+
+
+def _points(family: str) -> list[importlib.metadata.EntryPoint]:
+    found = importlib.metadata.entry_points(group=GROUP_PREFIX + family)
+    return sorted(found, key=lambda each: (each.name, each.value))
+
+
+def _describe(
+    family: str,
+    entry_point: importlib.metadata.EntryPoint,
+    kind: str,
+    load: Callable[[str, DriverInfo], tuple[str, ...]],
+) -> DriverInfo:
+    info = info_of(family, entry_point, provider_of(entry_point))
+    what = f"{kind} {info.name!r} of {info.distribution} ({info.entry})"
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return replace(info, capabilities=within(IMPORT_LIMIT_S, f"{what}: its import", lambda: load(what, info)))
+    except PluginError as error:
+        return replace(info, error=str(error))
+
+
+def _served(what: str, info: DriverInfo) -> tuple[str, ...]:
+    package = getattr(load_object(info.entry, what), "package", None)
+    if not isinstance(package, str):
+        msg = f"{what}: its class names no package; upgrade with `pip install -U {info.distribution}`"
+        raise PluginError(msg)
+    return (package,)
+
+
+def _followed(_what: str, info: DriverInfo) -> tuple[str, ...]:
+    observers = cast("type[Observers]", load_object("heron.kernel.observers:Observers"))()  # brings pluggy
+    observers.add(info.entry, load_object(info.entry, "observer"))
+    return observers.followed()

@@ -1,0 +1,388 @@
+"""The client of one profile: `connect` and `Client`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, cast
+
+from heron.driver_kit.loading import load_object
+from heron.errors import AccessError, HeronError, UsageError
+from heron.ipc.metrics_table import MetricsRow
+from heron.spi.scheduler import Scheduler
+from heron.spi.statemgr import StateManager
+from heron.spi.uploader import Uploader
+from heron.state_nodes.execution_state import ExecutionState
+from heron_cli.catalog.other_plugins import check_without, observer_entries
+from heron_cli.catalog.plugin_path import add_plugin_path
+from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
+from heron_cli.profiles.overrides import split_overrides
+from heron_cli.topologies.discovery import topologies
+from heron_cli.topologies.environment import (
+    Environment,
+    ProfileChoice,
+    close_statemgr,
+    find_profile,
+    lifecycle_hooks,
+)
+from heron_cli.topologies.kill_topology import HowKilled, KillResult, kill_topology
+from heron_cli.topologies.log_files import LogLine
+from heron_cli.topologies.log_reader import find_logs, follow_logs, last_logs
+from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
+from heron_cli.topologies.profile_search import profiles_running
+from heron_cli.topologies.progress import CollectedNotes, Progress
+from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.restart import RestartedContainer, restart_containers, set_state
+from heron_cli.topologies.status_report import StatusReport, status_report
+from heron_cli.topologies.topology_list import TopologyList, list_topologies
+
+if TYPE_CHECKING:
+    from heron_cli.launch.loaded import LoadedTopology
+
+__all__ = ["Client", "StateChange", "SubmitResult", "connect", "connect_to", "profiles_of"]
+
+_SUBMIT = "heron_cli.launch.submission:submit_target"
+"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without it."""
+
+_TIMEOUT_S = 10.0
+_WATCH_S = 1.0  # the default period of metrics export
+_FAMILIES = ("scheduler", "statemgr")  # what every method needs
+_WITH_UPLOADER = (*_FAMILIES, "uploader")
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """The result of `Client.activate` and `Client.deactivate`; states are ``running``, ``paused`` and so on."""
+
+    topology: str
+    topology_id: str
+    before: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitResult:
+    """A topology that was submitted.
+
+    `containers` counts those with tasks. `notes` are messages for people about earlier runs that were removed.
+    """
+
+    run: ExecutionState
+    containers: int
+    notes: tuple[str, ...] = ()
+
+
+def connect(
+    profile: str = "local",
+    *,
+    config_path: Path | None = None,
+    overrides: Mapping[str, str] | None = None,
+    plugin_path: Sequence[Path] = (),
+    without: Sequence[str] = (),
+    read_only: bool = False,
+) -> Client:
+    """Open the state manager and the scheduler of a profile.
+
+    Args:
+        profile: the name of the profile.
+        config_path: a folder of profiles that is searched first, as ``--config-path``.
+        overrides: settings by key, as ``--set``; values are text that is read as YAML.
+        plugin_path: folders with plugins, as ``--plugin-path``; they stay available to this process.
+        without: plugins that are not used, as ``--without``: ``NAME`` or ``FAMILY.NAME``.
+        read_only: use only the read-only key of topologies, and change nothing in the state manager.
+
+    Raises:
+        ConfigError: when the profile or a setting is unknown or wrong.
+        PluginError: when the driver of the state manager or the scheduler is missing or does not work.
+    """
+    add_plugin_path(plugin_path)
+    check_without(without)
+    choice = ProfileChoice(profile, config_path, split_overrides(overrides or {}), tuple(without))
+    return connect_to(choice, read_only=read_only)
+
+
+def connect_to(choice: ProfileChoice, *, read_only: bool = False) -> Client:
+    """Open a client as `connect` does, for a choice that a command has read."""
+    return Client(choice, read_only=read_only)
+
+
+def profiles_of(topology: str, *, config_path: Path | None = None) -> tuple[str, ...]:
+    """Return the names of the profiles under which a topology of that name exists.
+
+    It looks into the state managers of all profiles, for at most 2 s. A profile that cannot be read is left out.
+
+    Raises:
+        UsageError: when `topology` is not a valid name.
+    """
+    return profiles_running(topology, ProfileChoice(config_path=config_path))
+
+
+class Client:
+    """The topologies of one profile; a context manager.
+
+    A client is not thread-safe, because drivers of schedulers are not: use one client per thread. Every method may
+    block as long as the state manager takes to answer (at most 10 s for each request), and longer where it has a
+    `timeout_s`. Every method raises
+
+    - `UsageError` when the request is wrong, there is no such topology, or it refuses; nothing was changed;
+    - `AccessError` when a change is asked of a read-only client, or the keys do not fit;
+    - `UnreachableError` when a topology does not answer in time; the outcome of a change is unknown;
+    - `StateError` and its subclasses when the state manager fails, `SchedulerError` when the scheduler fails.
+    """
+
+    def __init__(self, choice: ProfileChoice, *, read_only: bool = False) -> None:
+        """Use `connect`."""
+        self._choice = choice
+        self._read_only = read_only
+        self._uploader: Uploader | None = None
+        self._no_uploader: HeronError | None = None
+        try:
+            self._profile = find_profile(choice, _WITH_UPLOADER)
+        except HeronError as error:
+            self._no_uploader = error  # most methods do not need the uploader
+            self._profile = find_profile(choice, _FAMILIES)
+        self._statemgr: StateManager = open_guarded_statemgr(self._profile.statemgr)
+        try:
+            self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
+        except BaseException:
+            self._statemgr.close()
+            raise
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile."""
+        return self._profile.name
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this client refuses changes."""
+        return self._read_only
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all topologies that exist or have left a report, sorted."""
+        return topologies(self._statemgr)
+
+    def list(self) -> TopologyList:
+        """Return the topologies of the profile, and those that ended within the last 24 hours.
+
+        The call also cleans up after runs that are over; a read-only client does not.
+        """
+        return list_topologies(self._environment(), clean=not self._read_only)
+
+    def topology(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> RemoteTopology:
+        """Return a connection to the run that has this name now, for repeated questions; nothing is asked yet.
+
+        It stays with that run, and keeps its socket until it is closed: use it as a context manager.
+        """
+        return RemoteTopology(self._statemgr, self._scheduler, name, timeout_s, read_only=self._read_only)
+
+    def status(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> StatusReport:
+        """Return the status of a running topology, or the last status of one that has ended.
+
+        Its `status.errors` and `status.processes` hold the newest errors and the state of every process.
+        """
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return status_report(self._statemgr, self._scheduler, topology)
+
+    def metrics(
+        self, name: str, *, component: str = "", task_id: int = 0, timeout_s: float = _TIMEOUT_S
+    ) -> tuple[MetricsRow, ...]:
+        """Return the newest metrics of a running topology.
+
+        Rows are sums by component; for one `component`, or one `task_id` (≥ 1), rows of its tasks. Rows without a
+        component are of the engine's own processes.
+        """
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return topology.metrics(component, task_id, by_task=bool(component))
+
+    def watch_metrics(
+        self,
+        name: str,
+        *,
+        component: str = "",
+        task_id: int = 0,
+        period_s: float = _WATCH_S,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> Generator[tuple[MetricsRow, ...]]:
+        """Yield the metrics of the present run every `period_s` seconds; `UsageError` says that the run has ended."""
+        pause = threading.Event()
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            while True:
+                yield topology.metrics(component, task_id, by_task=bool(component))
+                pause.wait(period_s)
+
+    def logs(
+        self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S
+    ) -> tuple[LogLine, ...]:
+        """Return the last lines of each log of the topology, or of its last run, from the files of this machine.
+
+        The lines of the engine come first, by time; then the output of the author's code, by task.
+        """
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return last_logs(find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
+
+    def follow_logs(
+        self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S
+    ) -> Iterator[LogLine]:
+        """Yield the last lines as `logs` does, then new lines until the topology ends."""
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            yield from follow_logs(topology, find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
+
+    def activate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
+        """Resume the spouts of a topology; a topology that runs already stays as it is.
+
+        The call waits up to `timeout_s` for a topology that is still starting.
+        """
+        return self._change(name, "running", timeout_s)
+
+    def deactivate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
+        """Pause the spouts of a topology until `activate`; tuples that were emitted are still processed and acked.
+
+        The call waits up to `timeout_s` for a topology that is still starting.
+        """
+        return self._change(name, "paused", timeout_s)
+
+    def restart(
+        self,
+        name: str,
+        container: int | None = None,
+        *,
+        timeout_s: float = 60.0,
+        on_restarted: Callable[[RestartedContainer], None] | None = None,
+    ) -> tuple[RestartedContainer, ...]:
+        """Restart one container, or all of them one after the other, and wait until each runs again.
+
+        `timeout_s` is the limit for each container; `on_restarted` is called when one is back.
+
+        Raises:
+            TopologyFailedError: when a task or process of a container was given up.
+        """
+        done = []
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            for each in restart_containers(self._scheduler, self.profile, topology, container):
+                done.append(each)
+                if on_restarted is not None:
+                    on_restarted(each)
+        return tuple(done)
+
+    def kill(
+        self, name: str, *, timeout_s: float = 10.0, force: bool = False, progress: Progress | None = None
+    ) -> KillResult:
+        """End a topology and remove everything but its logs and, for a day, its last report.
+
+        The topology has `timeout_s` to stop by itself; then its processes are killed. With `force`, another profile or
+        host may have submitted it. A call that is interrupted can be repeated.
+        """
+        self._check_writable(f"topology {name!r}")
+        if not timeout_s >= 0:
+            msg = f"the time limit {timeout_s:g} s is below 0 s; give the seconds that it has to stop by itself"
+            raise UsageError(msg)
+        result = kill_topology(self._environment(), name, timeout_s, progress or CollectedNotes(), force=force)
+        killed = result.manner is not HowKilled.OVER and result.state == "killed"
+        if result.run and killed:  # else the topology manager has notified them
+            with lifecycle_hooks(observer_entries(self._choice.without)) as observers:
+                observers.notify(
+                    "heron_topology_ended", topology=name, topology_id=result.run.topology_id, state="killed"
+                )
+        return result
+
+    def submit(
+        self,
+        target: str | LoadedTopology,
+        arguments: Sequence[str] = (),
+        *,
+        role: str = "",
+        env: str = "",
+        deactivated: bool = False,
+        progress: Progress | None = None,
+    ) -> SubmitResult:
+        """Start the topology of a Python file; it runs on when this process ends.
+
+        `target` is ``FILE`` or ``FILE:NAME``, and `arguments` are the `sys.argv` of the file, which runs in a child
+        process. `role` and `env` are labels (defaults: the user's name and ``default``). With `deactivated` the
+        topology begins paused.
+
+        Raises:
+            TopologyError: when the file does not load or the topology does not verify.
+            PackingError, PackageError: when a step fails. Everything before it is undone.
+        """
+        self._check_writable("a submission")
+        notes = CollectedNotes()
+        submit = cast("_Submit", load_object(_SUBMIT))
+        run, containers = submit(
+            self._full_environment(),
+            self._choice,
+            target,
+            arguments,
+            labels=(role, env, deactivated),
+            progress=progress or notes,
+        )
+        return SubmitResult(run, containers, tuple(notes.notes))
+
+    def packages(self) -> tuple[StoredPackage, ...]:
+        """Return the packages that the profile's uploader stores, youngest first, with the topologies that use them.
+
+        Raises:
+            PackageError: when the uploader cannot list its packages.
+        """
+        return PackageStore(self._statemgr, self._environment().uploader).packages()
+
+    def prune_packages(self, *, older_than_s: float, keep: int = 0, dry_run: bool = False) -> PruneResult:
+        """Remove the packages that no topology of the state manager uses.
+
+        Packages younger than `older_than_s`, and the `keep` youngest of each name, stay. Raises as `packages` does.
+        """
+        if not dry_run:
+            self._check_writable("a removal of packages")
+        store = PackageStore(self._statemgr, self._environment().uploader)
+        return store.prune(older_than_s, keep, dry_run=dry_run)
+
+    def close(self) -> None:
+        """Close the state manager; idempotent."""
+        close_statemgr(self._statemgr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _environment(self) -> Environment:
+        """The open drivers, with the uploader."""
+        if self._no_uploader is not None:
+            raise self._no_uploader
+        if self._uploader is None:
+            self._uploader = open_guarded(self._profile.uploader, Uploader)
+        return Environment(self._profile, self._statemgr, self._uploader, self._scheduler)
+
+    def _full_environment(self) -> Environment:
+        """The open drivers, with a profile whose drivers of all families were found."""
+        return replace(self._environment(), profile=find_profile(self._choice))
+
+    def _check_writable(self, what: str) -> None:
+        if self._read_only:
+            msg = f"{what}: the client is read-only; connect without read_only to change it"
+            raise AccessError(msg)
+
+    def _change(self, name: str, state: str, timeout_s: float) -> StateChange:
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            before = set_state(topology, state)
+            return StateChange(name, topology.run.topology_id, before, state)
+
+
+class _Submit(Protocol):
+    def __call__(
+        self,
+        environment: Environment,
+        choice: ProfileChoice,
+        target: str | LoadedTopology,
+        arguments: Sequence[str],
+        *,
+        labels: tuple[str, str, bool],
+        progress: Progress,
+    ) -> tuple[ExecutionState, int]: ...

@@ -1,0 +1,162 @@
+"""The options that commands share, and the client that they open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from heron.errors import UsageError, known
+from heron_cli.catalog.other_plugins import check_without
+from heron_cli.client.client import Client, connect_to
+from heron_cli.commands.completion import complete_profile
+from heron_cli.profiles.overrides import parse_overrides
+from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.topologies.profile_search import profiles_running
+
+__all__ = [
+    "DEFAULT_PROFILE",
+    "RemoteOptions",
+    "choose",
+    "config_path_option",
+    "json_option",
+    "profile_option",
+    "remote_options",
+    "set_option",
+    "verbose_option",
+    "without_option",
+]
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+DEFAULT_PROFILE = "local"
+
+config_path_option = click.option(
+    "--config-path", type=click.Path(path_type=Path), help="A folder of profiles that is searched first."
+)
+set_option = click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Overrides one setting; repeatable."
+)
+without_option = click.option(
+    "--without", metavar="NAME", multiple=True, help="Switches off a plugin: NAME or FAMILY.NAME; repeatable."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+verbose_option = click.option("--verbose", is_flag=True, help="Shows the traceback when FILE does not load.")
+
+
+def profile_option(meaning: str) -> Decorator:
+    """Return the option ``--profile`` with a help text."""
+    return click.option(
+        "--profile", default=DEFAULT_PROFILE, show_default=True, shell_complete=complete_profile, help=meaning
+    )
+
+
+def choose(
+    profile: str, config_path: Path | None, settings: tuple[str, ...], without: tuple[str, ...] = ()
+) -> ProfileChoice:
+    """Return the choice of a profile that these options make.
+
+    Raises:
+        UsageError: when a setting does not have the form KEY=VALUE.
+        PluginError: when `without` names no installed plugin.
+    """
+    check_without(without)
+    return ProfileChoice(profile, config_path, parse_overrides(settings), without)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """The options of commands about one topology: its profile, the time limit, and how to print the answer.
+
+    `given` says whether the user named the profile.
+    """
+
+    choice: ProfileChoice
+    timeout_s: float
+    as_json: bool
+    given: bool = True
+
+    def connect(self, topology: str = "") -> Client:
+        """Open a client of the profile.
+
+        With the name of a topology, and when the user named no profile, use the only profile under which it runs.
+
+        Raises:
+            HeronError: as `heron_cli.client.connect` does.
+            UsageError: when the topology runs under several other profiles.
+        """
+        client = connect_to(self.choice)
+        if not topology:
+            return client
+        try:
+            other = _other_profile(client, self.choice, topology, given=self.given)
+        except BaseException:
+            client.close()
+            raise
+        if not other:
+            return client
+        client.close()
+        click.echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
+        return connect_to(replace(self.choice, name=other))
+
+
+def _other_profile(client: Client, choice: ProfileChoice, topology: str, *, given: bool) -> str:
+    """Return the profile to use instead of the chosen one, or ""."""
+    if topology in client.names():
+        return ""
+    others = tuple(each for each in profiles_running(topology, choice) if each != choice.name)
+    if not others:
+        return ""
+    if not given and len(others) == 1:
+        return others[0]
+    places = " or ".join(f"`--profile {each}`" for each in others)
+    msg = f"topology {topology!r} is not in profile {choice.name!r}; it runs under {known(others)}: give {places}"
+    raise UsageError(msg)
+
+
+def remote_options(timeout_s: float, timeout_help: str = "The longest wait for an answer.") -> Decorator:
+    """Add the options to a command, which receives them together as `options`."""
+    added = (
+        profile_option("The profile under which it runs."),
+        config_path_option,
+        set_option,
+        without_option,
+        click.option(
+            "--timeout",
+            type=click.FloatRange(min=0.0, min_open=True),
+            default=timeout_s,
+            show_default=True,
+            metavar="SECONDS",
+            help=timeout_help,
+        ),
+        json_option,
+    )
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_options(  # one parameter for each option
+            profile: str,
+            config_path: Path | None,
+            settings: tuple[str, ...],
+            without: tuple[str, ...],
+            timeout: float,
+            *,
+            as_json: bool,
+            **own: object,
+        ) -> None:
+            source = click.get_current_context().get_parameter_source("profile")
+            given = source is not ParameterSource.DEFAULT
+            choice = choose(profile, config_path, settings, without)
+            command(options=RemoteOptions(choice, timeout, as_json, given), **own)
+
+        wrapped: Command = with_options
+        for option in reversed(added):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return add

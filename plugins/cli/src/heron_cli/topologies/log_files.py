@@ -1,0 +1,230 @@
+"""The log folder of a run: the engine's JSON lines and the output of the author's code, read from the end and followed.
+
+Reads the files of this machine only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from heron.driver_kit.log import OLDER_FILES
+from heron.errors import UsageError
+
+__all__ = ["ENGINE", "LogFile", "LogFolder", "LogLine", "log_line", "who_writes"]
+
+ENGINE = ("executor", "metricsmgr", "stmgr", "supervisor", "tmanager")
+"""The names of the engine's own processes."""
+
+_ENGINE_SUFFIX = ".log"  # JSON lines; the other files are the output of the processes
+_SUFFIXES = (_ENGINE_SUFFIX, ".err", ".out")
+_NAME = re.compile(r"(?P<name>.+)-(?P<number>\d+)", re.ASCII)
+_CHUNK_BYTES = 1 << 16
+_LINE_BYTES = 1 << 20  # a longer line without an end is returned in pieces of this size
+
+
+class LogFolder:
+    """All its files, or those of one task; files that appear later belong to it."""
+
+    def __init__(self, folder: Path, task_id: int | None = None) -> None:
+        self._folder = folder
+        self._task_id = task_id
+        self._files: dict[Path, LogFile] = {}
+
+    def last(self, count: int) -> list[LogLine]:
+        """The last lines of each file: the engine's by time, then what was printed, by task.
+
+        Raises:
+            UsageError: when the task has no files here; names those that have.
+        """
+        paths = self._paths()
+        if self._task_id is not None and not paths:
+            tasks = ", ".join(sorted({who for who, task_id in map(_who, self._all()) if task_id})) or "none"
+            msg = f"task {self._task_id} has no logs in {self._folder}; tasks: {tasks}"
+            raise UsageError(msg)
+        engine: list[LogLine] = []
+        printed: list[LogLine] = []
+        for path in paths:
+            file = self._files[path] = LogFile(path)
+            rendered = [_log_line_of(path, line) for line in file.last(count)]
+            (engine if path.suffix == _ENGINE_SUFFIX else printed).extend(rendered)
+        return sorted(engine, key=lambda line: line.at) + printed
+
+    def new(self, *, final: bool = False) -> Iterator[LogLine]:
+        """The lines since the last call; with `final`, also last ones that have no end."""
+        for path in self._paths():
+            if path not in self._files:
+                self._files[path] = LogFile(path)
+            yield from (_log_line_of(path, line) for line in self._files[path].lines(final=final))
+
+    def close(self) -> None:
+        """Closes the files; idempotent."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _paths(self) -> list[Path]:
+        return [path for path in self._all() if self._task_id in (None, _who(path)[1])]
+
+    def _all(self) -> list[Path]:
+        return sorted(path for path in self._folder.iterdir() if path.suffix in _SUFFIXES)
+
+
+def _who(path: Path) -> tuple[str, int]:
+    return who_writes(path.stem)
+
+
+def _log_line_of(path: Path, line: str) -> LogLine:
+    return log_line(_who(path)[0], line, engine=path.suffix == _ENGINE_SUFFIX)
+
+
+class LogFile:
+    """A file that need not exist yet, and may be renamed and begun anew at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream: BinaryIO | None = None
+        self._rest = b""  # of a line whose end is still to come
+        self._open()
+
+    def last(self, count: int) -> list[str]:
+        """The last lines that are there, those of older files (``.1``, ``.2``) too; `lines` goes on behind them."""
+        lines: list[str] = []
+        if self._stream is not None:
+            found, self._rest = _tail(self._stream, count)
+            lines = found
+        for number in range(1, OLDER_FILES + 1):
+            if len(lines) < count:
+                lines[:0] = _older(self.path.with_name(f"{self.path.name}.{number}"), count - len(lines))
+        return lines
+
+    def lines(self, *, final: bool = False) -> Iterator[str]:
+        """New lines; with `final`, also a last one that has no end."""
+        yield from self._read()
+        if self._renewed():
+            yield from self._read()  # what was written between the look and the renaming
+            yield from self._end()
+            self.close()
+            self._open()
+            yield from self._read()
+        if final:
+            yield from self._end()
+
+    def close(self) -> None:
+        """Closes it; idempotent."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self) -> None:
+        try:
+            self._stream = self.path.open("rb")
+        except OSError:  # not there yet, or not any more
+            self._stream = None
+
+    def _read(self) -> Iterator[str]:
+        if self._stream is None:
+            return
+        while chunk := self._stream.read(_CHUNK_BYTES):
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            yield from map(_decoded, whole)
+            if len(self._rest) > _LINE_BYTES:
+                yield from self._end()
+
+    def _end(self) -> Iterator[str]:
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            yield _decoded(rest)
+
+    def _renewed(self) -> bool:
+        """Whether there is another file of that name now, or this one was emptied."""
+        try:
+            now = self.path.stat()
+        except OSError:
+            return False
+        if self._stream is None:
+            return True
+        then = os.fstat(self._stream.fileno())
+        return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino) or now.st_size < self._stream.tell()
+
+
+def _older(path: Path, count: int) -> list[str]:
+    try:
+        with path.open("rb") as stream:
+            lines, rest = _tail(stream, count)
+    except OSError:
+        return []
+    return lines + ([_decoded(rest)] if rest else [])
+
+
+def _tail(stream: BinaryIO, count: int) -> tuple[list[str], bytes]:
+    """The last whole lines up to the end of the stream, where it stands afterwards, and what follows them."""
+    end = position = stream.seek(0, os.SEEK_END)
+    data = b""
+    while position and data.count(b"\n") <= count:
+        step = min(position, _CHUNK_BYTES)
+        position -= step
+        stream.seek(position)
+        data = stream.read(step) + data
+    stream.seek(end)
+    *whole, rest = data.split(b"\n")
+    if position:
+        del whole[:1]  # it begins in the middle
+    return [_decoded(line) for line in whole[-count:]] if count else [], rest
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace").rstrip("\r")
+
+
+class _Record(msgspec.Struct):
+    at: str
+    level: str
+    message: str
+    logger: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line, and whose it is (``count/5``, ``stmgr-1``); without `at` (UTC) and `level` it is what user code
+    printed.
+    """
+
+    who: str
+    text: str
+    at: str = ""
+    level: str = ""
+    error: str = ""
+
+    def formatted(self) -> str:
+        """For a person; a traceback stands below its message."""
+        if not self.at:
+            return f"{self.who} | {self.text}"
+        lines = [f"{self.at[:23].replace('T', ' ')} {self.level:<8} {self.text}", *self.error.splitlines()]
+        return "\n".join(f"{self.who} | {line}" for line in lines)
+
+
+def who_writes(stem: str) -> tuple[str, int]:
+    """Whose file it is, by its name without suffix, and the task, 0 for the engine's own processes."""
+    found = _NAME.fullmatch(stem)
+    if found is None or found["name"] in ENGINE:
+        return stem, 0
+    return f"{found['name']}/{found['number']}", int(found["number"])
+
+
+def log_line(who: str, text: str, *, engine: bool) -> LogLine:
+    """A line of a file; in one of the engine's, what is not one of its records stands as it is."""
+    if engine:
+        try:
+            record = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Record)
+        except msgspec.MsgspecError:
+            return LogLine(who, text)
+        return LogLine(who, record.message, record.at, record.level, record.error)
+    return LogLine(who, text)

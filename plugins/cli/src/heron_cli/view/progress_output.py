@@ -1,0 +1,76 @@
+"""Shows the steps of a command: nothing but notes on a pipe, a bar on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol, cast
+
+from heron.driver_kit.loading import load_object
+from heron.driver_kit.redaction import redact_for_command
+from heron.spi.scheduler import Scheduler
+from heron.spi.uploader import Uploader
+from heron_cli.topologies.progress import BytesMoved, Progress, follow_upload
+
+__all__ = ["WATCHED_BYTES", "QuietProgress", "progress"]
+
+WATCHED_BYTES = 4 * 1024 * 1024
+"""The size from which an upload gets a bar: 4 MiB take a second at 32 Mbit/s."""
+
+_UploadBar = Callable[[int], AbstractContextManager[BytesMoved]]
+
+
+class QuietProgress:
+    """Prints notes, and a bar for large uploads, on stderr. Checks for a cancellation between two steps."""
+
+    def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        self._cancelled = cancelled
+
+    def step(self, text: str) -> None:
+        del text
+        self._check()
+
+    def note(self, text: str) -> None:
+        print(f"heron: note: {redact_for_command(text)}", file=sys.stderr)
+
+    @contextmanager
+    def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
+        bar: AbstractContextManager[BytesMoved] = nullcontext(_ignore)
+        if size_bytes >= WATCHED_BYTES and sys.stderr.isatty():
+            upload_bar = cast("_UploadBar", load_object("heron_cli.view.progress_bars:upload_bar"))
+            bar = upload_bar(size_bytes)
+        with bar as moved, follow_upload(uploader, self._cancelled, moved):
+            yield
+
+    @contextmanager
+    def scheduling(self, scheduler: Scheduler) -> Iterator[None]:
+        scheduler.follow(self._check)
+        yield
+        self._check()
+
+    def _check(self) -> None:
+        if self._cancelled():
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+    """Show a bar of `steps` steps where stderr is a terminal; the bar is gone at the end."""
+    if not sys.stderr.isatty():
+        yield QuietProgress(cancelled)
+        return
+    make = cast("Callable[[int, Callable[[], bool]], _Bar]", load_object("heron_cli.view.progress_bars:ProgressBar"))
+    bar = make(steps, cancelled)  # loaded by name because rich costs 50 ms
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Bar(Progress, Protocol):
+    def close(self) -> None: ...
+
+
+def _ignore(_moved_bytes: int, _total_bytes: int) -> None:
+    pass

@@ -1,0 +1,129 @@
+"""What a person sees of a run: the author's output on stdout, everything of Heron's own on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from heron.clock import monotonic_s, wall_s
+from heron.driver_kit.redaction import redact_for_command
+from heron.ipc.status import ComponentStatus, Culprit, TopologyStatus
+from heron_cli.view.text import format_bytes, format_count
+
+__all__ = ["GuardedView", "PlainView", "View", "format_pressure", "status_line"]
+
+_PERIOD_S = 2.0
+
+
+class View(Protocol):
+    """Shows one run."""
+
+    def show(self, status: TopologyStatus) -> None:
+        """The state now; called often."""
+        ...
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """Lines that the author's program printed."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something to be read once."""
+        ...
+
+    def close(self) -> None:
+        """Leaves the screen as it is; idempotent."""
+        ...
+
+
+class PlainView:
+    """One line every two seconds, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._shown_at_s = monotonic_s()
+        self._shown = ""
+
+    def show(self, status: TopologyStatus) -> None:
+        """A line, when the last one is old enough and says something else."""
+        text = status_line(status, wall_s())
+        if monotonic_s() - self._shown_at_s >= _PERIOD_S and text != self._shown:
+            self._shown_at_s = monotonic_s()
+            self._shown = text
+            self.note(text)
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """The author's lines, as they are."""
+        print("\n".join(texts), flush=True)
+
+    def note(self, text: str) -> None:
+        """A line on stderr."""
+        print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+def format_pressure(culprit: Culprit, wall_s: float) -> str:
+    """``back pressure by count/5 for 12.3 s: the task is slow``; at a moment of the wall clock."""
+    for_s = max(0.0, wall_s - culprit.since_s)
+    why = f": {culprit.cause}" if culprit.cause else ""
+    return f"back pressure by {culprit.component}/{culprit.task_id} for {for_s:.1f} s{why}"
+
+
+def status_line(status: TopologyStatus, wall_s: float) -> str:
+    """The whole status in one line, at a moment of the wall clock."""
+    parts = [_component(each) for each in status.components]
+    parts += [format_pressure(each, wall_s) for each in status.backpressure]
+    return f"{status.topology} {status.state}: {'; '.join(parts)}"
+
+
+def _component(each: ComponentStatus) -> str:
+    counts = [f"{format_count(each.executed)} executed"] if each.kind == "bolt" else []
+    counts.append(f"{format_count(each.emitted)} emitted")
+    if each.failed:
+        counts.append(f"{format_count(each.failed)} failed")
+    queue = f", {format_bytes(each.queue_bytes)} queued" if each.queue_bytes else ""
+    return f"{each.name} {', '.join(counts)} ({format_count(each.rate_per_s)}/s{queue})"
+
+
+class GuardedView:
+    """Passes everything on; once that has failed, `unread` is true and what nobody reads is thrown away."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.unread = False
+
+    def show(self, status: TopologyStatus) -> None:
+        """`View`."""
+        self._guard(lambda: self._view.show(status))
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """`View`."""
+        self._guard(lambda: self._view.lines(texts))
+
+    def note(self, text: str) -> None:
+        """`View`."""
+        self._guard(lambda: self._view.note(redact_for_command(text)))
+
+    def close(self) -> None:
+        """`View`."""
+        self._guard(self._view.close)
+
+    def _guard(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except OSError:
+            self.unread = True
+            _throw_away()
+
+
+def _throw_away() -> None:
+    """Leads what cannot be written to nowhere, so that the interpreter's own last flush does not fail either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -1,0 +1,54 @@
+"""What there is of a topology follows from what was found, and only what is certainly over is tidied up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heron.ipc.status import TopologyStatus
+from heron.planner.physical_plan import TopologyState
+from heron.spi.scheduler import SchedulerState
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.report import LastReport
+from heron_cli.topologies.discovery import Facts, RunState, classify, is_over
+
+RUN = ExecutionState("Words", "Words-1", 1.0, "me", "here", "local", "", "", "", attached=False)
+ALIVE = SchedulerState.RUNNING
+FINISHED = LastReport(TopologyStatus("Words", "Words-1", "finished", 1.0))
+FORMER = LastReport(TopologyStatus("Words", "Words-0", "failed", 1.0))
+STRANGE = LastReport(TopologyStatus("Words", "Words-1", "melted", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "over"),
+    [
+        (Facts("Words"), None, False),
+        (Facts("Words", report=FINISHED), RunState.FINISHED, False),
+        (Facts("Words", report=STRANGE), RunState.GARBLED, False),
+        (Facts("Words", locked=True), RunState.CHANGING, False),
+        (Facts("Words", error="node x"), RunState.GARBLED, False),
+        (Facts("Words", RUN, locked=True), RunState.CHANGING, False),
+        (Facts("Words", RUN, job=ALIVE), RunState.STARTING, False),
+        (Facts("Words", RUN, job=ALIVE, plan=TopologyState.RUNNING), RunState.RUNNING, False),
+        (Facts("Words", RUN, job=ALIVE, plan=TopologyState.PAUSED), RunState.PAUSED, False),
+        (Facts("Words", RUN, FORMER, job=ALIVE), RunState.STARTING, False),
+        (Facts("Words", RUN, led=True, plan=TopologyState.RUNNING), RunState.RUNNING, False),
+        (Facts("Words", RUN, led=True, ours=False, plan=TopologyState.RUNNING), RunState.RUNNING, False),
+        (Facts("Words", RUN, ours=False), RunState.ELSEWHERE, False),
+        (Facts("Words", RUN, FINISHED, job=ALIVE), RunState.FINISHED, False),
+        (Facts("Words", RUN, FINISHED, job=SchedulerState.ENDED), RunState.FINISHED, True),
+        (Facts("Words", RUN), RunState.LOST, True),
+        (Facts("Words", RUN, job=SchedulerState.FAILED), RunState.LOST, True),
+        (Facts("Words", RUN, error="node x"), RunState.LOST, False),
+    ],
+)
+def test_the_state_follows_from_the_facts(facts: Facts, state: RunState | None, over: bool) -> None:
+    """Each row is a moment in the life of a topology, or a way in which it can be disturbed."""
+    assert classify(facts) is state
+    assert is_over(facts) is over
+
+
+def test_one_of_another_host_is_never_taken_for_dead() -> None:
+    """Its scheduler knows nothing of it here, which says nothing."""
+    assert not is_over(replace(Facts("Words", RUN), ours=False))

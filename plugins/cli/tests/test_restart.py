@@ -1,0 +1,79 @@
+"""When a container that was restarted counts as back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heron.ipc.status import ProcessStatus, TaskStatus, TopologyStatus
+from heron.spi.scheduler import ContainerStatus
+from heron_cli.topologies.restart import containers_of, given_up, missing, refused
+
+
+def process(name: str, incarnation: int, state: str = "running", error: str = "", container: int = 1) -> ProcessStatus:
+    return ProcessStatus(container, name, state, 7, incarnation, last_error=error)
+
+
+def status(*processes: ProcessStatus, task: str = "running", error: str = "") -> TopologyStatus:
+    """One task, count/3, in container 1."""
+    tasks = (TaskStatus(3, "count", 1, task, 1, last_error=error),)
+    return TopologyStatus("words", "words-1", "running", 0.0, tasks=tasks, processes=processes)
+
+
+def container(incarnation: int) -> tuple[ProcessStatus, ...]:
+    return tuple(process(name, incarnation) for name in ("executor", "stmgr", "count-3", "metricsmgr"))
+
+
+BEFORE = status(*container(1))
+
+
+def test_all_of_it_has_to_be_new_and_running() -> None:
+    """Each process, and the task itself."""
+    assert missing(BEFORE, status(*container(2)), 1) == ""
+    assert missing(BEFORE, BEFORE, 1) == "executor is not started again yet"
+    assert missing(BEFORE, status(*container(2)[:2]), 1) == "metricsmgr is not started again yet"
+    assert missing(BEFORE, status(*container(2)[:3], process("metricsmgr", 1)), 1) != ""
+    assert missing(BEFORE, status(*container(2), task="starting"), 1) == "task count/3 is starting"
+    dying = (*container(2)[:3], process("metricsmgr", 2, "restarting", "killed"))
+    assert missing(BEFORE, status(*dying), 1) == "metricsmgr is restarting: killed"
+
+
+def test_a_task_that_has_ended_is_no_hindrance() -> None:
+    """It only says so again."""
+    assert missing(BEFORE, status(*container(2), task="ended"), 1) == ""
+
+
+def test_a_container_that_was_unknown_before_has_to_be_there() -> None:
+    """It was between two lives when the command looked."""
+    assert missing(status(), status(), 1) == "executor is not started again yet"
+    assert missing(status(), status(*container(1)), 1) == ""
+
+
+def test_container_0_has_its_managers() -> None:
+    """And no tasks."""
+    managers = tuple(process(name, 1, container=0) for name in ("executor", "tmanager", "metricsmgr"))
+    assert missing(status(), status(*managers), 0) == ""
+    assert missing(status(), status(*managers[:1]), 0) == "tmanager is not started again yet"
+    assert containers_of(BEFORE) == (1, 0)
+    assert missing(BEFORE, status(*managers), 0) == "container 1 has not found the topology manager yet"
+    assert missing(BEFORE, status(*managers, *container(1)), 0) == ""
+
+
+@pytest.mark.parametrize("state", ["down", "failed"])
+def test_what_was_given_up_does_not_come_back(state: str) -> None:
+    """Waiting is in vain; the reason is told."""
+    assert given_up(status(*container(2)), 1) == ""
+    assert given_up(status(*container(2), task=state, error="no prices"), 1) == f"task count/3 is {state}: no prices"
+    assert given_up(replace(BEFORE, processes=(process("stmgr", 2, "down", "killed"),)), 1) == "stmgr is down: killed"
+    assert given_up(status(*container(2), task=state), 2) == ""
+
+
+def test_an_executor_that_does_not_begin_says_why_and_is_given_up() -> None:
+    """A package that was altered in the store: each start ends with the same words, and no time limit mends that."""
+    error = "exit code 1: the package was altered"
+    assert refused(None, 1) == ("", 0)
+    assert refused(ContainerStatus(1, True, 2, "ended by a restart"), 1) == ("", 0)
+    assert refused(ContainerStatus(1, False, 1, "ended by a restart"), 1) == ("", 0)
+    assert refused(ContainerStatus(1, False, 2, error), 1) == (error, 0)
+    assert refused(ContainerStatus(1, False, 4, error), 1) == (error, 3)

@@ -1,0 +1,291 @@
+"""Submitting: everything written in order, everything undone in reverse, and one topology of a name at a time."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.driver_kit.core_version import core_version
+from heron.errors import HeronError, PackageError, SchedulerError, StateError, UsageError
+from heron.ipc.status import TopologyStatus
+from heron.kernel.package import unpack
+from heron.kernel.settings import EngineSettings
+from heron.spi.scheduler import Scheduler, SchedulerState
+from heron.spi.statemgr import NodeKind
+from heron.spi.uploader import Uploader
+from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.plans import decode_packing_plan, decode_topology
+from heron.state_nodes.report import LastReport, encode_report
+from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.submission import STEPS, Submission, submit
+from heron_cli.topologies.cleanup import end_run
+from heron_cli.topologies.discovery import read_report
+from heron_cli.topologies.environment import Environment
+from heron_cli.view.progress_output import QuietProgress
+
+if TYPE_CHECKING:
+    from conftest import IdleScheduler, WordsFile
+
+CLASS = """
+class Words(Topology):
+    lines = Lines.spec(par=1)
+    count = Count.spec(par=2, inputs=[lines])
+"""
+
+
+@pytest.fixture
+def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) -> Submission:
+    """A topology of three tasks, ready to go."""
+    with LoadingTopology(str(words_file(CLASS)), ("--x",)) as loading:
+        loaded = loading.result()
+    run_dir = tmp_path / "heron-00000001"
+    plan = environment.packing.pack(loaded.definition)
+    return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True, role="ads")
+
+
+class Notes:
+    """A progress that remembers what it is told; it is cancelled before the step whose number is `cancelled`."""
+
+    def __init__(self, cancelled: int = 0) -> None:
+        self.texts: list[str] = []
+        self.steps: list[str] = []
+        self._cancelled = cancelled
+
+    def step(self, text: str) -> None:
+        """Remembers."""
+        self.steps.append(text)
+        if len(self.steps) == self._cancelled:
+            raise KeyboardInterrupt
+
+    def note(self, text: str) -> None:
+        """Remembers."""
+        self.texts.append(text)
+
+    def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
+        """Shows nothing."""
+        return nullcontext()
+
+    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
+        """Follows nothing."""
+        return nullcontext()
+
+
+class NoNotes(Notes):
+    """For submissions that must not find anything left behind."""
+
+    def note(self, text: str) -> None:
+        """Fails."""
+        raise AssertionError(text)
+
+
+def another(submission: Submission) -> Submission:
+    """The same topology, run again."""
+    run_dir = submission.run_dir.with_name("heron-00000002")
+    return replace(submission, topology_id="Words-2", run_dir=run_dir)
+
+
+def left_behind(environment: Environment, tmp_path: Path) -> list[str]:
+    """Every node and package that there is."""
+    nodes = [kind.name for kind in NodeKind if environment.statemgr.list(kind)]
+    return nodes + [each.name for each in (tmp_path / "packages").glob("*.tar.gz")]
+
+
+def test_state_package_and_job_say_the_same(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """What the executors and managers will read is all there before anything is scheduled."""
+    state = submit(environment, submission, NoNotes())
+    statemgr = environment.statemgr
+    topology = statemgr.get(NodeKind.TOPOLOGY, "Words")
+    plan = statemgr.get(NodeKind.PACKING_PLAN, "Words")
+    written = statemgr.get(NodeKind.EXECUTION_STATE, "Words")
+    assert topology
+    assert plan
+    assert written
+    assert decode_topology(topology.value, "node") == submission.loaded.definition
+    assert decode_packing_plan(plan.value, "node") == submission.plan
+    assert decode_execution_state(written.value, "Words") == state
+    environment.uploader.download(state.package_uri, tmp_path / "fetched")
+    assert unpack(tmp_path / "fetched", tmp_path / "unpacked").argv == ("--x",)
+    (job,) = scheduler.jobs
+    assert [each.container_id for each in job.containers] == [0, 1]
+    assert job.attached
+    assert list(submission.run_dir.iterdir()) == []
+
+
+def test_what_a_failed_schedule_leaves_is_nothing(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """The last step fails: nodes and package go, in reverse, and the name is free again."""
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        submit(environment, submission, NoNotes())
+    assert left_behind(environment, tmp_path) == []
+    scheduler.refusal = ""
+    submit(environment, submission, NoNotes())
+
+
+def test_a_node_that_cannot_be_written_undoes_the_upload(
+    environment: Environment, submission: Submission, tmp_path: Path
+) -> None:
+    """A step in the middle fails: what stands in its way here is a folder in place of the node."""
+    in_the_way = tmp_path / "state" / NodeKind.PACKING_PLAN.value / "Words"
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(HeronError):
+        submit(environment, submission, NoNotes())
+    in_the_way.rmdir()
+    assert left_behind(environment, tmp_path) == []
+
+
+def test_a_refused_submission_leaves_the_last_runs_report(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """Nothing is changed, and so it stays listed."""
+    former = LastReport(TopologyStatus("Words", "Words-0", "finished", 1.0))
+    environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(former))
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        submit(environment, submission, NoNotes())
+    assert read_report(environment.statemgr, "Words") == former
+
+
+def test_ctrl_c_in_the_last_step_undoes_it_too(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """A scheduler that takes long and does not look up meanwhile: the job is there when the wish is seen."""
+    with pytest.raises(KeyboardInterrupt):
+        submit(environment, submission, QuietProgress(lambda: bool(scheduler.jobs)))
+    assert scheduler.killed == ["Words"]
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.log_dir.exists()
+
+
+@pytest.mark.parametrize("step", range(1, STEPS + 1))
+def test_ctrl_c_between_two_steps_undoes_what_was_done(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path, step: int
+) -> None:
+    """Before any of them: the command says that nothing was started, and that has to be true."""
+    progress = Notes(cancelled=step)
+    with pytest.raises(KeyboardInterrupt):
+        submit(environment, submission, progress)
+    assert len(progress.steps) == step
+    assert scheduler.jobs == []
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+    assert not submission.log_dir.exists()
+
+
+def test_a_package_that_cannot_be_stored_undoes_the_rest(
+    environment: Environment, submission: Submission, tmp_path: Path
+) -> None:
+    """A full or forbidden store, here a file in its place: the state says nothing of a topology that is not there."""
+    (tmp_path / "packages").touch()
+    with pytest.raises(PackageError, match="cannot be stored"):
+        submit(environment, submission, NoNotes())
+    (tmp_path / "packages").unlink()
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+
+
+def test_what_there_may_be_is_written_before_it_is_made(environment: Environment, submission: Submission) -> None:
+    """A command that is killed leaves a trail: the run directory is named before it exists."""
+    seen: list[ExecutionState] = []
+
+    class Looks(NoNotes):
+        def step(self, text: str) -> None:
+            node = environment.statemgr.get(NodeKind.EXECUTION_STATE, "Words")
+            assert node
+            seen.append(decode_execution_state(node.value, "Words"))
+            assert submission.run_dir.exists() == (len(seen) > 1), text
+
+    run = submit(environment, submission, Looks())
+    assert [bool(each.package_uri) for each in seen] == [False, False, True, True]
+    assert seen[-1] == run
+    assert (run.role, run.env, run.version) == ("ads", "default", core_version())
+
+
+def test_a_running_topology_of_that_name_is_left_alone(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """The second of two is refused, with who runs the first."""
+    submit(environment, submission, NoNotes())
+    with pytest.raises(UsageError, match=r"topology 'Words' is already running \(id Words-1, since .*; stop it"):
+        submit(environment, another(submission), NoNotes())
+    assert len(scheduler.jobs) == 1
+    assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
+
+
+def test_a_live_topology_manager_counts_as_running(environment: Environment, submission: Submission) -> None:
+    """Another profile's scheduler may run it: the state manager knows who lives."""
+    hold = environment.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", b"{}")
+    with pytest.raises(UsageError, match="already running"):
+        submit(environment, submission, NoNotes())
+    hold.release()
+
+
+def test_two_commands_at_once_do_not_mix(environment: Environment, submission: Submission) -> None:
+    """Check and write are one step under the topology's lock."""
+    hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"other")
+    with pytest.raises(UsageError, match="another command is at work on it"):
+        submit(environment, submission, NoNotes())
+    hold.release()
+
+
+def test_what_a_dead_run_left_is_removed_with_a_note(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """kill -9 of `heron run` leaves nodes; they must not keep the name for ever."""
+    submit(environment, submission, NoNotes())
+    environment.statemgr.set(NodeKind.REPORT, "Words", b"old")
+    scheduler.state = SchedulerState.ABSENT
+    notes = Notes()
+    submit(environment, another(submission), notes)
+    assert notes.texts == [
+        "removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"
+    ]
+    assert environment.statemgr.get(NodeKind.REPORT, "Words") is None
+    assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
+
+
+def test_garbled_state_does_not_block_the_name(environment: Environment, submission: Submission) -> None:
+    """A node that cannot be read belongs to nobody who lives."""
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
+    environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")
+    notes = Notes()
+    submit(environment, submission, notes)
+    assert len(notes.texts) == 1
+
+
+def test_ending_a_run_leaves_nothing(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """Job, package, nodes and run directory."""
+    state = submit(environment, submission, NoNotes())
+    end_run(environment, state)
+    assert scheduler.killed == ["Words"]
+    assert left_behind(environment, tmp_path) == []
+    assert not submission.run_dir.exists()
+
+
+def test_ending_a_run_spares_the_one_that_took_its_name(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission
+) -> None:
+    """A late command must not tear down somebody else's topology."""
+    first = submit(environment, submission, NoNotes())
+    scheduler.state = SchedulerState.ENDED
+    submit(environment, another(submission), Notes())
+    scheduler.killed.clear()
+    end_run(environment, first)
+    assert scheduler.killed == []
+    assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
+
+
+def test_an_execution_state_of_something_else_is_refused() -> None:
+    """The error names the topology."""
+    expected = r"node executionstate/Words: the execution state of topology 'Words' cannot be read.*`heron kill Words`"
+    with pytest.raises(StateError, match=expected):
+        decode_execution_state(b"[]", "Words")
