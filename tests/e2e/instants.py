@@ -17,14 +17,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.kernel.settings import EngineSettings
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.launch.folders import name_log_dir, name_run_dir
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
-from heron_cli.launch.submission import Submission, new_topology_id, submit
+from heron_cli.launch.prepare import prepare
+from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.profiles import load_profile
+from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, open_environment
 from heron_cli.topologies.kill_topology import kill_topology
 from heron_cli.topologies.topology_list import list_topologies
@@ -86,12 +86,8 @@ class Scenario:
     def submit(self) -> None:
         """Submit the topology, detached."""
         environment = self.environment()
-        definition = self._loaded.definition
-        topology_id = new_topology_id(definition.name)
-        logs = name_log_dir(environment.profile.log_dir, topology_id)
-        run_dir = name_run_dir(environment.profile.run_dir)
-        plan = environment.packing.pack(definition)
-        submit(environment, Submission(self._loaded, plan, topology_id, run_dir, logs, EngineSettings()), Silence())
+        prepared = prepare(self._loaded, environment.profile, Overrides())
+        start_topology(environment, new_submission(environment.profile, prepared, (), Terms()), Silence())
         environment.statemgr.close()
 
     def kill(self) -> None:

@@ -15,7 +15,6 @@ import pytest
 from heron.driver_kit.loading import open_driver
 from heron.errors import MissingDriverError, SchedulerError
 from heron.spi.driver import DriverRef
-from heron.spi.packing import Packing
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job, JobLink, JobStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
@@ -155,7 +154,6 @@ def environment(profile: Profile, scheduler: IdleScheduler) -> Environment:
     """Real state and packages in the test's folder, and the idle scheduler."""
     return Environment(
         profile,
-        open_driver(profile.packing, Packing),
         open_driver(profile.statemgr, StateManager),
         open_driver(profile.uploader, Uploader),
         scheduler,

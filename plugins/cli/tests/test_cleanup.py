@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from heron_cli.topologies.removal import package_file, remove_run
 
 from heron.errors import UsageError
 from heron.ipc.status import TopologyStatus
@@ -16,7 +15,7 @@ from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import LastReport, encode_report
-from heron_cli.topologies.cleanup import end_run, free_name
+from heron_cli.topologies.cleanup import end_run, free_name, package_file, remove_run
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.kill_topology import HowKilled, kill_topology
 from heron_cli.topologies.topology_list import TopologyEntry, list_topologies

@@ -16,7 +16,7 @@ import pytest
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron_cli.topologies.diagnostics import Diagnosis, check_machine, check_profile
+from heron_cli.topologies.diagnostics import Diagnosis, diagnose_machine, diagnose_profile
 from heron_cli.topologies.environment import Environment
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def patient(environment: Environment, tmp_path: Path) -> Iterator[Environment]:
 
 def look(patient: Environment, check: str) -> list[Diagnosis]:
     """The findings of one check."""
-    return [each for each in check_profile(patient.profile, patient) if each.check == check]
+    return [each for each in diagnose_profile(patient) if each.check == check]
 
 
 def lost(environment: Environment) -> None:
@@ -46,7 +46,7 @@ def lost(environment: Environment) -> None:
 
 def test_a_machine_in_order_has_nothing_but_ok(patient: Environment) -> None:
     """Whatever is found on it can be relied on to be a finding."""
-    findings = [*check_machine(), *check_profile(patient.profile, patient)]
+    findings = [*diagnose_machine(), *diagnose_profile(patient)]
     ours = [each for each in findings if each.check not in {"disk", "open files"}]  # the machine's own affair
     assert {each.level for each in ours} == {"ok"}, findings
     assert {"python", "open files", "plugins", "run directory", "disk", "clock", "state manager"} <= {
@@ -57,9 +57,9 @@ def test_a_machine_in_order_has_nothing_but_ok(patient: Environment) -> None:
 def test_few_open_files_are_a_warning_with_the_command() -> None:
     """The default of some systems is 256; in a process of its own, as this one may have more open by now."""
     code = (
-        "import resource; from heron_cli.topologies.diagnostics import check_machine;"
+        "import resource; from heron_cli.topologies.diagnostics import diagnose_machine;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]));"
-        "print([(each.level, each.remedy) for each in check_machine() if each.check == 'open files'])"
+        "print([(each.level, each.remedy) for each in diagnose_machine() if each.check == 'open files'])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert found.stdout.strip() == "[('warning', 'ulimit -n 1024')]"
@@ -104,7 +104,7 @@ def test_a_dead_topology_is_named_with_the_command_that_removes_it(patient: Envi
     """The doctor itself changes nothing."""
     lost(patient)
     assert look(patient, "topologies") == [
-        Diagnosis("topologies", "warning", "Words: dead, it did not tidy up", "heron kill Words --profile here")
+        Diagnosis("topologies", "warning", "Words: dead, it did not clean up", "heron kill Words --profile here")
     ]
     assert patient.statemgr.get(NodeKind.EXECUTION_STATE, "Words")
 

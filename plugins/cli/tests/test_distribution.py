@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from heron_cli.catalog.distribution import SourceKind, provider_of
+
+from heron_cli.catalog.drivers import SourceKind, provider_of
 
 
 def entry_point(site: Path) -> importlib.metadata.EntryPoint:

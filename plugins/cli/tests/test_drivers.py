@@ -10,7 +10,7 @@ import pytest
 from heron.driver_kit.loading import contract_version
 from heron.errors import PluginError
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.drivers import Drivers, catalog, resolve
+from heron_cli.catalog.drivers import Drivers
 
 if TYPE_CHECKING:
     from conftest import Install
@@ -37,16 +37,16 @@ GROUP = "heron.metricsink"
 def test_installed_driver_becomes_a_reference(install: Install) -> None:
     """The reference is all that another process needs; options pass through as they are."""
     module = install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    ref = resolve("metricsink", "mine", {"a": 1})
+    ref = Drivers().resolve("metricsink", "mine", {"a": 1})
     assert (ref.family, ref.name, ref.entry, ref.options) == ("metricsink", "mine", f"{module}:It", {"a": 1})
 
 
 def test_driver_installed_a_moment_ago_is_found(install: Install) -> None:
     """A cache on disk would hide it: that is why ours is bypassed."""
     with pytest.raises(PluginError):
-        resolve("metricsink", "mine", {})
+        Drivers().resolve("metricsink", "mine", {})
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    assert resolve("metricsink", "mine", {}).name == "mine"
+    assert Drivers().resolve("metricsink", "mine", {}).name == "mine"
 
 
 def test_missing_driver_is_told_with_what_is_there(install: Install) -> None:
@@ -57,13 +57,13 @@ def test_missing_driver_is_told_with_what_is_there(install: Install) -> None:
         match=r"no metricsink driver 'mini' is installed \(nearest: 'mine'\); installed: .*'mine'.*; "
         r"to add it: `pip install heron-metricsink-mini`",
     ):
-        resolve("metricsink", "mini", {})
+        Drivers().resolve("metricsink", "mini", {})
 
 
 def test_unknown_family_is_told_with_the_families() -> None:
     """A family is a fixed word of the core."""
     with pytest.raises(PluginError, match=r"no driver family 'schedular' \(nearest: 'scheduler'\)"):
-        resolve("schedular", "local", {})
+        Drivers().resolve("schedular", "local", {})
 
 
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
@@ -71,7 +71,7 @@ def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     install("other-sink", GROUP, "mine", GOOD)
     with pytest.raises(PluginError, match="provided by heron-metricsink-mine and other-sink; uninstall"):
-        resolve("metricsink", "mine", {})
+        Drivers().resolve("metricsink", "mine", {})
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_driver_that_does_not_import_breaks_only_itself(install: Install, source
     """One broken plugin must not stop a run that does not use it; its own error says whose it is."""
     install("heron-metricsink-broken", GROUP, "broken", source)
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    assert resolve("metricsink", "mine", {}).name == "mine"
+    assert Drivers().resolve("metricsink", "mine", {}).name == "mine"
     with pytest.raises(PluginError, match=r"of heron-metricsink-broken .* does not import"):
-        resolve("metricsink", "broken", {})
+        Drivers().resolve("metricsink", "broken", {})
 
 
 @pytest.mark.parametrize(("version", "remedy"), [(0, "heron-metricsink-mine"), (99, "heron-core"), (None, "heron-m")])
@@ -92,28 +92,28 @@ def test_other_contract_version_says_which_side_to_upgrade(install: Install, ver
     """Half-working with another version is what the number is there to prevent."""
     install("heron-metricsink-mine", GROUP, "mine", SINK.format(version=version))
     with pytest.raises(PluginError, match=f"upgrade with `pip install -U {remedy}"):
-        resolve("metricsink", "mine", {})
+        Drivers().resolve("metricsink", "mine", {})
 
 
 def test_driver_of_another_family_is_refused(install: Install) -> None:
     """An entry point in the wrong group would fail later, at the first call that is missing."""
     install("heron-uploader-mine", "heron.uploader", "mine", GOOD)
     with pytest.raises(PluginError, match=r"not a subclass of heron\.spi\.uploader\.Uploader"):
-        resolve("uploader", "mine", {})
+        Drivers().resolve("uploader", "mine", {})
 
 
 def test_driver_with_missing_methods_is_refused(install: Install) -> None:
     """The missing method is named here and not by a TypeError in a role process."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD.replace("def flush", "def flash"))
     with pytest.raises(PluginError, match="lacks flush"):
-        resolve("metricsink", "mine", {})
+        Drivers().resolve("metricsink", "mine", {})
 
 
 def test_catalog_shows_the_working_and_the_broken(install: Install) -> None:
     """`heron plugins list` is where a person looks when a plugin does not work."""
     install("heron-metricsink-a", GROUP, "a", GOOD)
     install("heron-metricsink-b", GROUP, "b", "import no_such_module_at_all")
-    found = {each.name: each for each in catalog("metricsink")}
+    found = {each.name: each for each in Drivers().catalog("metricsink")}
     good, broken = found["a"], found["b"]
     assert (good.distribution, good.version, good.spi_version) == ("heron-metricsink-a", "1.2", 1)
     assert (good.capabilities, good.entry, good.error) == (("events",), "heron_metricsink_a:It", "")
@@ -125,7 +125,7 @@ def test_catalog_lists_every_provider_of_a_name(install: Install) -> None:
     """Both carry the error, so that it is plain which two are in each other's way."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     install("other-sink", GROUP, "mine", GOOD)
-    doubled = [each for each in catalog("metricsink") if each.name == "mine"]
+    doubled = [each for each in Drivers().catalog("metricsink") if each.name == "mine"]
     assert sorted(each.distribution for each in doubled) == ["heron-metricsink-mine", "other-sink"]
     assert all("uninstall" in each.error for each in doubled)
 
@@ -140,7 +140,7 @@ def test_driver_that_hangs_while_it_is_imported_is_left_behind(
     source = "import threading\ngate = threading.Event()\ngate.wait(30)\n" + GOOD
     module = install("heron-metricsink-hanging", GROUP, "hanging", source)
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    found = {each.name: each.error for each in catalog("metricsink")}
+    found = {each.name: each.error for each in Drivers().catalog("metricsink")}
     assert found["mine"] == ""
     assert "driver 'hanging' of heron-metricsink-hanging" in found["hanging"]
     assert "not done after 2 s" in found["hanging"]
@@ -152,8 +152,8 @@ def test_what_a_driver_prints_while_it_is_imported_is_not_output(
 ) -> None:
     """`--json` must stay JSON, whatever a plugin has to say."""
     install("heron-metricsink-loud", GROUP, "loud", "print('hello from a plugin')\n" + GOOD)
-    catalog("metricsink")
-    resolve("metricsink", "loud", {})
+    Drivers().catalog("metricsink")
+    Drivers().resolve("metricsink", "loud", {})
     said = capsys.readouterr()
     assert said.out == ""
     assert "hello from a plugin" in said.err
@@ -162,7 +162,7 @@ def test_what_a_driver_prints_while_it_is_imported_is_not_output(
 def test_catalog_says_where_a_driver_is_from(install: Install) -> None:
     """A driver that came by PYTHONPATH, and is forgotten there, is a riddle otherwise."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    found = {each.name: each for each in catalog("metricsink")}
+    found = {each.name: each for each in Drivers().catalog("metricsink")}
     assert found["mine"].source == "path"
     assert found["mine"].place.endswith("site")
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from heron_cli.topologies.log_file import LogFile
-from heron_cli.topologies.log_line import LogLine, log_line, who_writes
 
 from heron.driver_kit.log import JsonLines, RotatingLog
 from heron.errors import UsageError
-from heron_cli.topologies.log_files import LogFolder
+from heron_cli.topologies.log_files import LogFile, LogFolder, LogLine, log_line, who_writes
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 import pytest
-from heron_cli.launch.named_serializers import named_serializers
 
 from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition
 from heron.errors import ConfigError, PluginError
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import Serializer
+from heron_cli.launch.prepare import named_serializers
 
 
 class Textual(Serializer):

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from heron_cli.catalog.observer_catalog import observer_catalog
 
 from heron.kernel.observers import GROUP
+from heron_cli.catalog.other_plugins import observer_catalog
 
 if TYPE_CHECKING:
     from conftest import Install
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
-    monkeypatch.setattr("heron_cli.catalog.observer_catalog.IMPORT_LIMIT_S", 2.0)  # the others have no more
+    monkeypatch.setattr("heron_cli.catalog.other_plugins.IMPORT_LIMIT_S", 2.0)  # the others have no more
     hook = "class It:\n    def {}(self): ...\n"
     install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
     install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))

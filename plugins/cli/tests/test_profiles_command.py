@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from heron_cli.launch.prepare import find_profile
 from heron_cli.main import heron
-from heron_cli.profiles.overrides import parse_overrides
-from heron_cli.topologies.environment import without_secrets
+from heron_cli.topologies.environment import ProfileChoice, find_profile, without_secrets
 
 
 def command(*arguments: str) -> Result:
@@ -72,14 +70,14 @@ def test_show_says_that_something_is_wrong(profiles: Path) -> None:
     assert command(*arguments).stderr == ""
     result = command(*arguments, "--set", "statemgr.rot=1")
     assert result.exit_code == 0
-    assert result.stderr == "heron: note: one thing is wrong with it; see `heron profiles check here`\n"
+    assert result.stderr == "heron: note: here has 1 problem; see `heron profiles check here`\n"
 
 
 def test_check_of_a_good_profile_names_its_drivers(profiles: Path) -> None:
     """Exit code 0 is what a script looks at."""
     result = command("check", "here", "--config-path", str(profiles))
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[0] == "here: nothing is wrong"
+    assert result.stdout.splitlines()[0] == "here: no problems"
     assert json.loads(command("check", "here", "--config-path", str(profiles), "--json").stdout)["ok"] is True
 
 
@@ -186,7 +184,7 @@ def test_secret_is_in_no_output_and_nothing_inherits_it(
     assert "hunter2" not in "\n".join(outputs)
     assert "${env:MY_SECRET}" in outputs[0]
     assert "nobody opens this: (secret)" in outputs[2]  # the driver says it, and it is taken out
-    profile = find_profile("here", profiles, parse_overrides(()))
+    profile = find_profile(ProfileChoice("here", profiles))
     assert profile.packing.options == {"password": "hunter2-and-more"}
     with without_secrets(profile):
         assert "MY_SECRET" not in os.environ

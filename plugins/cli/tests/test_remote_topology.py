@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from heron_cli.topologies.unreachable import UnreachableTopology
 
 from heron.clock import monotonic_s
 from heron.errors import StateError, UnreachableError, UsageError
@@ -19,7 +18,7 @@ from heron.state_nodes.execution_state import ExecutionState, encode_execution_s
 from heron.state_nodes.keys import encode_keys
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron_cli.topologies.environment import Environment
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopology
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
@@ -115,7 +114,7 @@ def test_one_whose_processes_are_gone_is_not_waited_for(world: World) -> None:
     world.submit()
     world.scheduler.state = SchedulerState.FAILED
     assert (
-        "its processes are gone and did not tidy up; `heron kill words --profile here` removes what they left"
+        "its processes are gone and did not clean up; `heron kill words --profile here` removes what they left"
         in world.ask()
     )
     world.report("finished")

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from heron_cli.launch.outputs import Outputs
-from heron_cli.view.guarded_view import GuardedView
 
 from heron.clock import monotonic_s
 from heron.ipc.status import ComponentStatus, TaskStatus, TopologyStatus, encode_status
@@ -18,8 +16,9 @@ from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.run_monitor import RunMonitor
+from heron_cli.launch.run_monitor import Outputs, RunMonitor
 from heron_cli.topologies.environment import Environment
+from heron_cli.view.run_view import GuardedView
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from heron.ipc.status import ComponentStatus, Culprit, TopologyStatus, decode_status, encode_status
 from heron_cli.view.live_view import status_table
-from heron_cli.view.run_view import PlainView, format_bytes, format_count, status_line
+from heron_cli.view.run_view import PlainView, status_line
+from heron_cli.view.text import format_bytes, format_count
 
 STATUS = TopologyStatus(
     "words",

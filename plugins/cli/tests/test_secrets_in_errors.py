@@ -13,10 +13,8 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import decode_report
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
-from heron_cli.launch.prepare import find_profile
 from heron_cli.main import heron
-from heron_cli.profiles.overrides import parse_overrides
-from heron_cli.topologies.environment import Environment, open_environment
+from heron_cli.topologies.environment import Environment, ProfileChoice, find_profile, open_environment
 
 SECRET = "hunter2-and-more"
 
@@ -55,7 +53,7 @@ def place(profiles: Path, tmp_path: Path) -> Place:
     (tmp_path / "secret").chmod(0o600)
     path = profiles / "here.yaml"
     path.write_text(path.read_text().replace(f"{tmp_path}/state", f"'${{file:{tmp_path}/secret}}'"))
-    return Place(profiles, open_environment(find_profile("here", profiles, parse_overrides(()))))
+    return Place(profiles, open_environment(find_profile(ProfileChoice("here", profiles))))
 
 
 def test_error_after_opening_hides_it(place: Place) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import pytest
-from heron_cli.catalog.server_check import ask_server
 
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job, JobLink, JobStatus, Scheduler, SchedulerState
+from heron_cli.catalog.plugin_check import ask_server
 
 STATE = DriverRef("statemgr", "zookeeper", "no.such.module:Driver")
 

@@ -21,7 +21,9 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.submission import STEPS, Submission, submit
+from heron_cli.launch.prepare import prepare
+from heron_cli.launch.submission import START_STEPS, Submission, Terms, start_topology
+from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.cleanup import end_run
 from heron_cli.topologies.discovery import read_report
 from heron_cli.topologies.environment import Environment
@@ -43,8 +45,9 @@ def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) 
     with LoadingTopology(str(words_file(CLASS)), ("--x",)) as loading:
         loaded = loading.result()
     run_dir = tmp_path / "heron-00000001"
-    plan = environment.packing.pack(loaded.definition)
-    return Submission(loaded, plan, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), attached=True, role="ads")
+    prepared = prepare(loaded, environment.profile, Overrides())
+    terms = Terms(role="ads", attached=True)
+    return Submission(prepared, "Words-1", run_dir, tmp_path / "logs", EngineSettings(), terms=terms)
 
 
 class Notes:
@@ -98,7 +101,7 @@ def test_state_package_and_job_say_the_same(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """What the executors and managers will read is all there before anything is scheduled."""
-    state = submit(environment, submission, NoNotes())
+    state = start_topology(environment, submission, NoNotes())
     statemgr = environment.statemgr
     topology = statemgr.get(NodeKind.TOPOLOGY, "Words")
     plan = statemgr.get(NodeKind.PACKING_PLAN, "Words")
@@ -107,7 +110,7 @@ def test_state_package_and_job_say_the_same(
     assert plan
     assert written
     assert decode_topology(topology.value, "node") == submission.loaded.definition
-    assert decode_packing_plan(plan.value, "node") == submission.plan
+    assert decode_packing_plan(plan.value, "node") == submission.prepared.plan
     assert decode_execution_state(written.value, "Words") == state
     environment.uploader.download(state.package_uri, tmp_path / "fetched")
     assert unpack(tmp_path / "fetched", tmp_path / "unpacked").argv == ("--x",)
@@ -123,10 +126,10 @@ def test_what_a_failed_schedule_leaves_is_nothing(
     """The last step fails: nodes and package go, in reverse, and the name is free again."""
     scheduler.refusal = "no room"
     with pytest.raises(SchedulerError, match="no room"):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     assert left_behind(environment, tmp_path) == []
     scheduler.refusal = ""
-    submit(environment, submission, NoNotes())
+    start_topology(environment, submission, NoNotes())
 
 
 def test_a_node_that_cannot_be_written_undoes_the_upload(
@@ -136,7 +139,7 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
     in_the_way = tmp_path / "state" / NodeKind.PACKING_PLAN.value / "Words"
     in_the_way.mkdir(parents=True)
     with pytest.raises(HeronError):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     in_the_way.rmdir()
     assert left_behind(environment, tmp_path) == []
 
@@ -149,7 +152,7 @@ def test_a_refused_submission_leaves_the_last_runs_report(
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(former))
     scheduler.refusal = "no room"
     with pytest.raises(SchedulerError, match="no room"):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     assert read_report(environment.statemgr, "Words") == former
 
 
@@ -158,20 +161,20 @@ def test_ctrl_c_in_the_last_step_undoes_it_too(
 ) -> None:
     """A scheduler that takes long and does not look up meanwhile: the job is there when the wish is seen."""
     with pytest.raises(KeyboardInterrupt):
-        submit(environment, submission, QuietProgress(lambda: bool(scheduler.jobs)))
+        start_topology(environment, submission, QuietProgress(lambda: bool(scheduler.jobs)))
     assert scheduler.killed == ["Words"]
     assert left_behind(environment, tmp_path) == []
     assert not submission.log_dir.exists()
 
 
-@pytest.mark.parametrize("step", range(1, STEPS + 1))
+@pytest.mark.parametrize("step", range(1, START_STEPS + 1))
 def test_ctrl_c_between_two_steps_undoes_what_was_done(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path, step: int
 ) -> None:
     """Before any of them: the command says that nothing was started, and that has to be true."""
     progress = Notes(cancelled=step)
     with pytest.raises(KeyboardInterrupt):
-        submit(environment, submission, progress)
+        start_topology(environment, submission, progress)
     assert len(progress.steps) == step
     assert scheduler.jobs == []
     assert left_behind(environment, tmp_path) == []
@@ -185,7 +188,7 @@ def test_a_package_that_cannot_be_stored_undoes_the_rest(
     """A full or forbidden store, here a file in its place: the state says nothing of a topology that is not there."""
     (tmp_path / "packages").touch()
     with pytest.raises(PackageError, match="cannot be stored"):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     (tmp_path / "packages").unlink()
     assert left_behind(environment, tmp_path) == []
     assert not submission.run_dir.exists()
@@ -202,7 +205,7 @@ def test_what_there_may_be_is_written_before_it_is_made(environment: Environment
             seen.append(decode_execution_state(node.value, "Words"))
             assert submission.run_dir.exists() == (len(seen) > 1), text
 
-    run = submit(environment, submission, Looks())
+    run = start_topology(environment, submission, Looks())
     assert [bool(each.package_uri) for each in seen] == [False, False, True, True]
     assert seen[-1] == run
     assert (run.role, run.env, run.version) == ("ads", "default", core_version())
@@ -212,9 +215,9 @@ def test_a_running_topology_of_that_name_is_left_alone(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
     """The second of two is refused, with who runs the first."""
-    submit(environment, submission, NoNotes())
+    start_topology(environment, submission, NoNotes())
     with pytest.raises(UsageError, match=r"topology 'Words' is already running \(id Words-1, since .*; stop it"):
-        submit(environment, another(submission), NoNotes())
+        start_topology(environment, another(submission), NoNotes())
     assert len(scheduler.jobs) == 1
     assert environment.statemgr.get(NodeKind.TOPOLOGY, "Words")
 
@@ -223,7 +226,7 @@ def test_a_live_topology_manager_counts_as_running(environment: Environment, sub
     """Another profile's scheduler may run it: the state manager knows who lives."""
     hold = environment.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", b"{}")
     with pytest.raises(UsageError, match="already running"):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     hold.release()
 
 
@@ -231,7 +234,7 @@ def test_two_commands_at_once_do_not_mix(environment: Environment, submission: S
     """Check and write are one step under the topology's lock."""
     hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"other")
     with pytest.raises(UsageError, match="another command is at work on it"):
-        submit(environment, submission, NoNotes())
+        start_topology(environment, submission, NoNotes())
     hold.release()
 
 
@@ -239,13 +242,13 @@ def test_what_a_dead_run_left_is_removed_with_a_note(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """kill -9 of `heron run` leaves nodes; they must not keep the name for ever."""
-    submit(environment, submission, NoNotes())
+    start_topology(environment, submission, NoNotes())
     environment.statemgr.set(NodeKind.REPORT, "Words", b"old")
     scheduler.state = SchedulerState.ABSENT
     notes = Notes()
-    submit(environment, another(submission), notes)
+    start_topology(environment, another(submission), notes)
     assert notes.texts == [
-        "removed what was left of topology 'Words' of run Words-1, which had ended without tidying up"
+        "removed what was left of topology 'Words' of run Words-1, which had ended without cleaning up"
     ]
     assert environment.statemgr.get(NodeKind.REPORT, "Words") is None
     assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
@@ -256,7 +259,7 @@ def test_garbled_state_does_not_block_the_name(environment: Environment, submiss
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
     environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")
     notes = Notes()
-    submit(environment, submission, notes)
+    start_topology(environment, submission, notes)
     assert len(notes.texts) == 1
 
 
@@ -264,7 +267,7 @@ def test_ending_a_run_leaves_nothing(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
     """Job, package, nodes and run directory."""
-    state = submit(environment, submission, NoNotes())
+    state = start_topology(environment, submission, NoNotes())
     end_run(environment, state)
     assert scheduler.killed == ["Words"]
     assert left_behind(environment, tmp_path) == []
@@ -275,9 +278,9 @@ def test_ending_a_run_spares_the_one_that_took_its_name(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
     """A late command must not tear down somebody else's topology."""
-    first = submit(environment, submission, NoNotes())
+    first = start_topology(environment, submission, NoNotes())
     scheduler.state = SchedulerState.ENDED
-    submit(environment, another(submission), Notes())
+    start_topology(environment, another(submission), Notes())
     scheduler.killed.clear()
     end_run(environment, first)
     assert scheduler.killed == []

@@ -48,5 +48,5 @@ def test_others_are_refused(text: str) -> None:
 def test_a_user_name_that_cannot_be_a_role_is_only_refused_where_it_would_be_one() -> None:
     """Directory services know names with backslashes and spaces."""
     assert parse_target("local/ads", "CORP\\ann").role == "ads"
-    with pytest.raises(UsageError, match=r"the user name .* cannot be one; give a role: local/ROLE"):
+    with pytest.raises(UsageError, match=r"the user name .* is not a valid role; give a role: local/ROLE"):
         parse_target("local", "CORP\\ann")

@@ -6,9 +6,9 @@ import sys
 import threading
 
 import pytest
-from heron_cli.catalog.time_limit import within
 
 from heron.errors import ConfigError, PluginError
+from heron_cli.catalog.third_party import within
 
 
 def test_result_and_error_pass_through() -> None:

@@ -6,14 +6,14 @@ import io
 from pathlib import Path
 
 import pytest
-from heron_cli.view.upload_bar import upload_bar
 from rich.console import Console
 
 from heron.driver_kit.loading import open_driver
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
-from heron_cli.view.progress_output import interruptible
+from heron_cli.topologies.progress import follow_upload
+from heron_cli.view.progress_bars import upload_bar
 
 
 class Halves(Uploader):
@@ -42,7 +42,7 @@ def test_the_bar_shows_how_much_of_how_much() -> None:
     """Somebody who waits for minutes has to see that it goes on."""
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     uploader = Halves()
-    with upload_bar(2_000_000, console) as tell, interruptible(uploader, never, tell):
+    with upload_bar(2_000_000, console) as tell, follow_upload(uploader, never, tell):
         uploader.upload(Path("package"), "words")
     said = console.file
     assert isinstance(said, io.StringIO)
@@ -54,14 +54,14 @@ def test_a_driver_that_tells_nothing_may_be_watched(profile: Profile, tmp_path: 
     """Progress is optional."""
     uploader = open_driver(profile.uploader, Uploader)
     (tmp_path / "package").write_bytes(b"x")
-    with upload_bar(1, Console(file=io.StringIO(), force_terminal=True)) as tell, interruptible(uploader, never, tell):
+    with upload_bar(1, Console(file=io.StringIO(), force_terminal=True)) as tell, follow_upload(uploader, never, tell):
         uploader.upload(tmp_path / "package", "words")
 
 
 def test_a_wish_to_end_ends_an_upload_as_soon_as_something_moves() -> None:
     """A large package on a slow line takes minutes, and Ctrl-C must not take as long."""
     uploader, told = Halves(), list[int]()
-    with pytest.raises(KeyboardInterrupt), interruptible(uploader, lambda: True, lambda moved, _: told.append(moved)):
+    with pytest.raises(KeyboardInterrupt), follow_upload(uploader, lambda: True, lambda moved, _: told.append(moved)):
         uploader.upload(Path("package"), "words")
     assert told == []
     uploader.upload(Path("package"), "words")  # what comes after the block is not ended
@@ -70,7 +70,7 @@ def test_a_wish_to_end_ends_an_upload_as_soon_as_something_moves() -> None:
 def test_an_upload_that_fails_after_the_wish_to_end_was_ended_by_it() -> None:
     """The store was away, somebody has waited long enough: that is no error of the store's."""
     msg = "the store does not answer"
-    with pytest.raises(KeyboardInterrupt), interruptible(Halves(), lambda: True, lambda *_: None):
+    with pytest.raises(KeyboardInterrupt), follow_upload(Halves(), lambda: True, lambda *_: None):
         raise PackageError(msg)
-    with pytest.raises(PackageError), interruptible(Halves(), never, lambda *_: None):
+    with pytest.raises(PackageError), follow_upload(Halves(), never, lambda *_: None):
         raise PackageError(msg)
