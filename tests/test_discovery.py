@@ -182,7 +182,7 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
     ("words", "message"),
     [
         (("show", "uploader", "localfz"), "(nearest: 'localfs'); installed: "),
-        (("show", "uploader", "s4"), "to add it: `pip install heron-uploader-s4`"),
+        (("show", "uploader", "s4"), "no uploader driver 's4' is installed (nearest: 's3'); installed: "),
         (("show", "hooks", "x"), "no observer 'x' is installed; installed: none"),
         (("show", "compat", "heronpie"), "no compat plugin 'heronpie' is installed (nearest: 'heronpy')"),
         (("list", "shceduler"), "no family 'shceduler' of plugins (nearest: 'scheduler')"),

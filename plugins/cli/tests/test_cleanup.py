@@ -68,7 +68,7 @@ def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environ
     """Nothing of it has ever run, so there is nothing to report."""
     found = list_topologies(environment)
     assert found.entries == ()
-    why = "it was ended before it had a plan, or its submission was cut off"
+    why = "it ended before it had a plan, or its submission was interrupted"
     assert found.notes == (f"removed what was left of topology 'Words', run Words-1: {why}",)
     assert nodes(environment) == []
     assert not Path(run.run_dir).exists()
@@ -212,4 +212,4 @@ def test_a_kill_reports_the_state_of_a_topology_that_ended_meanwhile(
     status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))
     ending = kill_topology(environment, "Words", 0.0, QuietProgress())
-    assert (ending.manner, ending.state) == (Manner.FORCED, "finished")
+    assert (ending.manner, ending.state) == (HowKilled.FORCED, "finished")

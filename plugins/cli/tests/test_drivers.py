@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from heron.driver_kit.loading import contract_version
-from heron.errors import PluginError
+from heron.errors import MissingDriverError, PluginError
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.drivers import Drivers
+from heron_cli.catalog.drivers import SHIPPED, Drivers
 
 if TYPE_CHECKING:
     from conftest import Install
@@ -49,15 +50,33 @@ def test_driver_installed_a_moment_ago_is_found(install: Install) -> None:
     assert Drivers().resolve("metricsink", "mine", {}).name == "mine"
 
 
-def test_missing_driver_is_told_with_what_is_there(install: Install) -> None:
-    """Nearest name for a typing mistake, the list for a choice, the command for what is not installed."""
+def test_the_error_for_a_missing_driver_names_the_nearest_and_the_installed_ones(install: Install) -> None:
+    """A name that the project does not ship gets no `pip install`: the distribution would not exist."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
-    with pytest.raises(
-        PluginError,
-        match=r"no metricsink driver 'mini' is installed \(nearest: 'mine'\); installed: .*'mine'.*; "
-        r"to add it: `pip install heron-metricsink-mini`",
-    ):
+    with pytest.raises(MissingDriverError) as raised:
         Drivers().resolve("metricsink", "mini", {})
+    text = str(raised.value)
+    assert text.startswith("no metricsink driver 'mini' is installed (nearest: 'mine'); installed: ")
+    assert "pip install" not in text
+    assert raised.value.distribution == ""
+
+
+def test_the_error_for_a_shipped_driver_names_its_distribution() -> None:
+    """The name is right, or nearly right, and only the distribution is missing."""
+    with pytest.raises(MissingDriverError, match="to add it: `pip install heron-packing-ffd`") as raised:
+        Drivers([]).resolve("packing", "ffd", {})
+    assert raised.value.distribution == "heron-packing-ffd"
+    with pytest.raises(MissingDriverError, match=r"\(nearest: 'ffd'\).*to add 'ffd': `pip install heron-packing-ffd`"):
+        Drivers([]).resolve("packing", "ffdd", {})
+
+
+def test_the_table_of_shipped_drivers_is_complete() -> None:
+    """Each folder of a driver is in the table, and nothing else."""
+    plugins = Path(__file__).resolve().parents[2]
+    shipped = {f"{family}-{name}" for family, names in SHIPPED.items() for name in names}
+    assert shipped == {each.name for each in plugins.iterdir() if each.name.partition("-")[0] in SHIPPED} - {
+        "scheduler-kit"
+    }
 
 
 def test_unknown_family_is_told_with_the_families() -> None:

@@ -108,7 +108,7 @@ def test_a_topology_that_cannot_run_is_refused(
     [
         (("--profile", "locl"), "no profile 'locl' (nearest: 'local')"),
         (("--set", "statemgr.rot=/tmp"), "statemgr.rot"),
-        (("--set", "statemgr.driver=localsf"), "pip install heron-statemgr-localsf"),
+        (("--set", "statemgr.driver=localsf"), "no statemgr driver 'localsf' is installed (nearest: 'localfs')"),
         (("--set", "heron.tuple.max.byte=5"), "nearest: 'heron.tuple.max.bytes'"),
         (
             ("--set", "topology.component.output.bps=0"),

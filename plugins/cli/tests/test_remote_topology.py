@@ -105,7 +105,7 @@ def test_one_whose_topology_manager_is_away_is_waited_for(world: World) -> None:
     hold.release()
     killed = TManagerLocation("tcp://127.0.0.1:1", "words-1", 1, "here")
     hold = world.state.hold(NodeKind.TMANAGER_LOCATION, "words", encode_tmanager_location(killed))
-    assert "at tcp://127.0.0.1:1 did not answer: nobody listens there" in world.ask(SHORT_S)
+    assert "at tcp://127.0.0.1:1 did not answer: no process listens there" in world.ask(SHORT_S)
     hold.release()
 
 
