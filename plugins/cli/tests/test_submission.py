@@ -25,7 +25,7 @@ from heron_cli.launch.prepare import prepare
 from heron_cli.launch.submission import START_STEPS, Submission, Terms, start_topology
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.cleanup import end_run
-from heron_cli.topologies.discovery import read_report
+from heron_cli.topologies.discovery import discover, read_report
 from heron_cli.topologies.environment import Environment
 from heron_cli.view.progress_output import QuietProgress
 
@@ -116,6 +116,7 @@ def test_state_package_and_job_say_the_same(
     assert unpack(tmp_path / "fetched", tmp_path / "unpacked").argv == ("--x",)
     (job,) = scheduler.jobs
     assert [each.container_id for each in job.containers] == [0, 1]
+    assert discover(environment, "Words").containers == len(job.containers)
     assert job.attached
     assert list(submission.run_dir.iterdir()) == []
 

@@ -67,7 +67,7 @@ class StateChange:
 class SubmitResult:
     """A topology that was submitted.
 
-    `containers` counts those with tasks. `notes` are messages for people about earlier runs that were removed.
+    `containers` counts container 0 too. `notes` are messages for people about earlier runs that were removed.
     """
 
     run: ExecutionState

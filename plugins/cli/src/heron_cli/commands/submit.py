@@ -100,5 +100,4 @@ def _print(result: SubmitResult, *, as_json: bool) -> None:
         print_json(document)
         return
     how = " deactivated" if run.deactivated else ""
-    containers = f"{result.containers} container{'' if result.containers == 1 else 's'}"
-    print(f"{run.topology} submitted{how} as {run.topology_id} in {containers}; logs: {run.log_dir}")
+    print(f"{run.topology} submitted{how} as {run.topology_id} in {result.containers} containers; logs: {run.log_dir}")

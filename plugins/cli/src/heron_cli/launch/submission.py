@@ -142,7 +142,7 @@ def submit_target(
     labels: tuple[str, str, bool],
     progress: Progress,
 ) -> tuple[ExecutionState, int]:
-    """Start a topology for good; return its run and the number of its containers with tasks.
+    """Start a topology for good; return its run and the number of its containers, container 0 included.
 
     `labels` are role, environment and whether it begins paused.
     """
@@ -150,7 +150,7 @@ def submit_target(
     prepared = prepare(load_target(target, arguments), environment.profile, choice.overrides, without=choice.without)
     terms = Terms(role, env or DEFAULT_ENV, deactivated)
     run = start_detached(environment, prepared, observer_entries(choice.without), terms, progress)
-    return run, len(prepared.plan.containers)
+    return run, len(prepared.plan.containers) + 1
 
 
 def start_detached(

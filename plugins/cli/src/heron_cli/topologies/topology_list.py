@@ -18,7 +18,7 @@ class TopologyEntry:
     """One topology of a `TopologyList`.
 
     `state` is the value of a `heron_cli.topologies.discovery.RunState`. `since_s` is when it was submitted or, once it
-    has ended, when it ended, in wall-clock seconds. `containers` counts those with tasks; 0 when unknown. `version` is
+    has ended, when it ended, in wall-clock seconds. `containers` counts container 0 too; 0 when unknown. `version` is
     that of the heron-core that submitted it. `errors` say what keeps the topology from running, or why it ended.
     """
 
