@@ -1,4 +1,4 @@
-"""Groups of commands that import a command when it is called, and that other distributions extend.
+"""Groups of commands that import a command when it is called, and that other distributions can extend.
 
 A distribution adds a command by an entry point in the group ``heron.command``; its name is the path of the command
 with dots: ``tracker`` for ``heron tracker``, ``plugins.new`` for ``heron plugins new``.
@@ -33,12 +33,12 @@ class CommandGroup(click.Group):
     """The group's own path with a dot at its end; empty for `heron` itself."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Own commands first, in the order of `entries`, then those of other distributions."""
+        """Return the own commands in the order of `entries`, then those of other distributions."""
         own = [*self.entries, *(name for name in super().list_commands(ctx) if name not in self.entries)]
         return [*own, *sorted(name for name in self._installed() if name not in own)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported; an error names the distribution to install where it is known."""
+        """Import and return the command; an error names the distribution to install when it is known."""
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         entry = self.entries.get(cmd_name) or self._installed().get(cmd_name)

@@ -1,11 +1,15 @@
-"""The `heron` command. Each command is in a file of its own, imported when it is called."""
+"""The `heron` command. Each command is in its own file in `heron_cli.commands`, imported when it is called."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
 
 import click
 
+from heron.driver_kit.loading import load_object
 from heron.driver_kit.log import redact_warnings
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
@@ -32,13 +36,15 @@ _COMMANDS = {
     "completion": "heron_cli.commands.completion:completion",
 }
 
+_AddPluginPath = Callable[[Sequence[Path]], None]
+
 _EXIT_FAILED = 1
 _EXIT_REFUSED = 2
 _EXIT_INTERRUPTED = 130
 
 
 class _Commands(CommandGroup):
-    """Turns errors into one line and an exit code."""
+    """Prints an error as one line, and turns it into an exit code."""
 
     entries = _COMMANDS
 
@@ -48,7 +54,7 @@ class _Commands(CommandGroup):
             return super().invoke(ctx)
         except (StateUnavailableError, TopologyFailedError, UnreachableError) as error:
             code, text = _EXIT_FAILED, str(error)
-        except HeronError as error:  # before anything was started, so nothing is changed
+        except HeronError as error:  # raised before anything was started
             code, text = _EXIT_REFUSED, str(error)
         except KeyboardInterrupt:
             code, text = _EXIT_INTERRUPTED, "interrupted; nothing was started"
@@ -58,8 +64,19 @@ class _Commands(CommandGroup):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="heron-core", message="%(package)s %(version)s")
-def heron() -> None:
+@click.option(
+    "--plugin-path",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Adds plugins without an installation: a plugin project, or a folder of distributions; repeatable.",
+)
+def heron(plugin_path: tuple[Path, ...]) -> None:
     """Runs topologies: spouts and bolts written in Python, one per process, exact and fast."""
+    if plugin_path:
+        # Loaded by name because other commands start faster without it.
+        add = cast("_AddPluginPath", load_object("heron_cli.catalog.plugin_path:add_plugin_path"))
+        add(plugin_path)
 
 
 def main() -> None:
