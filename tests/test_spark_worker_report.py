@@ -13,7 +13,7 @@ import pytest
 from heron.driver_kit.core_version import core_version
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
-from heron_scheduler_spark.travelling_spec import travelling_driver
+from heron_scheduler_spark.redacted_spec import redact_driver
 from heron_scheduler_spark.worker_report import Question, report
 
 LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
@@ -24,7 +24,7 @@ HERE = os.uname().nodename
 def ask(*others: DriverRef, driver: tuple[str, int] | None = None, core: str = "") -> str:
     """Call the check as the command does."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        described = tuple(travelling_driver(json.loads(msgspec.json.encode(each))) for each in others)
+        described = tuple(redact_driver(json.loads(msgspec.json.encode(each))) for each in others)
         question = Question(core or core_version(), driver or listening.getsockname()[:2], described)
         (said,) = report([msgspec.json.encode(question).decode()])
         return said

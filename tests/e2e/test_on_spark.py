@@ -206,7 +206,7 @@ def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: Spark
         ("python=/no/such/python", r"workers cannot run /no/such/python: .*scheduler\.python"),
         ("python=/usr/bin/python3", r"(No module named|workers run Python 3\.\d+).*scheduler\.python"),
         ("master=spark://127.0.0.1:9", r"no Spark master answers .*Connection refused.*scheduler\.master"),
-        ("driver_host=192.0.2.99", r"scheduler\.driver_host: '192\.0\.2\.99' is no address of this machine"),
+        ("driver_host=192.0.2.99", r"scheduler\.driver_host: '192\.0\.2\.99' is not an address of this machine"),
     ],
 )
 def test_what_cannot_run_is_refused_in_one_line(

@@ -1,4 +1,4 @@
-"""The back-off is a table: what was waited and run so far, what is waited next."""
+"""The back-off: the last wait and the last run decide the next wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIMITS = BackoffLimits(first_s=0.1, longest_s=10.0, stable_s=30.0)
         (10.0, 30.0, 0.1),
     ],
 )
-def test_waits_double_up_to_the_longest_and_begin_anew_after_a_stable_run(
+def test_waits_double_up_to_the_longest_and_restart_after_a_stable_run(
     last_wait_s: float, ran_s: float, wait_s: float
 ) -> None:
     """A crash at start must not spin, and a crash after a day must not cost ten seconds."""

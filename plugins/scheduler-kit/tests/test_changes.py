@@ -1,4 +1,4 @@
-"""Changes of a job that meet: commands that were tried again, or came at the same time."""
+"""Concurrent changes of a job: commands that were repeated, or came at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heron_scheduler_kit.supervision import BackoffLimits, Supervision
 
 
 class Job:
-    """Containers that run once they were started, and end when the test says so."""
+    """Containers that run from their start until the test ends them."""
 
     def __init__(self, *container_ids: int) -> None:
         self.up = True
@@ -42,8 +42,8 @@ class Job:
         return [each.container_id for each in self.supervision.containers()]
 
 
-def test_two_that_remove_one_container_are_both_done() -> None:
-    """A retry after Ctrl-C: what the first has forgotten is gone for the second, too."""
+def test_two_updates_that_remove_one_container_both_succeed() -> None:
+    """As with a retry after Ctrl-C: a container that the first has removed is gone for the second too."""
     job = Job(0, 1)
     first, second = job.update([], [1]), job.update([], [1])
     assert not first.over()
@@ -54,8 +54,8 @@ def test_two_that_remove_one_container_are_both_done() -> None:
     assert (first.error, second.error, job.has()) == ("", "", [0])
 
 
-def test_what_was_removed_while_others_were_being_added_is_not_ended_again() -> None:
-    """Nor is a container that came meanwhile under the same number."""
+def test_a_slow_update_does_not_end_a_removed_container_again() -> None:
+    """It does not end a container that was added meanwhile with the same number, either."""
     job = Job(0, 1, 2)
     job.up = False
     slow = job.update([2], [1])
@@ -71,8 +71,8 @@ def test_what_was_removed_while_others_were_being_added_is_not_ended_again() -> 
     assert job.has() == [0, 1, 2]
 
 
-def test_an_addition_that_another_removes_is_said_to_be_stopped() -> None:
-    """And is not undone a second time."""
+def test_an_added_container_that_another_update_removes_is_reported_as_stopped() -> None:
+    """It is not removed a second time."""
     job = Job(0, 1)
     job.up = False
     adding = job.update([1], [])

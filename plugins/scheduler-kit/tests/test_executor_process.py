@@ -1,4 +1,4 @@
-"""Whose fault it was that an executor ended: its own failing counts, nothing else does."""
+"""The cause of an executor's end: only its own failure counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heron_testing.pytest_plugin import wait_until
 
 
 def ended(folder: Path, code: str) -> tuple[str, bool]:
-    """Why an executor that runs this ended, and whether that was its own fault."""
+    """Return why an executor with this code ended, and whether it failed by itself."""
     spec = {"container_id": 1, "run_dir": str(folder / "run"), "log_dir": str(folder / "log")}
     executor = ExecutorProcess([sys.executable, "-c", code], folder / "c1.json", spec)
     reasons: list[str] = []
@@ -30,11 +30,11 @@ def ended(folder: Path, code: str) -> tuple[str, bool]:
     [
         ("raise SystemExit(0)", "", False),
         ("raise SystemExit('no module named x')", "exit code 1: no module named x", True),
-        ("raise SystemExit(75)", "exit code 75", False),  # the state, or a disk, is away
-        ("raise SystemExit(143)", "exit code 143", False),  # it was told to, by SIGTERM
+        ("raise SystemExit(75)", "exit code 75", False),  # the state or a disk is unavailable
+        ("raise SystemExit(143)", "exit code 143", False),  # after SIGTERM
         ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL", False),
     ],
 )
-def test_only_an_exit_code_of_its_own_is_its_fault(tmp_path: Path, code: str, reason: str, own: bool) -> None:
-    """A container is left down for what a further start does not mend, and for nothing else."""
+def test_only_an_exit_code_of_the_executor_is_its_fault(tmp_path: Path, code: str, reason: str, own: bool) -> None:
+    """Only failures that another start cannot mend may leave a container down."""
     assert ended(tmp_path, code) == (reason, own)

@@ -1,4 +1,4 @@
-"""The folder of a job: what its last user removes."""
+"""The folder of a job: its files, and its removal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from heron_scheduler_kit.job_folder import JobFolder
 from heron_testing.faults import full_files
 
 
-def test_the_last_user_removes_files_and_folders_and_what_links_lead_to_stays(tmp_path: Path) -> None:
-    """A program that a scheduler starts may keep folders there; nothing outside may go with them."""
+def test_removal_covers_files_and_folders_but_not_targets_of_links(tmp_path: Path) -> None:
+    """A program of the scheduler may keep folders there; nothing outside may be removed."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").touch()
@@ -34,14 +34,14 @@ def test_the_last_user_removes_files_and_folders_and_what_links_lead_to_stays(tm
 
 
 def test_the_containers_of_a_job_are_those_that_have_a_spec(tmp_path: Path) -> None:
-    """An update adds and removes specs; whoever comes later must begin with what there is then."""
+    """An update adds and removes specs; a later supervisor or driver starts with the present ones."""
     for name in ("c0.json", "c12.json", "c3.json", "c7.json.tmp", "job.json", "c4.error", "control"):
         (tmp_path / name).touch()
     assert JobFolder(tmp_path).container_ids() == (0, 3, 12)
 
 
-def test_what_finds_no_room_leaves_nothing_half(tmp_path: Path) -> None:
-    """It may be a spec with a password in it, in a folder that nobody tidies up any more."""
+def test_a_write_to_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
+    """The file may be a spec with a password, in a folder that no process cleans up later."""
     path = tmp_path / "c1.json"
     write_private(path, b"former")
     with full_files(100), pytest.raises(OSError, match="File too large"):

@@ -1,4 +1,4 @@
-"""What is done with containers, without processes: times are numbers, instructions are values."""
+"""The decisions of a supervisor, without processes: times are numbers, instructions are values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def supervision() -> Supervision:
 
 
 def test_a_failed_container_is_due_after_its_back_off(supervision: Supervision) -> None:
-    """Not before, and with the next attempt; the loop is told when to wake."""
+    """Not earlier, and with the next attempt; `next_due_s` is the time to wake."""
     supervision.exited(1, 1.0, "exit code 3")
     assert supervision.due(1.05) == ()
     assert supervision.next_due_s() == pytest.approx(1.1)
@@ -32,7 +32,7 @@ def test_a_failed_container_is_due_after_its_back_off(supervision: Supervision) 
     assert supervision.container(1).last_error == "exit code 3"
 
 
-def test_one_that_cannot_be_started_backs_off_too(supervision: Supervision) -> None:
+def test_a_container_that_cannot_be_started_backs_off_too(supervision: Supervision) -> None:
     """A full disk must not make the supervisor spin."""
     supervision.exited(1, 1.0, "killed by SIGKILL")
     supervision.due(1.1)
@@ -42,7 +42,7 @@ def test_one_that_cannot_be_started_backs_off_too(supervision: Supervision) -> N
 
 
 def test_the_job_is_over_when_all_have_ended(supervision: Supervision) -> None:
-    """Exit code 0 is for good, one by one."""
+    """A container with exit code 0 is not started again."""
     supervision.exited(0, 1.0, "")
     assert not supervision.over()
     supervision.exited(1, 2.0, "")
@@ -52,7 +52,7 @@ def test_the_job_is_over_when_all_have_ended(supervision: Supervision) -> None:
 
 
 def test_a_restart_terminates_and_starts_at_once(supervision: Supervision) -> None:
-    """The end was asked for: whatever the exit code, it is no failure and there is no back-off."""
+    """The end was requested: with any exit code it is not a failure, and there is no back-off."""
     assert supervision.restart(1, 5.0) == (Terminate(1),)
     supervision.exited(1, 5.5, "killed by SIGTERM")
     assert supervision.due(5.5) == (Start(1, 2),)
@@ -60,14 +60,14 @@ def test_a_restart_terminates_and_starts_at_once(supervision: Supervision) -> No
 
 
 def test_a_restart_of_a_waiting_container_ends_the_wait(supervision: Supervision) -> None:
-    """Whoever repaired the cause does not want to wait for ten seconds."""
+    """A person who repaired the cause should not wait for ten seconds."""
     supervision.exited(1, 1.0, "exit code 3")
     assert supervision.restart(1, 1.01) == ()
     assert supervision.due(1.01) == (Start(1, 2),)
 
 
-def test_a_deaf_container_is_killed_after_the_grace_time_and_once(supervision: Supervision) -> None:
-    """Asking twice does not give it more time."""
+def test_a_container_that_ignores_sigterm_is_killed_once_after_the_grace_time(supervision: Supervision) -> None:
+    """A second request does not give it more time."""
     assert supervision.stop([1], 1.0) == (Terminate(1),)
     supervision.stop([1], 4.0)
     assert supervision.due(4.9) == ()
@@ -77,8 +77,8 @@ def test_a_deaf_container_is_killed_after_the_grace_time_and_once(supervision: S
     assert supervision.container(1).state is ContainerState.STOPPED
 
 
-def test_stopping_wins_over_restarting(supervision: Supervision) -> None:
-    """A kill that meets a restart must not leave a new attempt behind."""
+def test_a_stop_overrides_a_restart(supervision: Supervision) -> None:
+    """A kill during a restart must not leave a new attempt behind."""
     supervision.restart(1, 1.0)
     supervision.stop([0, 1], 1.1)
     supervision.exited(0, 1.2, "")
@@ -88,8 +88,8 @@ def test_stopping_wins_over_restarting(supervision: Supervision) -> None:
         supervision.restart(1, 1.3)
 
 
-def test_what_is_unknown_is_refused_and_changes_nothing(supervision: Supervision) -> None:
-    """The message lists what there is."""
+def test_an_unknown_or_duplicate_container_is_refused_without_effect(supervision: Supervision) -> None:
+    """The message lists the containers."""
     with pytest.raises(SchedulerError, match="'0', '1'"):
         supervision.stop([0, 7], 1.0)
     with pytest.raises(SchedulerError, match="container 0 exists already"):
@@ -98,7 +98,7 @@ def test_what_is_unknown_is_refused_and_changes_nothing(supervision: Supervision
 
 
 def test_an_ended_container_cannot_be_restarted(supervision: Supervision) -> None:
-    """Its tasks are done; doing them again is a new submit."""
+    """Its tasks have finished; to run them again, submit the topology again."""
     supervision.exited(1, 1.0, "")
     with pytest.raises(SchedulerError, match="ended"):
         supervision.restart(1, 2.0)
@@ -114,7 +114,7 @@ def _fails(supervision: Supervision, at_s: float, times: int, *, own: bool = Tru
 
 @pytest.fixture
 def strict() -> Supervision:
-    """Two containers, 0 up and 1 to be started, of which one is left down after a third failure in a row."""
+    """Return a supervision with container 0 up and 1 to be started; a third failure in a row leaves it down."""
     made = Supervision(BackoffLimits(0.1, 10.0, 30.0), grace_s=4.0, restart_limit=2)
     made.add(0, first_attempt=1, now_s=0.0)
     made.due(0.0)
@@ -123,8 +123,8 @@ def strict() -> Supervision:
     return made
 
 
-def test_one_that_fails_too_often_in_a_row_is_left_down_until_a_restart(strict: Supervision) -> None:
-    """The rest goes on; who asks for it to be started again has mended what was wrong, so that it counts anew."""
+def test_a_container_that_fails_too_often_is_left_down_until_a_restart(strict: Supervision) -> None:
+    """The others go on. A restart resets the count, because a person has mended the cause."""
     _fails(strict, 0.0, 2)
     assert strict.container(1).state is ContainerState.WAITING
     _fails(strict, 100.0, 1)
@@ -139,8 +139,8 @@ def test_one_that_fails_too_often_in_a_row_is_left_down_until_a_restart(strict: 
     assert strict.container(1).state is ContainerState.WAITING
 
 
-def test_what_it_waited_for_its_place_is_no_run(strict: Supervision) -> None:
-    """On a busy cluster a container that crashes at once would seem to have run well each time."""
+def test_the_wait_for_a_place_does_not_count_as_a_run(strict: Supervision) -> None:
+    """Otherwise, on a busy cluster, a container that crashes at once would seem to have run for long."""
     for start_s in (0.0, 100.0, 200.0):
         strict.due(start_s + 20.0)
         strict.started(1, start_s + 20.0)
@@ -148,15 +148,15 @@ def test_what_it_waited_for_its_place_is_no_run(strict: Supervision) -> None:
     assert strict.container(1).state is ContainerState.DOWN
 
 
-def test_what_others_have_done_to_it_does_not_count(strict: Supervision) -> None:
-    """A cluster that is away for a night must not leave anything down; nor must a failure between long runs."""
+def test_failures_from_outside_and_after_long_runs_do_not_count(strict: Supervision) -> None:
+    """A cluster that is away for a night must not leave a container down."""
     _fails(strict, 0.0, 50, own=False)
     _fails(strict, 10_000.0, 50, ran_s=30.0)
     assert strict.container(1).state is ContainerState.WAITING
 
 
-def test_one_that_is_down_does_not_keep_a_job_that_has_ended(strict: Supervision) -> None:
-    """The topology is finished; while all others are stopped one by one it can still be restarted."""
+def test_a_job_is_over_when_all_other_containers_have_ended(strict: Supervision) -> None:
+    """A container that is down does not keep the job; until then it can be restarted."""
     _fails(strict, 0.0, 3)
     assert not strict.over()
     strict.exited(0, 500.0, "")

@@ -1,4 +1,4 @@
-"""What may happen to a supervisor and to the files of a job."""
+"""Faults of a supervisor and of the files of a job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The job folders, deeper than a socket path may be."""
+    """Return a path for job folders that is longer than a socket path may be."""
     return tmp_path / ("deep" * 30) / "jobs"
 
 
@@ -53,8 +53,8 @@ def _supervisor(root: Path, topology: str) -> int:
     return int(json.loads((root / topology / "processes.json").read_bytes())["supervisor"]["pid"])
 
 
-def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
-    """kill -9 of the supervisor: nobody restarts or stops these executors any more, so they must not stay."""
+def test_the_executors_of_a_killed_supervisor_end(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """After kill -9 of the supervisor no process restarts or stops these executors, so they must end."""
     scheduler = open_scheduler()
     scheduler.schedule(bench.job("t", "serve", "serve"))
     executors = [bench.wait("t", number) for number in range(2)]
@@ -67,10 +67,10 @@ def test_a_killed_supervisor_takes_its_executors_along(open_scheduler: OpenSched
 
 
 @pytest.mark.parametrize("files", [[], ["lock"], ["lock", "c0.json"], ["lock", "c0.json", "job.json"]])
-def test_what_a_command_left_that_was_killed_while_scheduling_goes_with_kill(
+def test_kill_removes_the_files_of_an_interrupted_schedule(
     open_scheduler: OpenScheduler, root: Path, files: list[str]
 ) -> None:
-    """At each instant before its supervisor was there: the folder may lack anything, also the lock."""
+    """The command was killed before the supervisor started: any file may be missing, also the lock."""
     (root / "t").mkdir(parents=True)
     for name in files:
         (root / "t" / name).write_text("{}", encoding="utf-8")
@@ -81,10 +81,8 @@ def test_what_a_command_left_that_was_killed_while_scheduling_goes_with_kill(
     assert scheduler.status("t").state is SchedulerState.ABSENT
 
 
-def test_who_wants_no_job_any_longer_while_it_is_scheduled_gets_none(
-    open_scheduler: OpenScheduler, root: Path, bench: Bench
-) -> None:
-    """Its supervisor is at work already when the command is interrupted, and ends with all that it has started."""
+def test_an_interrupted_schedule_leaves_no_job(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """The supervisor already works when the command is interrupted; it ends with all that it has started."""
     scheduler = open_scheduler()
 
     def look() -> None:
@@ -102,7 +100,7 @@ def test_who_wants_no_job_any_longer_while_it_is_scheduled_gets_none(
 def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:
-    """The name is free at once, also while an executor of the dead job does not want to go."""
+    """The name is free at once, also while an executor of the dead job ignores SIGTERM."""
     scheduler = open_scheduler()
     scheduler.schedule(bench.job("t", "deaf"))
     old = bench.wait("t", 0)
@@ -114,7 +112,7 @@ def test_a_dead_supervisors_job_is_cleaned_by_the_next_schedule(
 
 
 def test_kill_ends_a_job_whose_supervisor_hangs(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
-    """A stopped supervisor answers nothing; the job must end all the same."""
+    """A stopped supervisor does not answer; the job must end nevertheless."""
     scheduler = open_scheduler()
     scheduler.schedule(bench.job("t", "serve", "parent"))
     executors = [bench.wait("t", number) for number in range(2)]
@@ -138,7 +136,7 @@ def test_a_job_that_ended_leaves_no_file(open_scheduler: OpenScheduler, root: Pa
 def test_a_command_that_does_not_exist_is_refused_at_once(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:
-    """The mistake is in the profile: the error names the command, and nothing was begun."""
+    """The mistake is in the profile: the error names the command, and nothing was started."""
     scheduler = open_scheduler(executor=["/no/such/executor"])
     with pytest.raises(SchedulerError, match="/no/such/executor"):
         scheduler.schedule(bench.job("t", "serve"))
@@ -147,7 +145,7 @@ def test_a_command_that_does_not_exist_is_refused_at_once(
 
 
 def test_a_launcher_becomes_the_executor_of_its_container(open_scheduler: OpenScheduler, bench: Bench) -> None:
-    """One that asked for another stage per container still has its executors restarted and ended."""
+    """The supervisor restarts and ends such executors as others."""
     scheduler = open_scheduler(launcher=["env", "STAGE=stage-{container}"])
     scheduler.schedule(bench.job("t", "serve", "serve"))
     executors = [bench.wait("t", number) for number in range(2)]
@@ -157,8 +155,8 @@ def test_a_launcher_becomes_the_executor_of_its_container(open_scheduler: OpenSc
     assert not any(runs(each.pid) for each in executors)
 
 
-def test_an_end_without_a_word_is_explained_by_stderr(open_scheduler: OpenScheduler, bench: Bench) -> None:
-    """An executor that fails before it has a log still says why in the status."""
+def test_the_status_shows_the_stderr_of_an_executor_without_a_log(open_scheduler: OpenScheduler, bench: Bench) -> None:
+    """An executor may fail before it opens its log."""
     failing = [sys.executable, "-P", "-c", "raise SystemExit('no module named x')"]
     scheduler = open_scheduler(executor=failing)
     scheduler.schedule(bench.job("t", "serve"))
@@ -167,15 +165,15 @@ def test_an_end_without_a_word_is_explained_by_stderr(open_scheduler: OpenSchedu
 
 
 def test_a_run_directory_that_others_may_enter_is_refused(open_scheduler: OpenScheduler, bench: Bench) -> None:
-    """Local sockets have no keys: the directory is what protects them."""
+    """Local sockets have no keys: the directory protects them."""
     bench.run_dir("t").mkdir(mode=0o755)
     with pytest.raises(SchedulerError, match="0755"):
         open_scheduler().schedule(bench.job("t", "serve"))
     assert bench.run_dir("t").exists()
 
 
-def test_job_files_are_the_users_alone(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
-    """Specs hold secrets, and whoever reaches the control socket can end the job."""
+def test_job_files_are_private(open_scheduler: OpenScheduler, root: Path, bench: Bench) -> None:
+    """Specs hold secrets, and everybody who reaches the control socket can end the job."""
     scheduler = open_scheduler()
     scheduler.schedule(bench.job("t", "serve"))
     bench.wait("t", 0)
@@ -186,7 +184,7 @@ def test_job_files_are_the_users_alone(open_scheduler: OpenScheduler, root: Path
 
 
 def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenScheduler, bench: Bench) -> None:
-    """The first addition had started when the second failed: it must be gone again, and nothing removed."""
+    """The first added container had started when the second failed: it must end, and no other one."""
     scheduler = open_scheduler()
     scheduler.schedule(bench.job("t", "serve", "serve"))
     before = [bench.wait("t", number).pid for number in range(2)]
@@ -198,10 +196,10 @@ def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenSc
     assert [bench.wait("t", number).pid for number in range(2)] == before
 
 
-def test_a_container_that_only_fails_is_left_down_and_comes_back_on_demand(
+def test_a_container_that_only_fails_is_left_down_until_a_restart(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:
-    """The status says why and what to do, the rest goes on, and who has mended it restarts it."""
+    """The status has the reason and the remedy, the other containers go on, and a restart brings it back."""
     scheduler = open_scheduler(restart_limit=2, restart_backoff_max_s=0.1)
     scheduler.schedule(bench.job("t", "serve", "crash"))
 
@@ -228,7 +226,7 @@ def test_a_negative_duration_is_refused() -> None:
 
 
 def test_the_supervisor_imports_little() -> None:
-    """Every run waits for it: no driver machinery, no msgspec, no ZeroMQ."""
+    """Every run waits for it, so it imports no discovery of drivers, no msgspec and no ZeroMQ."""
     code = "import sys, heron_scheduler_kit.supervisor; print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-P", "-c", code], text=True).split())
     assert "heron_scheduler_kit.supervisor" in loaded

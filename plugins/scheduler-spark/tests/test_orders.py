@@ -1,4 +1,4 @@
-"""What the driver knows of a job: its containers as they are now, not as they were when it was submitted."""
+"""The orders of a job: the driver sees its present containers, not those of the submission."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ RECORD = JobRecord("t", "t-1", False, (), "/log", ("/run",), 0.1, 10.0, 30.0, 4.
 SPEC = ContainerSpec("t", "t-1", 0, 1, "/run", "/log", "file:x", _UNUSED, _UNUSED)
 
 
-def test_a_new_driver_begins_with_the_containers_of_the_last_update(tmp_path: Path) -> None:
-    """One that was removed has no spec any more; one that was added counts for slots and for the cluster's size."""
+def test_a_new_driver_starts_with_the_containers_of_the_last_update(tmp_path: Path) -> None:
+    """A removed container has no spec; an added one counts for slots and for the size of the cluster."""
     folder = JobFolder(tmp_path)
     orders = Orders(folder, RECORD, SparkOptions(), parse_master("local"))
     for number in (0, 1, 3):
@@ -37,5 +37,5 @@ def test_a_new_driver_begins_with_the_containers_of_the_last_update(tmp_path: Pa
     assert orders.first_spec().container_id == 1
     for number in (1, 3):
         folder.spec_file(number).unlink()
-    with pytest.raises(SchedulerError, match="'t' has no container any more"):
+    with pytest.raises(SchedulerError, match="'t' has no container left"):
         orders.requests()

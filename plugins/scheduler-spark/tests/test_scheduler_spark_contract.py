@@ -1,4 +1,4 @@
-"""The scheduler contract on Spark, of this machine and of a cluster; every case has an application of its own."""
+"""The scheduler contract on Spark, on this machine and on a cluster; every case has a separate application."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TestSparkScheduler(SchedulerContract):
         return {"root": str(self.root), **_OPTIONS}
 
     def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
-        """Until that was too often."""
+        """After too many failures it is left down."""
         super().test_a_container_that_crashes_is_tried_again_and_says_why(scheduler, bench)
         wait_until(
             lambda: "left down after 3 failures in a row" in scheduler.status("t").containers[0].last_error,
@@ -47,7 +47,7 @@ class TestSparkScheduler(SchedulerContract):
         )
 
     def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """A driver that comes later begins with the containers that there are then."""
+        """A new driver starts with the present containers."""
         super().test_update_adds_and_removes(scheduler, other, bench)
         _driver(self.root / "t").kill()
 
@@ -60,7 +60,7 @@ class TestSparkScheduler(SchedulerContract):
 
 @pytest.mark.soak
 class TestSparkSchedulerOnStandalone(TestSparkScheduler):
-    """All of it on a master and two workers, which see nothing of the job folder, and look for keys in the state."""
+    """All cases on a master and two workers, which do not see the job folder and read the keys from the state."""
 
     @pytest.fixture
     def options(self, tmp_path: Path, spark: SparkCluster) -> Iterator[dict[str, object]]:
@@ -81,7 +81,7 @@ class TestSparkSchedulerOnStandalone(TestSparkScheduler):
 
 
 def _driver(folder: Path) -> psutil.Process:
-    """The process that has the Spark application of a job."""
+    """Return the process that holds the Spark application of a job."""
     mine = {"heron_scheduler_spark.spark_driver", str(folder / "job.json")}
     (found,) = (each for each in psutil.process_iter(["cmdline"]) if mine <= set(each.info["cmdline"] or ()))
     return found

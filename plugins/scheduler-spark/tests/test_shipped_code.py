@@ -1,4 +1,4 @@
-"""Which of a worker's paths are of code that was brought there."""
+"""Which paths of a worker have code that Spark copied there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heron_scheduler_spark.shipped_code import check_code, code_names, shipped_c
 
 
 def test_archives_and_the_folders_of_modules_are_found_wherever_spark_puts_them(tmp_path: Path) -> None:
-    """Next to each other, or as YARN does it; what else is on the path is not the container's."""
+    """Standalone workers and YARN use different folders; other paths are not for the container."""
     folder, other = tmp_path / "__pyfiles__", tmp_path / "pyspark"
     folder.mkdir()
     other.mkdir()
@@ -24,7 +24,7 @@ def test_archives_and_the_folders_of_modules_are_found_wherever_spark_puts_them(
 
 
 def test_a_file_that_is_not_here_is_named_before_anything_starts(tmp_path: Path) -> None:
-    """Spark would say the path and nothing else, when its JVM is up; what is elsewhere only Spark can tell."""
+    """Spark would report only the path, after its JVM has started; only Spark can check remote paths."""
     there = tmp_path / "env.tar.gz"
     there.touch()
     check_code("archives", [f"{there}#env", f"file://{there}", "hdfs://n/env.tar.gz", "s3a://b/env.zip#env"])

@@ -1,4 +1,4 @@
-"""What hangs and what falls silent: of the driver, of its JVM, of a task. Without Spark, which has no part in it."""
+"""Hangs and silence of the driver, of its JVM and of a task. These tests need no Spark."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from heron.clock import monotonic_s
 from heron.driver_kit.links import SocketContext, Speaker, WatchedChannel, decode_keys, open_watched_channel
 from heron.spi.scheduler import ContainerStatus
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.order import Order
 from heron_scheduler_spark.scheduler import SparkScheduler
-from heron_scheduler_spark.task_words import Beat, Hello, Said, Word
+from heron_scheduler_spark.task_messages import DriverCommand, Order, TaskHeartbeat, TaskHello, TaskMessage
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
 from heron_testing.fake_executor import Alive
 from heron_testing.pytest_plugin import wait_until
@@ -33,7 +32,7 @@ _LATE_S = 2.0  # on a busy machine
 
 
 class WithoutSpark(SparkScheduler):
-    """Asks nothing of Spark or Java before it starts."""
+    """Does not check Spark or Java before it starts."""
 
     supervisor: ClassVar[str] = "sparkless_supervisor"
 
@@ -41,8 +40,8 @@ class WithoutSpark(SparkScheduler):
         pass
 
 
-class World:
-    """A job of one container, and the processes that it stands in."""
+class SparklessJob:
+    """A job of one container, and its processes."""
 
     def __init__(self, folder: Path, run_root: Path, task: str = "serve") -> None:
         self.folder = folder
@@ -59,161 +58,161 @@ class World:
         return found
 
     def driver(self) -> psutil.Process:
-        """The child of the supervisor."""
-        noted = json.loads((self.root / "t" / "processes.json").read_bytes())
-        (driver,) = psutil.Process(int(noted["supervisor"]["pid"])).children()
+        """Return the child of the supervisor."""
+        written = json.loads((self.root / "t" / "processes.json").read_bytes())
+        (driver,) = psutil.Process(int(written["supervisor"]["pid"])).children()
         return driver
 
     def task(self) -> psutil.Process:
-        """What would be a Python worker."""
+        """Return the process that stands in for a Python worker."""
         (task,) = self.driver().children()
         return task
 
     def order(self) -> Order:
-        """That of the task that runs."""
+        """Return the order of the running task."""
         return msgspec.json.decode(self.task().cmdline()[-1], type=Order)
 
     def back(self, attempt: int = 2) -> Alive:
-        """The executor of the next attempt, when the status has it."""
+        """Wait for the executor of the next attempt and return it."""
         found = self.bench.wait("t", 0, attempt)
         wait_until(lambda: self.status().running, _BACK_S, "the container is up again")
         return found
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparklessJob]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("sparkless")))
     monkeypatch.setenv("HERON_TEST_FOLDER", str(tmp_path))
     with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-        made = World(tmp_path, Path(run_root))
+        made = SparklessJob(tmp_path, Path(run_root))
         yield made
         made.scheduler.kill("t")
 
 
-def test_a_driver_that_hangs_is_killed_and_its_containers_come_back(world: World) -> None:
-    """It is stopped: the task ends its container before the supervisor gives the driver up, and the status says so."""
-    driver = world.driver()
+def test_a_driver_that_hangs_is_killed_and_its_containers_come_back(job: SparklessJob) -> None:
+    """The driver is stopped. The task ends its container before the supervisor gives the driver up."""
+    driver = job.driver()
     stopped_s = monotonic_s()
     driver.suspend()
-    wait_until(lambda: not runs(world.executor.pid), _SILENCE_S + _LATE_S, "the container has ended")
+    wait_until(lambda: not runs(job.executor.pid), _SILENCE_S + _LATE_S, "the container has ended")
     options = SparkOptions(silence_s=_SILENCE_S, stop_grace_s=_GRACE_S)
-    assert monotonic_s() - stopped_s >= options.task_silence_s - 1.0  # the last beat was up to a second before
+    assert monotonic_s() - stopped_s >= options.task_silence_s - 1.0  # the last heartbeat was up to a second before
     assert driver.is_running(), "the task was quicker than the supervisor"
-    status = world.status()
+    status = job.status()
     assert not status.running
-    assert "the Spark driver has said nothing for" in status.last_error
+    assert "the Spark driver has sent nothing for" in status.last_error
     driver.wait(_SILENCE_S)
-    world.back()
-    assert world.driver() != driver
+    job.back()
+    assert job.driver() != driver
 
 
-def test_a_jvm_that_pauses_ends_no_container(world: World) -> None:
-    """Beats go on while it does not answer; a collection of garbage may take as long."""
-    hangs = world.folder / "jvm-hangs"
+def test_a_jvm_that_pauses_ends_no_container(job: SparklessJob) -> None:
+    """Heartbeats go on while it does not answer; a garbage collection may take as long."""
+    hangs = job.folder / "jvm-hangs"
     hangs.touch()
     paused_s = monotonic_s()
-    # Longer than a task waits for a word, and less than a JVM may take.
+    # Longer than a task waits for a message, and shorter than the limit of a JVM.
     wait_until(lambda: monotonic_s() - paused_s > 1.3 * _SILENCE_S, 2 * _SILENCE_S, "the pause is over")
     hangs.unlink()
-    assert runs(world.executor.pid)
-    status = world.status()
+    assert runs(job.executor.pid)
+    status = job.status()
     assert (status.running, status.attempts) == (True, 1)
 
 
-def test_a_jvm_that_hangs_is_killed_with_its_driver(world: World) -> None:
-    """Nothing can be started or ended any more; until then what runs is shown as running."""
-    driver = world.driver()
-    hangs = world.folder / "jvm-hangs"
+def test_a_jvm_that_hangs_is_killed_with_its_driver(job: SparklessJob) -> None:
+    """It can start and end nothing. Until it is killed, running containers are shown as running."""
+    driver = job.driver()
+    hangs = job.folder / "jvm-hangs"
     hangs.touch()
     driver.wait(2 * _SILENCE_S + _LATE_S)
     hangs.unlink()
-    wait_until(lambda: "its JVM has not answered for 11 s" in world.status().last_error, _BACK_S, "why")
-    world.back()
-    assert not runs(world.executor.pid)
+    wait_until(lambda: "its JVM has not answered for 11 s" in job.status().last_error, _BACK_S, "why")
+    job.back()
+    assert not runs(job.executor.pid)
 
 
-def test_a_task_that_is_silent_is_over_before_its_container_starts_again(world: World) -> None:
-    """It is stopped, and would go on some time: what Spark cannot end is ended by the supervisor."""
-    task = world.task()
+def test_a_task_that_is_silent_is_over_before_its_container_starts_again(job: SparklessJob) -> None:
+    """The task is stopped, and Spark cannot end it: the supervisor ends it."""
+    task = job.task()
     task.suspend()
-    wait_until(lambda: world.status().attempts == 2, _SILENCE_S + _BACK_S, "the next attempt")
-    assert not runs(world.executor.pid)
-    assert "was not heard of for 5.5 s" in world.status().last_error
-    world.back()
+    wait_until(lambda: job.status().attempts == 2, _SILENCE_S + _BACK_S, "the next attempt")
+    assert not runs(job.executor.pid)
+    assert "sent nothing for 5.5 s" in job.status().last_error
+    job.back()
 
 
-def test_a_task_that_was_killed_has_taken_its_container_along_before_the_next(world: World) -> None:
-    """Spark reports the end of the task, while the executor has its seconds to leave."""
-    world.task().kill()
-    wait_until(lambda: world.status().attempts == 2, _BACK_S, "the next attempt")
-    assert not runs(world.executor.pid)
-    world.back()
+def test_the_container_of_a_killed_task_ends_before_the_next_attempt(job: SparklessJob) -> None:
+    """Spark reports the end of the task while the executor may still be ending."""
+    job.task().kill()
+    wait_until(lambda: job.status().attempts == 2, _BACK_S, "the next attempt")
+    assert not runs(job.executor.pid)
+    job.back()
 
 
-def test_an_executor_that_spark_forgot_is_asked_for_again(world: World) -> None:
-    """As when it takes one away in the moment that another is asked for: nobody else would ever ask."""
-    forgets = world.folder / "forgets"
+def test_an_executor_that_spark_forgot_is_requested_again(job: SparklessJob) -> None:
+    """Spark forgets a request that comes while it takes another executor away."""
+    forgets = job.folder / "forgets"
     forgets.touch()
-    world.task().kill()
-    wait_until((world.folder / "forgotten").exists, _BACK_S, "it is forgotten")
-    wait_until((world.folder / "asked").exists, _BACK_S, "it is asked for once")
-    assert not world.status().running
+    job.task().kill()
+    wait_until((job.folder / "forgotten").exists, _BACK_S, "it is forgotten")
+    wait_until((job.folder / "asked").exists, _BACK_S, "it is requested once")
+    assert not job.status().running
     forgets.unlink()
-    world.back()
+    job.back()
 
 
-def test_a_driver_that_was_killed_takes_all_along(world: World) -> None:
-    """As before; with the reason."""
-    os.kill(world.driver().pid, signal.SIGKILL)
-    world.back()
-    assert "the Spark driver ended: killed by SIGKILL" in world.status().last_error
-    assert not runs(world.executor.pid)
+def test_the_containers_of_a_killed_driver_end_and_come_back(job: SparklessJob) -> None:
+    """The status has the reason."""
+    os.kill(job.driver().pid, signal.SIGKILL)
+    job.back()
+    assert "the Spark driver ended: killed by SIGKILL" in job.status().last_error
+    assert not runs(job.executor.pid)
 
 
-def test_who_comes_after_the_supervisor_finds_the_executor(world: World) -> None:
-    """Who it is is known some time after the start, by the driver's word; `heron kill` waits for its end."""
+def test_the_executor_is_in_the_process_list(job: SparklessJob) -> None:
+    """The driver reports its pid some time after the start; `heron kill` waits for its end."""
 
-    def noted() -> int:
-        (entry,) = json.loads((world.root / "t" / "processes.json").read_bytes())["containers"]
+    def listed() -> int:
+        (entry,) = json.loads((job.root / "t" / "processes.json").read_bytes())["containers"]
         return int(entry["pid"])
 
-    wait_until(lambda: noted() == world.executor.pid, _BACK_S, "it is noted")
+    wait_until(lambda: listed() == job.executor.pid, _BACK_S, "it is listed")
 
 
-def test_what_could_not_be_noted_is_noted_when_it_can_be(world: World) -> None:
+def test_a_process_list_that_could_not_be_written_is_written_later(job: SparklessJob) -> None:
     """A disk that was full for a while must not leave the wrong executor in the list."""
-    noted, kept = world.root / "t" / "processes.json", world.folder / "kept"
-    task = world.task()
-    noted.rename(kept)
-    (noted / "in the way").mkdir(parents=True)
+    listed, kept = job.root / "t" / "processes.json", job.folder / "kept"
+    task = job.task()
+    listed.rename(kept)
+    (listed / "in the way").mkdir(parents=True)
     task.kill()
-    again = world.back()
-    (noted / "in the way").rmdir()
-    noted.rmdir()
-    wait_until(noted.exists, _BACK_S, "it is written")
-    (entry,) = json.loads(noted.read_bytes())["containers"]
+    again = job.back()
+    (listed / "in the way").rmdir()
+    listed.rmdir()
+    wait_until(listed.exists, _BACK_S, "it is written")
+    (entry,) = json.loads(listed.read_bytes())["containers"]
     assert entry["pid"] == again.pid
-    log = (world.bench.log_dir("t") / "supervisor.log").read_text()
+    log = (job.bench.log_dir("t") / "supervisor.log").read_text()
     assert log.count("processes.json is not up to date") == 1
 
 
-def test_a_container_that_cannot_be_noted_is_not_started(world: World) -> None:
-    """The next attempt would not find it to end it; the reason names the folder, and nothing of it is left."""
-    run_dir = world.bench.run_dir("t")
-    task = world.task()
+def test_a_container_whose_executor_cannot_be_recorded_is_not_started(job: SparklessJob) -> None:
+    """The next attempt could not find and end that executor; the reason names the folder."""
+    run_dir = job.bench.run_dir("t")
+    task = job.task()
     (run_dir / "c0.executor").unlink()
     (run_dir / "c0.executor").mkdir()
     task.kill()
-    wait_until(lambda: "cannot be started" in world.status().last_error, _BACK_S, "the reason")
-    assert f"run.run_dir, {run_dir.parent}, needs room there" in world.status().last_error
+    wait_until(lambda: "cannot be started" in job.status().last_error, _BACK_S, "the reason")
+    assert f"run.run_dir, {run_dir.parent}, needs room there" in job.status().last_error
     (run_dir / "c0.executor").rmdir()
-    wait_until(lambda: world.status().running, _BACK_S, "the container is up again")
+    wait_until(lambda: job.status().running, _BACK_S, "the container is up again")
 
 
 @pytest.fixture
-def channel(world: World) -> Iterator[WatchedChannel]:
+def channel(job: SparklessJob) -> Iterator[WatchedChannel]:
     """A connection to the driver, with the keys that tasks have."""
-    order = world.order()
+    order = job.order()
     keys = decode_keys(Path(order.key_file).read_bytes(), "the test").connecting_as(Speaker.MEMBER)
     sockets = SocketContext()
     opened = open_watched_channel(sockets, order.endpoint, keys)
@@ -222,14 +221,14 @@ def channel(world: World) -> Iterator[WatchedChannel]:
     sockets.close()
 
 
-def _answer(channel: WatchedChannel, said: Said) -> Word:
-    channel.send(msgspec.json.encode(said))
+def _answer(channel: WatchedChannel, message: TaskMessage) -> DriverCommand:
+    channel.send(msgspec.json.encode(message))
     assert channel.wait(_BACK_S)
-    return msgspec.json.decode(channel.receive() or b"", type=Word)
+    return msgspec.json.decode(channel.receive() or b"", type=DriverCommand)
 
 
-def test_what_no_task_says_harms_nothing(world: World, channel: WatchedChannel) -> None:
-    """From one who has a key, of another version or with bad intent; it is said once, and the driver goes on."""
+def test_unknown_messages_do_no_harm(job: SparklessJob, channel: WatchedChannel) -> None:
+    """They may come from a peer with a key and another version. The driver logs this once and goes on."""
     for frame in (
         b"",
         b"\xff\xfe",
@@ -241,21 +240,21 @@ def test_what_no_task_says_harms_nothing(world: World, channel: WatchedChannel) 
     ):
         channel.send(frame)
     channel.send(b'{"say":"beat","more":' + b"[" * 99_999)
-    assert _answer(channel, Hello("no ticket", "nowhere")) is Word.LEAVE
-    log = (world.bench.log_dir("t") / "spark-driver.log").read_text()
-    assert log.count("says what is not understood") == 1
-    assert runs(world.executor.pid)
-    assert world.status().attempts == 1
+    assert _answer(channel, TaskHello("no ticket", "nowhere")) is DriverCommand.LEAVE
+    log = (job.bench.log_dir("t") / "spark-driver.log").read_text()
+    assert log.count("sends unknown messages") == 1
+    assert runs(job.executor.pid)
+    assert job.status().attempts == 1
 
 
-def test_a_task_that_was_given_up_is_told_to_end(channel: WatchedChannel) -> None:
-    """Its beats come through again, when another has its place already."""
-    assert _answer(channel, Beat()) is Word.KILL
+def test_a_task_that_was_given_up_gets_a_kill_command(channel: WatchedChannel) -> None:
+    """Its heartbeats arrive again after another task has its place."""
+    assert _answer(channel, TaskHeartbeat()) is DriverCommand.KILL
 
 
-def test_a_stranger_cannot_fill_the_drivers_memory(world: World) -> None:
-    """Who has no key yet can announce a frame of any size; one that no task sends ends the connection."""
-    host, _, port = world.order().endpoint.removeprefix("tcp://").rpartition(":")
+def test_a_stranger_cannot_fill_the_drivers_memory(job: SparklessJob) -> None:
+    """A peer without a key can announce a frame of any size; a frame that no task sends ends the connection."""
+    host, _, port = job.order().endpoint.removeprefix("tcp://").rpartition(":")
     greeting = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
     with socket.create_connection((host, int(port)), _BACK_S) as stranger:
         stranger.settimeout(_LATE_S)  # an unfinished handshake may take longer
@@ -264,4 +263,4 @@ def test_a_stranger_cannot_fill_the_drivers_memory(world: World) -> None:
         stranger.sendall(b"\x06" + (2 << 20).to_bytes(8, "big") + bytes(1 << 16))
         with contextlib.suppress(ConnectionResetError):
             assert stranger.recv(1) == b""
-    assert runs(world.executor.pid)
+    assert runs(job.executor.pid)

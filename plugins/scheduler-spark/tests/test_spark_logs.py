@@ -1,4 +1,4 @@
-"""Logs of containers on workers: brought whole whatever happens to the files, bounded, and never in anybody's way."""
+"""Logs of containers on workers: the copy is complete and bounded, and never blocks the task."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.log import rename_older, truncate_when_full
-from heron_scheduler_spark.log_echo import LogEcho
-from heron_scheduler_spark.log_mirror import LogMirror
-from heron_scheduler_spark.log_shipper import LogShipper
+from heron_scheduler_spark.container_logs import LogEcho
+from heron_scheduler_spark.log_transfer import LogMirror, LogShipper
 
 _SOON_S = 20.0
 
 
 class Shipped:
-    """A shipper, and what it has sent of the log ``x.log``."""
+    """A shipper, and the text that it has sent of the log ``x.log``."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "x.log"
-        self.shipper = LogShipper(folder, self._take)
+        self.shipper = LogShipper(folder, self._receive)
         self.text = ""
 
     def look(self, *, final: bool = False) -> str:
-        """All that has come so far."""
+        """Return all text that was sent so far."""
         self.shipper.ship(final=final)
         return self.text
 
@@ -34,7 +33,7 @@ class Shipped:
         with self.log.open("a", encoding="utf-8") as file:
             file.write(text)
 
-    def _take(self, name: str, text: str) -> None:
+    def _receive(self, name: str, text: str) -> None:
         assert name == "x.log"
         self.text += text
 
@@ -44,8 +43,8 @@ def shipped(tmp_path: Path) -> Shipped:
     return Shipped(tmp_path)
 
 
-def test_whole_lines_are_sent_and_in_the_end_the_rest(shipped: Shipped) -> None:
-    """Half a line is no line yet."""
+def test_whole_lines_are_sent_and_the_rest_at_the_end(shipped: Shipped) -> None:
+    """Half a line waits for its end."""
     shipped.write("one\ntw")
     assert shipped.look() == "one\n"
     shipped.write("o\nthr")
@@ -55,8 +54,8 @@ def test_whole_lines_are_sent_and_in_the_end_the_rest(shipped: Shipped) -> None:
 
 @pytest.mark.parametrize("turn", ["emptied", "renamed"])
 @pytest.mark.parametrize("more", [0, 50])
-def test_a_log_that_is_begun_anew_is_read_on_and_the_old_one_to_its_end(shipped: Shipped, turn: str, more: int) -> None:
-    """The engine empties what children print to, and renames logs; also where the new one has outgrown the old."""
+def test_a_renamed_or_emptied_log_is_sent_completely(shipped: Shipped, turn: str, more: int) -> None:
+    """The engine empties the output of children and renames logs. The new file may be longer than the old one."""
     shipped.write("one\n")
     shipped.look()
     for number in range(3):
@@ -73,7 +72,7 @@ def test_a_log_that_is_begun_anew_is_read_on_and_the_old_one_to_its_end(shipped:
 
 
 def test_the_end_of_a_log_that_was_renamed_last_is_not_lost(shipped: Shipped) -> None:
-    """Nothing was written to the new one, so that there is none."""
+    """The new file does not exist, because nothing was written to it."""
     shipped.write("one\n")
     shipped.look()
     shipped.write("two\n")
@@ -81,8 +80,8 @@ def test_the_end_of_a_log_that_was_renamed_last_is_not_lost(shipped: Shipped) ->
     assert shipped.look(final=True) == "one\ntwo\n"
 
 
-def test_a_log_that_was_emptied_without_a_copy_is_read_on(shipped: Shipped) -> None:
-    """There was no room for one."""
+def test_a_log_that_was_emptied_without_a_copy_is_sent_from_its_start(shipped: Shipped) -> None:
+    """There was no room for a copy."""
     shipped.write("one\n" * 10)
     shipped.look()
     os.truncate(shipped.log, 0)
@@ -90,8 +89,8 @@ def test_a_log_that_was_emptied_without_a_copy_is_read_on(shipped: Shipped) -> N
     assert shipped.look() == "one\n" * 10 + "two\n"
 
 
-def test_what_comes_faster_than_it_is_read_is_left_out_and_counted(shipped: Shipped) -> None:
-    """Of an older log, and at the end: a task may print more than anybody can bring."""
+def test_output_that_is_too_fast_is_left_out_and_counted(shipped: Shipped) -> None:
+    """A task may print faster than the link transfers."""
     shipped.write("x" * 99 + "\n")
     shipped.look()
     shipped.write(("y" * 99 + "\n") * 30_000)
@@ -102,11 +101,11 @@ def test_what_comes_faster_than_it_is_read_is_left_out_and_counted(shipped: Ship
     assert text.count("y") == pytest.approx(0.99 * (1 << 20), rel=0.001)
 
 
-def test_the_logs_of_a_long_run_are_bounded_where_they_are_brought_to(tmp_path: Path) -> None:
-    """As all logs are: the newest and two older ones."""
+def test_the_copied_logs_of_a_long_run_are_bounded(tmp_path: Path) -> None:
+    """As with all logs: the newest and two older ones."""
     mirror = LogMirror(tmp_path, max_bytes=100)
     for number in range(52):
-        mirror.take("x.log", f"line {number} of a log\n")
+        mirror.append("x.log", f"line {number} of a log\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.log", "x.log.1", "x.log.2"]
     assert all(path.stat().st_size < 130 for path in tmp_path.iterdir())
     newest = "".join((tmp_path / f"x.log{end}").read_text() for end in (".2", ".1", ""))
@@ -114,11 +113,11 @@ def test_the_logs_of_a_long_run_are_bounded_where_they_are_brought_to(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["../x.log", "/x.log", "x", "x.log\n", "", "a/b.err", "x" * 201 + ".log"])
-def test_a_name_that_is_no_logs_is_left_out(tmp_path: Path, name: str) -> None:
-    """The names come from who has a key."""
+def test_a_name_that_is_not_a_log_is_ignored(tmp_path: Path, name: str) -> None:
+    """A peer with a key may send any name."""
     folder = tmp_path / "logs"
     folder.mkdir()
-    LogMirror(folder).take(name, "text\n")
+    LogMirror(folder).append(name, "text\n")
     assert [path.name for path in tmp_path.rglob("*")] == ["logs"]
 
 
@@ -129,13 +128,13 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(reader)
 
 
-def test_a_pipe_that_nobody_reads_holds_nobody_up(pipe: tuple[int, int]) -> None:
-    """As that of a JVM that pauses; what found no room is counted when it is read again."""
+def test_a_pipe_that_is_not_read_does_not_block(pipe: tuple[int, int]) -> None:
+    """A JVM may pause. Lines without room are counted when it reads again."""
     reader, writer = pipe
     echo = LogEcho(writer, "heron t container 1")
     line = "x" * 1000
     for _ in range(1000):
-        echo.take("task", f"{line}\n")  # a megabyte; would not return where it waits for the pipe
+        echo.write("task", f"{line}\n")  # a megabyte; would block if it waited for the pipe
 
     def close() -> None:
         echo.close()
@@ -144,8 +143,8 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(pipe: tuple[int, int]) -> None
     closing = threading.Thread(target=close)
     read = bytearray(os.read(reader, 1 << 16))  # the writer goes on, and there is room again
     again = 0
-    while b"nobody took them" not in read:
-        echo.take("task", "again\n")
+    while b"no process read them" not in read:
+        echo.write("task", "again\n")
         again += 1
         read += os.read(reader, 1 << 16)
     closing.start()
@@ -158,12 +157,12 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(pipe: tuple[int, int]) -> None
     assert left_out + shown == 1000 + again
 
 
-def test_a_pipe_that_was_closed_harms_nothing(pipe: tuple[int, int]) -> None:
-    """The JVM is gone; the task has other means to see it."""
+def test_a_closed_pipe_is_ignored(pipe: tuple[int, int]) -> None:
+    """The JVM is gone; the task detects that by other means."""
     reader, writer = pipe
     echo = LogEcho(os.dup(writer), "heron")
     os.close(writer)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), reader)  # nobody reads the pipe any more
+    os.dup2(os.open(os.devnull, os.O_RDONLY), reader)  # no process reads the pipe now
     for _ in range(100):
-        echo.take("task", "line\n")
+        echo.write("task", "line\n")
     echo.close()

@@ -1,4 +1,4 @@
-"""What is asked of Spark, what it is told, and what is refused before it is started."""
+"""Requests to Spark, its settings, and the errors before it starts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
-from heron_scheduler_spark.driver_address import DriverAddress
 from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import Cluster, Master, parse_master
+from heron_scheduler_spark.network import DriverAddress
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.reach import check_master
 from heron_scheduler_spark.scheduler import SparkScheduler
-from heron_scheduler_spark.spark_failure import spoken_failure
+from heron_scheduler_spark.spark_failure import format_failure
 from heron_scheduler_spark.spark_settings import is_guarded, master_url, spark_settings
 
 MB = 1024 * 1024
@@ -40,7 +39,7 @@ LARGE = ContainerRequest(5, 6144, 512)
     ],
 )
 def test_cores_and_memory_are_rounded_up(required: Resource, expected: ContainerRequest) -> None:
-    """Spark knows whole cores; a rounding error of a sum is not a core."""
+    """Spark has whole cores only; the rounding error of a sum is not a core."""
     assert container_request(required, 512, heap_only=False) == expected
     all_heap = container_request(required, 512, heap_only=True)
     assert all_heap == ContainerRequest(expected.cores, 0, expected.memory_mb)
@@ -56,8 +55,8 @@ def test_cores_and_memory_are_rounded_up(required: Resource, expected: Container
         ("k8s://https://h:443", Cluster.KUBERNETES),
     ],
 )
-def test_masters_are_told_apart(written: str, cluster: Cluster) -> None:
-    """What an application is given depends on it."""
+def test_the_url_of_a_master_gives_the_kind_of_cluster(written: str, cluster: Cluster) -> None:
+    """The settings of an application depend on it."""
     assert parse_master(written).cluster is cluster
 
 
@@ -65,35 +64,29 @@ def test_masters_are_told_apart(written: str, cluster: Cluster) -> None:
     "written", ["spark://host", "spark://host:x", "local[x]", "local[0]", "mesos://h:5050", "lokal", "http://h:8080"]
 )
 def test_a_wrong_master_is_refused_with_the_known_forms(written: str) -> None:
-    """Spark would say it in a stack trace, after some seconds."""
+    """Spark would report it in a stack trace, after some seconds."""
     with pytest.raises(SchedulerError, match=r"scheduler\.master.*spark://HOST:PORT"):
         parse_master(written)
 
 
-def test_a_master_that_is_not_there_is_named_with_the_reason() -> None:
-    """A JVM would try for a minute."""
-    with pytest.raises(SchedulerError, match=r"127\.0\.0\.1:9: Connection refused.*scheduler\.master"):
-        check_master(parse_master("spark://127.0.0.1:9"), 1.0)
-
-
-def java(folder: Path, says: str) -> None:
+def java(folder: Path, output: str) -> None:
     program = folder / "java"
-    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize("says", ['openjdk version "11.0.2"', 'java version "1.8.0_401"', "no version at all"])
-def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
-    """Spark's own message is a class file version."""
-    java(tmp_path, says)
+@pytest.mark.parametrize("output", ['openjdk version "11.0.2"', 'java version "1.8.0_401"', "no version at all"])
+def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
+    """Spark itself would report only a class file version."""
+    java(tmp_path, output)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(SchedulerError, match=r"version 17 or newer.*JAVA_HOME"):
         check_java()
 
 
-def test_no_java_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to install."""
+def test_a_missing_java_is_reported_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the version to install."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SchedulerError, match=r"no `java` on the PATH.*install a JRE of version 17"):
@@ -103,8 +96,8 @@ def test_no_java_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         check_java()
 
 
-def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found where JAVA_HOME says."""
+def test_a_java_that_is_new_enough_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAVA_HOME has precedence."""
     (tmp_path / "bin").mkdir()
     java(tmp_path / "bin", 'openjdk version "21.0.2" 2024-01-16')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -115,7 +108,7 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, monkeypatch: pytest.
 def test_a_java_that_is_too_new_for_this_pyspark_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hadoop: str, runs: bool
 ) -> None:
-    """Spark's own message is "getSubject is not supported"; pyspark of later releases runs on it."""
+    """Spark itself reports "getSubject is not supported"; later releases of pyspark run on it."""
     (tmp_path / "bin").mkdir()
     java(tmp_path / "bin", 'openjdk version "25.0.1" 2025-10-21')
     (tmp_path / "jars").mkdir()
@@ -133,13 +126,13 @@ def test_a_java_that_is_too_new_for_this_pyspark_is_named(
     ("name", "value"), [("spark.speculation", "true"), ("spark.task.maxFailures", "4"), ("spark.master", "local")]
 )
 def test_settings_that_would_break_a_topology_are_refused(name: str, value: str) -> None:
-    """Two tasks of one container would be two of each instance."""
+    """Two tasks of one container would run each instance twice."""
     with pytest.raises(SchedulerError, match=rf"scheduler\.conf: {name}"):
         spark_settings(SparkOptions(conf={name: value}), parse_master("local"), "t", HERE, [SMALL])
 
 
-def test_settings_are_written_as_yaml_has_them_and_read_as_spark_does() -> None:
-    """Numbers and truths without quotes."""
+def test_conf_accepts_numbers_and_booleans_of_yaml() -> None:
+    """They need no quotes."""
     options = decode_options(
         {"conf": {"spark.cores.max": 4, "spark.eventLog.enabled": False}}, SparkOptions, "scheduler"
     )
@@ -149,13 +142,13 @@ def test_settings_are_written_as_yaml_has_them_and_read_as_spark_does() -> None:
 
 
 def requests(master: Master) -> list[ContainerRequest]:
-    """What that master is asked for, for a container without a size and one of five cores and 6 GiB."""
+    """Return the requests to that master for a container without a size and one of five cores and 6 GiB."""
     sizes = (NO_RESOURCE, Resource(5.0, 6144 * MB, 0))
     return [container_request(each, 512, heap_only=master.counts_heap_only) for each in sizes]
 
 
 def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
-    """Unless executors cannot be asked for one by one; then all have the size of the largest."""
+    """Without dynamic allocation, all have the size of the largest container."""
     master = parse_master("spark://a:7077")
     dynamic = spark_settings(SparkOptions(), master, "t", HERE, requests(master))
     assert dynamic["spark.dynamicAllocation.enabled"] == "true"
@@ -172,15 +165,15 @@ def test_a_cluster_gives_each_container_an_executor_of_its_size() -> None:
 
 
 def test_a_setting_that_is_neither_true_nor_false_is_refused() -> None:
-    """Spark's own word for it is a stack trace."""
+    """Spark itself would end with a stack trace."""
     options = SparkOptions(conf={"spark.dynamicAllocation.enabled": "no"})
     with pytest.raises(SchedulerError, match=r"spark\.dynamicAllocation\.enabled is 'no'; set it to true or false"):
         spark_settings(options, parse_master("spark://a:7077"), "t", HERE, [SMALL])
 
 
 @pytest.mark.parametrize("written", ["local", "yarn", "k8s://h:443"])
-def test_spark_speaks_to_those_who_have_its_secret(written: str) -> None:
-    """Where it makes that itself; the masters and workers of a standalone cluster would have to have it first."""
+def test_spark_accepts_only_peers_with_its_secret(written: str) -> None:
+    """On a standalone cluster it does not: the masters and workers would need the secret first."""
     master, standalone = parse_master(written), parse_master("spark://a:7077")
     guarded = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
     assert guarded.items() <= spark_settings(SparkOptions(), master, "t", HERE, [SMALL]).items()
@@ -194,13 +187,13 @@ def test_spark_speaks_to_those_who_have_its_secret(written: str) -> None:
 
 
 def test_a_local_master_has_slots_for_more_containers_and_one_try() -> None:
-    """Its slots cannot be changed later, and it is the scheduler that tries again."""
+    """It cannot get more slots later, and the scheduler itself tries again."""
     assert master_url(parse_master("local[2]"), 3) == "local[64,1]"
     assert master_url(parse_master("local"), 50) == "local[100,1]"
 
 
 def test_a_bad_option_is_refused_by_its_name() -> None:
-    """As in every driver."""
+    """As with every driver."""
     with pytest.raises(ConfigError, match="start_s"):
         SparkScheduler.open({"start_s": 0})
 
@@ -212,7 +205,7 @@ LOST = (
 
 
 @pytest.mark.parametrize(
-    ("said", "spoken"),
+    ("text", "line"),
     [
         (
             f"{LOST}ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137\nDriver stacktrace:",
@@ -221,7 +214,7 @@ LOST = (
         (
             f"{LOST}org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File x\n"
             "ModuleNotFoundError: No module named 'heron_scheduler_spark'\n\n\tat org.apache\nDriver stacktrace:\n",
-            "the workers' Python lacks what the command has: ModuleNotFoundError: No module named "
+            "the workers' Python lacks a package that the command has: ModuleNotFoundError: No module named "
             "'heron_scheduler_spark'; install heron-scheduler-spark there, set scheduler.python to an interpreter "
             "that has it, or ship one with scheduler.archives (on 10.0.0.5 executor 0)",
         ),
@@ -238,22 +231,22 @@ LOST = (
         ("Could not parse Master URL: 'x'", "Could not parse Master URL: 'x'"),
     ],
 )
-def test_what_spark_says_becomes_one_line(said: str, spoken: str) -> None:
-    """The status has room for a line."""
-    assert spoken_failure(said) == spoken
+def test_a_failure_of_spark_becomes_one_line(text: str, line: str) -> None:
+    """The status has room for one line."""
+    assert format_failure(text) == line
 
 
-def test_pythons_that_differ_are_named_with_the_remedy() -> None:
-    """Instead of an error of unpickling."""
-    said = (
+def test_different_versions_of_python_are_named_with_the_remedy() -> None:
+    """The line replaces an error of unpickling."""
+    text = (
         "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark "
         "cannot run with different minor versions."
     )
-    assert "Python 3.12 and this command 3.11; set scheduler.python" in spoken_failure(said)
+    assert "Python 3.12 and this command 3.11; set scheduler.python" in format_failure(text)
 
 
 def test_a_container_that_would_never_get_an_executor_is_not_added() -> None:
-    """Where the number of executors is fixed; it would be waited for, and taken back, without a word of why."""
+    """If the number of executors is fixed, the update would wait and then be undone without a reason."""
     options = {"master": "spark://127.0.0.1:7077", "conf": {"spark.dynamicAllocation.enabled": "false"}}
     store = DriverRef("statemgr", "none", "none", {})
     added = ContainerSpec("t", "t-1", 3, 1, "/run", "/log", "uri", store, store)
@@ -261,8 +254,8 @@ def test_a_container_that_would_never_get_an_executor_is_not_added() -> None:
         SparkScheduler.open(options).update("t", [added], ())
 
 
-def test_a_driver_that_a_user_starts_says_what_does() -> None:
-    """Its command is on the PATH, where `spark` also brings others."""
+def test_a_driver_that_a_user_starts_names_the_right_command() -> None:
+    """`heron-spark-driver` is on the PATH."""
     command = [sys.executable, "-m", "heron_scheduler_spark.spark_driver"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (said.returncode, "it is started by the scheduler `spark`" in said.stderr) == (2, True)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "the scheduler `spark` starts this program" in ran.stderr) == (2, True)

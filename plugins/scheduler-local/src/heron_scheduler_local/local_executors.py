@@ -14,13 +14,13 @@ from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 
 __all__ = ["LocalExecutors"]
 
-# -P: a file of the user's folder must not stand in for a module of ours.
+# -P: a file in the user's folder must not replace a module of Heron.
 _EXECUTOR = (sys.executable, "-P", "-m", "heron.executor.main")
 _CONTAINER = "{container}"  # in the command: the id of the container
 
 
 class LocalExecutors(Executors):
-    """Owns the processes; what ends one wakes the supervisor by SIGCHLD."""
+    """Owns the processes; the end of a process wakes the supervisor by SIGCHLD."""
 
     def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
         super().__init__(folder, record, selector)

@@ -8,10 +8,10 @@ __all__ = ["LocalOptions"]
 
 
 class LocalOptions(SupervisedOptions, frozen=True):
-    """`executor` is empty for this interpreter's executor.
+    """`executor` is the command; empty for the executor of this interpreter.
 
-    `launcher` stands before it, with the container's id for `{container}`: a program that sets the stage and then
-    becomes the executor (exec), because the supervisor has to be its parent.
+    `launcher` is put before that command, with the container's id for `{container}`. It names a program that prepares
+    the environment and then becomes the executor (exec): the supervisor must be the executor's parent.
     """
 
     launcher: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The driver: jobs of processes of this machine."""
+"""The scheduler driver ``local``: runs each job as processes of this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LocalScheduler"]
 
 
 class LocalScheduler(SupervisedScheduler):
-    """Runs each job under a supervisor process of its own, which starts executors as its children."""
+    """Runs each job under a separate supervisor process, which starts executors as its children."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})

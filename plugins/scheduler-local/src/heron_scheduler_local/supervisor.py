@@ -1,7 +1,7 @@
 """The supervisor process of a job: ``python -m heron_scheduler_local.supervisor JOBFILE LOCK_FD READY_FD``.
 
-The main thread is the one that starts executors, because their parent-death signal comes when the thread that started
-them ends. It imports little: every run waits for it.
+The main thread starts the executors, because they get their parent-death signal when the thread that started them ends.
+This module imports little, because every run waits for it.
 """
 
 from __future__ import annotations

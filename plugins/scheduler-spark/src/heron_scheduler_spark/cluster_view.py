@@ -1,4 +1,4 @@
-"""What Spark's own connection to its cluster tells of it: how large it is. None where it does not tell."""
+"""Asks a cluster for its size through Spark's own connection. None means that the cluster does not report it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from heron_scheduler_spark.cluster_size import WorkerSize
+from heron_scheduler_spark.cluster_check import WorkerSize
 
 __all__ = ["largest_on_yarn", "standalone_workers"]
 
@@ -18,10 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 def standalone_workers(context: SparkContext, host: str, port: int) -> list[WorkerSize] | None:
-    """The workers that a standalone master has; None for one that only stands by.
+    """Return the workers of a standalone master; None for a standby master.
 
-    The master's own message is used, since its pages are at an address that an application is not told. Asking
-    the environment by its methods would load classes that Spark does not bring.
+    It sends a message of the master's own protocol, because an application does not know the address of its pages.
+    Reflection is needed: the methods of the environment would load classes that Spark does not ship.
     """
     try:
         jvm = cast("Any", context._jvm)  # Python has no other way to the master
@@ -32,18 +32,18 @@ def standalone_workers(context: SparkContext, host: str, port: int) -> list[Work
         master = environment.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
         question = load(f"{_MESSAGES}$RequestMasterState$").getField("MODULE$").get(None)
         answer = jvm.scala.reflect.ClassTag.apply(load(f"{_MESSAGES}$MasterStateResponse"))
-        said = master.askSync(question, answer)
-        if said.status().toString() != "ALIVE":
+        state = master.askSync(question, answer)
+        if state.status().toString() != "ALIVE":
             return None
-        alive = [each for each in said.workers() if each.state().toString() == "ALIVE"]
+        alive = [each for each in state.workers() if each.state().toString() == "ALIVE"]
         return [WorkerSize(str(each.host()), int(each.cores()), int(each.memory())) for each in alive]
     except (Py4JError, AttributeError, TypeError) as error:
-        _log.warning("how large the cluster is cannot be told by %s:%d: %s", host, port, error)
+        _log.warning("%s:%d does not report the size of the cluster: %s", host, port, error)
         return None
 
 
 def largest_on_yarn(context: SparkContext) -> WorkerSize | None:
-    """The largest container that the resource manager ever gives; what is asked for beyond it never comes."""
+    """Return the largest container that the resource manager gives; it never grants a larger request."""
     try:
         jvm = cast("Any", context._jvm)
         client = jvm.org.apache.hadoop.yarn.client.api.YarnClient.createYarnClient()
@@ -55,5 +55,5 @@ def largest_on_yarn(context: SparkContext) -> WorkerSize | None:
         finally:
             client.stop()
     except (Py4JError, AttributeError, TypeError) as error:
-        _log.warning("how large a container of YARN may be cannot be told: %s", error)
+        _log.warning("YARN does not report the size of its largest container: %s", error)
         return None

@@ -1,4 +1,4 @@
-"""What is asked of Spark for a container: whole cores and mebibytes. Pure."""
+"""The request to Spark for a container: whole cores and mebibytes. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from heron.planner.packing_plan import CPU_ROUNDING, Resource
 
 __all__ = ["ContainerRequest", "container_request", "largest"]
 
-_MANAGER_MB = 512  # the topology manager's container stands in no plan
+_MANAGER_MB = 512  # container 0, of the topology manager, has no size in the plan
 _MB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """Cores; and memory in MiB: of the heap of the JVM that the container stands in, and beside that heap."""
+    """Cores, and memory in MiB: the heap of the container's JVM, and the memory besides that heap."""
 
     cores: int
     overhead_mb: int
@@ -28,9 +28,9 @@ class ContainerRequest:
 
 
 def container_request(required: Resource, jvm_heap_mb: int, *, heap_only: bool) -> ContainerRequest:
-    """Spark knows whole cores only: what is begun counts. Disk is nothing that Spark gives.
+    """Return the request for these resources. Cores are rounded up, and disk is ignored: Spark has no request for it.
 
-    With `heap_only`, for a master that counts nothing else, all is asked for as heap.
+    With `heap_only`, all memory is requested as heap, for a master that counts nothing else.
     """
     cores = max(1, math.ceil(required.cpu - CPU_ROUNDING))
     container_mb = math.ceil(required.ram_bytes / _MB) or _MANAGER_MB
@@ -39,7 +39,7 @@ def container_request(required: Resource, jvm_heap_mb: int, *, heap_only: bool) 
 
 
 def largest(requests: Sequence[ContainerRequest]) -> ContainerRequest:
-    """One that has room for any of them."""
+    """Return a request that has room for any of them."""
     return ContainerRequest(
         max(each.cores for each in requests),
         max(each.overhead_mb for each in requests),

@@ -1,8 +1,8 @@
-"""What runs in a Python worker of Spark: starts the executor of one container and stays with it.
+"""The task in a Python worker of Spark: it starts the executor of one container and watches it.
 
-Whatever ends the task ends the container. The kernel tells the executor when this process dies; the JVM over it, the
-daemon between them and the driver are looked after here. The container ends the task too, in order or not: the task
-itself always succeeds, with the reason as its result, since it is not Spark that decides what follows.
+When the task ends, its container ends. The kernel signals the executor when this process dies. The task itself watches
+the JVM above it, the daemon between them, and the driver. When the container ends, the task ends too. The task always
+succeeds in Spark, with the reason as its result, because the supervisor decides what follows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
 from heron_scheduler_spark.container_logs import ContainerLogs
-from heron_scheduler_spark.order import Order
-from heron_scheduler_spark.predecessor import Predecessor
+from heron_scheduler_spark.executor_record import ExecutorRecord, remove_stale_run_dirs
+from heron_scheduler_spark.redacted_spec import resolve_spec
 from heron_scheduler_spark.shipped_code import shipped_code
-from heron_scheduler_spark.stale_run_dirs import sweep
 from heron_scheduler_spark.task_link import TaskLink
-from heron_scheduler_spark.task_words import Ended, Refused, Up, Word
-from heron_scheduler_spark.travelling_spec import resolved_spec
+from heron_scheduler_spark.task_messages import ContainerEnded, DriverCommand, ExecutorStarted, Order, StartFailed
 from heron_scheduler_spark.worker_report import check_core
 
 __all__ = ["run_container"]
@@ -40,12 +38,12 @@ __all__ = ["run_container"]
 Spec = dict[str, object]
 
 _LOOK_S = 0.1
-_SPARKS = ("SPARK_", "_SPARK_", "PYSPARK_", "_PYSPARK_", "PYTHON_WORKER_", "PYTHON_DAEMON_", "PYTHON_UDF_")
-_SPARKS_OWN = frozenset({"PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONPATH"})
+_SPARK_PREFIXES = ("SPARK_", "_SPARK_", "PYSPARK_", "_PYSPARK_", "PYTHON_WORKER_", "PYTHON_DAEMON_", "PYTHON_UDF_")
+_SPARK_NAMES = frozenset({"PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONPATH"})
 
 
 def run_container(orders: Iterable[str]) -> Iterator[str]:
-    """Called by Spark, with one order; gives the reason of the container's end, "" where it has ended for good."""
+    """Run the container of an order; Spark calls it. Yield the reason of the end, "" after a clean end."""
     for order in orders:
         yield _run(msgspec.json.decode(order, type=Order))
 
@@ -58,9 +56,9 @@ def _run(order: Order) -> str:
     except (HeronError, OSError, ValueError) as error:
         return f"on {os.uname().nodename}: {error}"
     try:
-        if link.greet(order.ticket) is not Word.GO:
+        if link.register(order.ticket) is not DriverCommand.GO:
             return "it came too late"
-        reason = _stay(order, spec, link)
+        reason = _run_executor(order, spec, link)
     except HeronError as error:
         return str(error)
     finally:
@@ -68,55 +66,55 @@ def _run(order: Order) -> str:
     return reason
 
 
-def _stay(order: Order, spec: Spec, link: TaskLink) -> str:
+def _run_executor(order: Order, spec: Spec, link: TaskLink) -> str:
     run_dir = Path(str(spec["run_dir"]))
-    predecessor = Predecessor(run_dir, order.container_id)
+    record = ExecutorRecord(run_dir, order.container_id)
     logs: ContainerLogs | None = None
     try:
         own_run_dir(run_dir)
-        predecessor.end()
+        record.kill_previous()
         if order.spec is not None:
-            sweep(run_dir)
-        spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _settle(order, spec, link)
-        executor = _execute(order, spec_file, spec, predecessor)
+            remove_stale_run_dirs(run_dir)
+        spec_file, logs = (Path(order.spec_file), None) if order.spec is None else _write_spec(order, spec, link)
+        executor = _execute(order, spec_file, spec, record)
     except (HeronError, OSError, ValueError) as error:
         if order.spec is not None:
             if logs is not None:
                 logs.close()
-            with suppress(OSError):  # nobody has read it
+            with suppress(OSError):  # no executor has read it
                 _spec_file(run_dir, order).unlink(missing_ok=True)
-            predecessor.leave()
+            record.remove_run_dir()
         reason = f"container {order.container_id} cannot be started on {os.uname().nodename}: {error}"
         if isinstance(error, OSError) and Path(str(error.filename or run_dir)).is_relative_to(run_dir.parent):
             reason += f"; run.run_dir, {run_dir.parent}, needs room there, and must be writable"
-        link.say(Refused(reason))
-        link.say(Ended(reason))
+        link.send(StartFailed(reason))
+        link.send(ContainerEnded(reason))
         return reason
-    link.say(Up(executor.identity.pid, executor.identity.start))
+    link.send(ExecutorStarted(executor.identity.pid, executor.identity.start))
     reason = _watch(order, link, executor, logs)
     if logs is not None:
         logs.close()
         spec_file.unlink(missing_ok=True)
-    predecessor.forget()
-    link.say(Ended(reason, executor.at_fault))
+    record.remove()
+    link.send(ContainerEnded(reason, executor.at_fault))
     return reason
 
 
-def _execute(order: Order, spec_file: Path, spec: Spec, predecessor: Predecessor) -> ExecutorProcess:
-    """Starts the executor and notes it, or neither."""
+def _execute(order: Order, spec_file: Path, spec: Spec, record: ExecutorRecord) -> ExecutorProcess:
+    """Start the executor and record it; after an error neither is done."""
     with _environment(shipped_code(order.py_files, sys.path)):
         command = order.command or (sys.executable, "-P", "-m", "heron.executor.main")
         executor = ExecutorProcess(command, spec_file, spec)
     try:
-        predecessor.note(executor.identity)
+        record.write(executor.identity)
     except OSError:
         executor.kill_now()
         raise
     return executor
 
 
-def _settle(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLogs]:
-    """Writes the spec where the executor reads it, with a log folder of the container's own."""
+def _write_spec(order: Order, spec: Spec, link: TaskLink) -> tuple[Path, ContainerLogs]:
+    """Write the spec where the executor reads it, with a log folder for this container alone."""
     run_dir, there = Path(str(spec["run_dir"])), str(spec["log_dir"])
     folder = run_dir / f"c{order.container_id}.logs"
     logs = ContainerLogs(folder, f"heron {spec['topology']} container {order.container_id}", link)
@@ -137,19 +135,19 @@ def _spec_file(run_dir: Path, order: Order) -> Path:
 
 
 def _watch(order: Order, link: TaskLink, executor: ExecutorProcess, logs: ContainerLogs | None) -> str:
-    above = _above()
+    parents = _parents()
     why, kill_at_s = "", float("inf")
     while (error := executor.ended()) is None:
         if logs is not None:
-            logs.look()
-        heard = link.heard(_LOOK_S)
+            logs.ship()
+        commands = link.receive(_LOOK_S)
         gone = link.lost and f"the Spark driver is gone: {link.lost}"
-        gone = gone or ("" if _alive(above) else "the JVM of its Spark executor has ended")
-        if (gone or Word.TERMINATE in heard) and kill_at_s == float("inf"):
+        gone = gone or ("" if _alive(parents) else "the JVM of its Spark executor has ended")
+        if (gone or DriverCommand.TERMINATE in commands) and kill_at_s == float("inf"):
             why = gone
             executor.terminate()
             kill_at_s = monotonic_s() + order.grace_s
-        if Word.KILL in heard or monotonic_s() > kill_at_s:
+        if DriverCommand.KILL in commands or monotonic_s() > kill_at_s:
             executor.kill()
     return why or error
 
@@ -167,7 +165,7 @@ def _keys(order: Order, spec: Spec) -> ClientKeys:
         if node is None:
             msg = (
                 f"the state manager has no keys of topology {topology!r}: it was killed, or this machine sees another "
-                "state than the command (local files serve where all machines see the same ones)"
+                "state than the command (local files work only if all machines see the same files)"
             )
             raise StateError(msg)
         data = node.value
@@ -176,7 +174,7 @@ def _keys(order: Order, spec: Spec) -> ClientKeys:
 
 def _spec(order: Order) -> Spec:
     if order.spec is not None:
-        return resolved_spec(dict(order.spec))
+        return resolve_spec(dict(order.spec))
     spec = json.loads(Path(order.spec_file).read_bytes())
     if not isinstance(spec, dict):
         msg = f"spec file {order.spec_file} does not hold a container's spec"
@@ -186,23 +184,23 @@ def _spec(order: Order) -> Spec:
 
 @contextmanager
 def _environment(code: Sequence[str]) -> Iterator[None]:
-    """What the executor inherits: this process's environment without what Spark has put there, but for the `code`."""
-    taken = {name: os.environ.pop(name) for name in list(os.environ) if _is_sparks(name)}
+    """Remove the variables of Spark from the environment that the executor inherits, and add the paths in `code`."""
+    removed = {name: os.environ.pop(name) for name in list(os.environ) if _is_of_spark(name)}
     if code:
         os.environ["PYTHONPATH"] = os.pathsep.join(code)
     try:
         yield
     finally:
         os.environ.pop("PYTHONPATH", None)
-        os.environ.update(taken)
+        os.environ.update(removed)
 
 
-def _is_sparks(name: str) -> bool:
-    return name in _SPARKS_OWN or name.startswith(_SPARKS)
+def _is_of_spark(name: str) -> bool:
+    return name in _SPARK_NAMES or name.startswith(_SPARK_PREFIXES)
 
 
-def _above() -> tuple[int, ProcessIdentity]:
-    """The daemon that forked this process, and the JVM that started the daemon."""
+def _parents() -> tuple[int, ProcessIdentity]:
+    """Return the pid of the daemon that forked this process, and the JVM that started the daemon."""
     daemon = os.getppid()
     jvm = 0
     with suppress(OSError, ValueError, IndexError):
@@ -211,6 +209,6 @@ def _above() -> tuple[int, ProcessIdentity]:
     return daemon, ProcessIdentity.of(jvm)
 
 
-def _alive(above: tuple[int, ProcessIdentity]) -> bool:
-    daemon, jvm = above
+def _alive(parents: tuple[int, ProcessIdentity]) -> bool:
+    daemon, jvm = parents
     return os.getppid() == daemon and (jvm.pid <= 1 or jvm.alive())

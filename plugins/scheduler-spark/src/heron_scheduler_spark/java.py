@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found as Spark finds it, and told before anything starts when it is none for it."""
+"""The Java that Spark runs on: found as Spark finds it, and checked before anything starts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from heron.errors import SchedulerError
 __all__ = ["check_java"]
 
 _NEEDED = 17  # Spark 4
-_WITHOUT_SUBJECTS = 23  # of which Hadoop asked who the user is
-_KNOWS_THEIR_SUCCESSOR = (3, 5, 0)
+_NO_SUBJECTS = 23  # Hadoop before 3.5 asks Java's subjects for the user, and Java 23 disabled them
+_HADOOP_WITHOUT_SUBJECTS = (3, 5, 0)
 _HADOOP = re.compile(r"-(\d+)\.(\d+)\.(\d+)\.jar$")
 _ANSWER_S = 10.0
 _VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)')
 
 
 def check_java() -> int:
-    """The major version of the Java that Spark would take.
+    """Return the major version of the Java that Spark would use.
 
     Raises:
-        SchedulerError: when there is none, it does not run, or it is too old for Spark 4, or too new for this one.
+        SchedulerError: when it is missing, does not run, or is too old or too new for this pyspark.
     """
     home = os.environ.get("JAVA_HOME", "")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
@@ -45,9 +45,9 @@ def check_java() -> int:
     major = int(found["major"]) if found else 0
     if ran.returncode != 0 or major < _NEEDED:
         says = (ran.stderr or ran.stdout).strip().partition("\n")[0] or f"exit code {ran.returncode}"
-        msg = f"{java} is no Java of version {_NEEDED} or newer, which Spark 4 needs: {says}; set JAVA_HOME to one"
+        msg = f"{java} is not Java of version {_NEEDED} or newer, which Spark 4 needs: {says}; set JAVA_HOME to one"
         raise SchedulerError(msg)
-    if major >= _WITHOUT_SUBJECTS and (hadoop := _hadoop()) < _KNOWS_THEIR_SUCCESSOR:
+    if major >= _NO_SUBJECTS and (hadoop := _hadoop()) < _HADOOP_WITHOUT_SUBJECTS:
         has = ".".join(map(str, hadoop))
         msg = (
             f"{java} is Java {major}, which the Hadoop {has} of this pyspark does not run on; set JAVA_HOME to a "
@@ -58,8 +58,8 @@ def check_java() -> int:
 
 
 def _hadoop() -> tuple[int, ...]:
-    """The version of Hadoop's client that pyspark has; that of the newest where it cannot be told."""
+    """Return the version of pyspark's Hadoop client; a recent version when it cannot be found."""
     for jar in Path(_find_spark_home(), "jars").glob("hadoop-client-api-*.jar"):
         if found := _HADOOP.search(jar.name):
             return tuple(map(int, found.groups()))
-    return _KNOWS_THEIR_SUCCESSOR
+    return _HADOOP_WITHOUT_SUBJECTS

@@ -1,4 +1,4 @@
-"""JSON messages, one a line, over a stream socket: what supervisor and driver say to each other."""
+"""JSON messages, one a line, over a stream socket: the messages between supervisor and driver."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from heron_scheduler_kit.control import Message
 
 __all__ = ["MessageStream"]
 
-_SEND_TIMEOUT_S = 5.0  # the other side reads at once, or hangs
+_SEND_TIMEOUT_S = 5.0  # a peer that does not read for that long hangs
 
 
 class MessageStream:
-    """One end; used from one thread. `closed` is whether nothing more goes either way."""
+    """One end of the connection; used from one thread. `closed` becomes true when the connection has ended."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -25,7 +25,7 @@ class MessageStream:
         return self._connection.fileno()
 
     def send(self, message: Message) -> None:
-        """Sends it, or marks the stream as closed when the other side does not take it."""
+        """Send the message; close the stream if the peer does not read it within 5 s."""
         if self.closed:
             return
         try:
@@ -35,7 +35,7 @@ class MessageStream:
             self.closed = True
 
     def receive(self) -> list[Message]:
-        """All that has come, without waiting."""
+        """Return the messages that have arrived, without waiting."""
         self._connection.settimeout(0.0)
         with contextlib.suppress(BlockingIOError):
             while not self.closed:

@@ -11,18 +11,20 @@ from heron_scheduler_kit.options import SupervisedOptions
 __all__ = ["SparkOptions"]
 
 
-_MARGIN_S = 3.0  # beats are a second apart on either side, and a busy machine is late
-_SHORTEST_S = 2.0  # two beats
+_MARGIN_S = 3.0  # heartbeats are a second apart on either side, and a busy machine is late
+_SHORTEST_S = 2.0  # two heartbeats
 
 
 class SparkOptions(SupervisedOptions, frozen=True):
-    """Which Spark, and how containers are asked of it; durations in seconds.
+    """The master and how to use it; durations in seconds.
 
-    `python` is the interpreter of the workers (empty: the path of this one); `archives` and `py_files` bring one, or
-    code, to workers that have none. `driver_host` is the address under which workers reach this machine (empty: the
-    one from which the master is reached), `driver_bind` where it listens (empty: there). `jvm_heap_mb` is the heap of
-    the JVM that a container stands in, beside what the packing plan gives the container itself. `hadoop_conf_dir` is
-    Hadoop's configuration, for YARN. `conf` are further settings of Spark.
+    - `python` is the interpreter on the workers; empty for the path of this interpreter.
+    - `archives` and `py_files` are copied to workers: environments and code.
+    - `driver_host` is the address at which workers reach this machine; empty for the address from which this machine
+      reaches the master. `driver_bind` is where the driver listens; empty for `driver_host`.
+    - `jvm_heap_mb` is the heap of a container's JVM, besides the memory in the packing plan.
+    - `hadoop_conf_dir` has Hadoop's configuration, for YARN.
+    - `conf` holds further settings of Spark.
     """
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/spark"
@@ -43,21 +45,21 @@ class SparkOptions(SupervisedOptions, frozen=True):
         if self.silence_s < shortest_s:
             msg = (
                 f"silence_s of {self.silence_s:g} s is too short where stop_grace_s is {self.stop_grace_s:g} s: a "
-                "container that is cut off has to be gone before another one is started in its place; set it to "
+                "container that lost the driver must end before another one starts in its place; set it to "
                 f"{shortest_s:g} s or more"
             )
             raise ValueError(msg)
 
     @property
     def spark_conf(self) -> dict[str, str]:
-        """`conf` as Spark takes it: texts, ``true`` and ``false`` in small letters."""
+        """`conf` as Spark reads it: strings, with ``true`` and ``false`` in lower case."""
         return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in self.conf.items()}
 
     @property
     def task_silence_s(self) -> float:
-        """How long a task hears nothing of the driver before it ends its container.
+        """After this silence of the driver a task ends its container.
 
-        Grace time included that is over when the driver gives the task up.
+        The container has then ended, grace time included, before the driver gives the task up.
         """
         return self.silence_s - self.stop_grace_s - _MARGIN_S
 

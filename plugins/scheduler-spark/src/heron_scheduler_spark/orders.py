@@ -1,4 +1,4 @@
-"""Makes the orders of a job, and knows the keys of the link over which tasks report."""
+"""Makes the orders of a job, and holds the keys of the link over which tasks report."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.container_request import ContainerRequest, container_request
 from heron_scheduler_spark.master import Master
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.order import Order
+from heron_scheduler_spark.redacted_spec import redact_spec
 from heron_scheduler_spark.shipped_code import code_names
-from heron_scheduler_spark.travelling_spec import travelling_spec
+from heron_scheduler_spark.task_messages import Order
 
 __all__ = ["Orders"]
 
 
 class Orders:
-    """On this machine a task is told the paths of files with mode 0600; on another one it gets a spec without secrets,
-    and reads the topology's keys in the state manager.
+    """Makes an `Order` for each start of a container.
+
+    A task on this machine gets the paths of files of mode 0600. A task on another machine gets a spec without secrets,
+    and reads the topology's keys from the state manager.
     """
 
     def __init__(self, folder: JobFolder, record: JobRecord, options: SparkOptions, master: Master) -> None:
@@ -43,7 +45,7 @@ class Orders:
         self.keys = self._new_keys() if master.here else self._topology_keys()
 
     def order(self, container_id: int, ticket: str, endpoint: str) -> str:
-        """The order for one start, as JSON. Raises OSError, ValueError or SchedulerError when it cannot be made."""
+        """Return the order for one start, as JSON. Raises OSError, ValueError or SchedulerError if that fails."""
         path = self._folder.spec_file(container_id)
         order = Order(
             container_id,
@@ -56,31 +58,31 @@ class Orders:
             key_file=str(self._key_file) if self._here else "",
             spec_file=str(path) if self._here else "",
             py_files=code_names(self._options.py_files),
-            spec=None if self._here else travelling_spec(json.loads(path.read_bytes())),
+            spec=None if self._here else redact_spec(json.loads(path.read_bytes())),
         )
         return msgspec.json.encode(order).decode()
 
     def request(self, container_id: int) -> ContainerRequest:
-        """What Spark is asked for. Raises as `order` does."""
+        """Return the request to Spark for one container. Raises as `order` does."""
         return self._request(json.loads(self._folder.spec_file(container_id).read_bytes()))
 
     def requests(self) -> list[ContainerRequest]:
-        """Of all containers that the job has now. Raises as `order` does."""
+        """Return the requests for all present containers of the job. Raises as `order` does."""
         return [self._request(json.loads(each)) for each in self._specs()]
 
     def first_spec(self) -> ContainerSpec:
-        """The spec of one container; all are alike but for the container. Raises as `order` does."""
+        """Return the spec of one container; specs differ only in the container. Raises as `order` does."""
         return msgspec.json.decode(next(self._specs()), type=ContainerSpec)
 
     def _specs(self) -> Iterator[bytes]:
-        """At least one. An update may remove containers meanwhile."""
+        """Yield at least one spec. An update may remove containers meanwhile."""
         some = False
         for container_id in self._folder.container_ids():
             with contextlib.suppress(FileNotFoundError):
                 yield self._folder.spec_file(container_id).read_bytes()
                 some = True
         if not some:
-            msg = f"topology {self._record.topology!r} has no container any more"
+            msg = f"topology {self._record.topology!r} has no container left"
             raise SchedulerError(msg)
 
     def _request(self, spec: dict[str, object]) -> ContainerRequest:

@@ -1,4 +1,4 @@
-"""The driver: jobs of tasks of a Spark application."""
+"""The scheduler driver ``spark``: runs each job as a Spark application."""
 
 from __future__ import annotations
 
@@ -14,37 +14,35 @@ from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_kit.supervised_scheduler import SupervisedScheduler
-from heron_scheduler_spark.driver_address import driver_address
 from heron_scheduler_spark.java import check_java
-from heron_scheduler_spark.master import parse_master
-from heron_scheduler_spark.master_version import check_version
+from heron_scheduler_spark.master import find_master, parse_master
+from heron_scheduler_spark.master_check import check_master, check_version
+from heron_scheduler_spark.network import driver_address
 from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
-from heron_scheduler_spark.reach import check_master
-from heron_scheduler_spark.resource_manager import find_master
+from heron_scheduler_spark.redacted_spec import redact_spec
 from heron_scheduler_spark.shipped_code import check_code
 from heron_scheduler_spark.spark_settings import DYNAMIC, is_elastic, is_guarded
-from heron_scheduler_spark.travelling_spec import travelling_spec
 
 __all__ = ["SparkScheduler"]
 
 _PROBE_S = 10.0  # two JVMs and a task take three seconds on an idle machine
 
-_UNGUARDED = "warning: spark.authenticate is not set, so whoever reaches its ports can run code there"
+_UNGUARDED = "warning: spark.authenticate is not set, so everybody who reaches its ports can run code there"
 
-_PAGE_S = 1.0  # the page of a master: next to it, or not there
+_PAGE_S = 1.0  # the page of a master answers at once, or is absent
 
-_END_S = 2.0  # for the end of a trial that found nothing
+_END_S = 2.0  # to end a trial that found no executor
 
 
 class SparkScheduler(SupervisedScheduler):
-    """Runs each job as a Spark application of its own, whose driver a supervisor process keeps going."""
+    """Runs each job as a separate Spark application. The supervisor process of the job keeps its driver running."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "restart", "update"})
     options_type: ClassVar[type] = SparkOptions
     supervisor: ClassVar[str] = "heron_scheduler_spark.supervisor"
-    end_s: ClassVar[float] = 6.0  # Spark's own stop is about one of them
+    end_s: ClassVar[float] = 6.0  # the stop of Spark takes about one of them
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -62,7 +60,7 @@ class SparkScheduler(SupervisedScheduler):
         if add and not is_elastic(self._spark, parse_master(self._spark.master)):
             msg = (
                 f"no container can be added to topology {topology!r}: with {DYNAMIC} false in scheduler.conf Spark "
-                "gives it no more executors than it had at its start; take that setting out, and submit it anew"
+                "gives it no more executors than at its start; remove that setting, and submit the topology again"
             )
             raise SchedulerError(msg)
         self._check_secrets(add)
@@ -72,14 +70,14 @@ class SparkScheduler(SupervisedScheduler):
         return self.check_places((), timeout_s)
 
     def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:
-        """Runs a task where there is time for it; where it runs on this machine the `others` are not of its concern."""
+        """Check the master, and run a task if the time allows. A task on this machine does not check `others`."""
         start_s = monotonic_s()
-        said = self._check(timeout_s)
+        report = self._check(timeout_s)
         left_s = timeout_s - (monotonic_s() - start_s) - _END_S
         if left_s < _PROBE_S:
-            return f"{said}; no task was tried, which may take {_PROBE_S + _END_S:g} s"
+            return f"{report}; no task was tried, because that may take {_PROBE_S + _END_S:g} s"
         elsewhere = () if parse_master(self._spark.master).here else others
-        return f"{said}; {probe(self._spark, elsewhere, left_s)}"
+        return f"{report}; {probe(self._spark, elsewhere, left_s)}"
 
     def _check(self, timeout_s: float) -> str:
         master = find_master(self._spark)
@@ -95,4 +93,4 @@ class SparkScheduler(SupervisedScheduler):
     def _check_secrets(self, containers: Sequence[ContainerSpec]) -> None:
         if not parse_master(self._spark.master).here:
             for spec in containers:
-                travelling_spec(msgspec.to_builtins(spec))
+                redact_spec(msgspec.to_builtins(spec))

@@ -1,4 +1,4 @@
-"""Code that Spark has brought to a worker (`py_files`), for the processes of a container, which are not Spark's."""
+"""Code that Spark copies to a worker (`py_files`), for the processes of a container, which Spark does not start."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://?", re.IGNORECASE)
 
 
 def check_code(key: str, paths: Sequence[str]) -> None:
-    """Whether those that are files of this machine are there; of others only Spark can tell.
+    """Check that the paths on this machine are files; only Spark can check the others.
 
     Raises:
-        SchedulerError: when one is not; `key` is where the profile names it.
+        SchedulerError: when one is not a file; `key` is the option that names it.
     """
     for each in paths:
         path = each.partition("#")[0].removeprefix("file://")
         if not _SCHEME.match(path) and not os.path.isfile(path):
-            msg = f"scheduler.{key}: there is no file {path!r} on this machine; make it, or correct the path"
+            msg = f"scheduler.{key}: there is no file {path!r} on this machine; create it, or correct the path"
             raise SchedulerError(msg)
 
 
 def code_names(py_files: Sequence[str]) -> tuple[str, ...]:
-    """What the files are called on a worker, wherever Spark puts them there."""
+    """Return the names of the files on a worker; the folder depends on Spark."""
     return tuple(os.path.basename(each.partition("#")[0]) for each in py_files)
 
 
 def shipped_code(names: Sequence[str], path: Sequence[str]) -> list[str]:
-    """What of a Python's module search path is of those files: archives among them, and the folders of modules."""
+    """Return the entries of a module search path that are such archives or hold such modules."""
     modules = [each for each in names if each.endswith(".py")]
     return [
         each

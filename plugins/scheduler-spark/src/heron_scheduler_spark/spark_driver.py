@@ -1,8 +1,8 @@
-"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE LIFE SUPERVISOR_FD``.
+"""``heron-spark-driver``, the process that holds a job's Spark application: ``JOBFILE START SUPERVISOR_FD``.
 
-It is a child of the job's supervisor, which tells it what to start and to end, and whom it tells what became of it.
-When the supervisor is gone it stops Spark and ends, and so do all containers. `LIFE` is `FIRST_LIFE` while a command
-waits for it, which it may tell that the job will never run.
+It is a child of the job's supervisor. The supervisor sends requests to start and end containers, and the driver reports
+the results. When the supervisor is gone the driver stops Spark and ends, and so do all containers. `START` is
+`FIRST_START` while a command waits for the job: the driver then also checks whether the job can ever run.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ from heron.errors import HeronError
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark.application import Application
 from heron_scheduler_spark.cluster_check import check_cluster
-from heron_scheduler_spark.desk import Desk, DeskSettings
-from heron_scheduler_spark.driver_address import driver_address
-from heron_scheduler_spark.driver_process import FIRST_LIFE
-from heron_scheduler_spark.jvm_thread import JvmThread
+from heron_scheduler_spark.driver_process import FIRST_START
+from heron_scheduler_spark.master import export_hadoop_conf, find_master
 from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.network import driver_address
 from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.order_server import OrderServer, OrderServerSettings
 from heron_scheduler_spark.orders import Orders
-from heron_scheduler_spark.resource_manager import enter_hadoop, find_master
-from heron_scheduler_spark.spark_settings import executors_asked_for, master_url, spark_settings
+from heron_scheduler_spark.spark_jobs import JvmThread
+from heron_scheduler_spark.spark_settings import executor_requests, master_url, spark_settings
 
 __all__ = ["main"]
 
 BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
 
 _ARGUMENTS = 4
-_FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; what is larger comes from somebody who has no key
+_FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; larger frames come from strangers without a key
 
 
 def main(begin: BeginApplication = Application) -> int:
-    """Runs until the supervisor hangs up. Gives the exit code."""
+    """Run until the supervisor is gone. Return the exit code."""
     bind_to_parent()
     if len(sys.argv) != _ARGUMENTS:
-        sys.stderr.write("heron spark-driver: error: it is started by the scheduler `spark`: heron submit spark FILE\n")
+        sys.stderr.write(
+            "heron spark-driver: error: the scheduler `spark` starts this program; run: heron submit spark FILE\n"
+        )
         return 2
-    job_file, life, descriptor = sys.argv[1:]
+    job_file, start, descriptor = sys.argv[1:]
     supervisor = MessageStream(socket.socket(fileno=int(descriptor)))
     os.set_inheritable(int(descriptor), False)
     folder = JobFolder(Path(job_file).parent)
@@ -60,7 +62,7 @@ def main(begin: BeginApplication = Application) -> int:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     configure(Path(record.log_dir, "spark-driver.log"), topology=record.topology, process="spark-driver")
     try:
-        return _serve(folder, record, supervisor, begin, first=life == FIRST_LIFE)
+        return _serve(folder, record, supervisor, begin, first=start == FIRST_START)
     except (HeronError, OSError, ValueError) as error:
         supervisor.send({"is": "failed", "error": str(error)})
         sys.stderr.write(f"heron spark-driver: error: {error}\n")
@@ -71,7 +73,7 @@ def _serve(
     folder: JobFolder, record: JobRecord, supervisor: MessageStream, begin: BeginApplication, *, first: bool
 ) -> int:
     options = msgspec.convert(record.options, SparkOptions)
-    enter_hadoop(options)
+    export_hadoop_conf(options)
     master = find_master(options)
     orders = Orders(folder, record, options, master)
     address = driver_address(options, master)
@@ -82,16 +84,16 @@ def _serve(
     url = master_url(master, len(requests))
     settings = spark_settings(options, master, record.topology, address, requests)
     application = begin(url, options.python or sys.executable, settings, _scratch(folder), woken.wake)
-    if first:  # later a machine may be missing: what finds no place waits, and the rest runs
+    if first:  # later a machine may be missing: containers without a place wait, and the rest runs
         listening = str(orders.first_spec().settings.get("heron.network.host", ""))
-        check_cluster(application, master, executors_asked_for(options, requests), listening)
-    desk_settings = DeskSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
-    desk = Desk(supervisor, application, JvmThread(woken.wake), hub, orders, desk_settings)
+        check_cluster(application, master, executor_requests(options, requests), listening)
+    server_settings = OrderServerSettings(Path(record.log_dir), options.silence_s, with_sizes=not master.here)
+    server = OrderServer(supervisor, application, JvmThread(woken.wake), hub, orders, server_settings)
     handle = f"Spark application {application.id}"
     links = {"Spark UI": application.page} if application.page else {}
-    publish_job(orders.first_spec(), handle, links)  # may take long; from ready on it says it is alive
+    publish_job(orders.first_spec(), handle, links)  # may take long; heartbeats are expected only after `ready`
     supervisor.send({"is": "ready", "handle": handle, "links": links})
-    _run(desk, supervisor, hub, woken)
+    _run(server, supervisor, hub, woken)
     application.stop()
     sockets.close()
     return 0
@@ -99,27 +101,27 @@ def _serve(
 
 def _scratch(folder: JobFolder) -> Path:
     scratch = folder.path / "scratch"
-    shutil.rmtree(scratch, ignore_errors=True)  # a driver before this one may have been killed
+    shutil.rmtree(scratch, ignore_errors=True)  # files of a previous driver that was killed
     scratch.mkdir(mode=0o700)
     return scratch
 
 
-def _run(desk: Desk, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) -> None:
-    """Has the desk look whenever there is something, until it is to end. No call of the loop asks Spark's JVM."""
+def _run(server: OrderServer, supervisor: MessageStream, hub: GuardedHub, woken: Wakeup) -> None:
+    """Call the order server on each event until it returns False. No call of the loop waits for Spark's JVM."""
     reactor = Reactor()
 
-    def look() -> None:
+    def process() -> None:
         woken.drain()
-        woken.asleep = True  # before it looks: what comes meanwhile is looked at in the next round
-        if not desk.look():
+        woken.asleep = True  # set before processing: later events cause another round
+        if not server.process():
             reactor.stop()
 
     reactor.guard(hub)
-    reactor.on_readable(supervisor.fileno(), look)
-    reactor.on_readable(hub, look)
-    reactor.on_readable(woken.fd, look)
-    reactor.every(1.0, lambda: None if desk.tick() else reactor.stop())
-    look()
+    reactor.on_readable(supervisor.fileno(), process)
+    reactor.on_readable(hub, process)
+    reactor.on_readable(woken.fd, process)
+    reactor.every(1.0, lambda: None if server.tick() else reactor.stop())
+    process()
     reactor.run()
 
 

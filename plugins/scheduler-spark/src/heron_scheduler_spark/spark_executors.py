@@ -1,9 +1,9 @@
-"""The executors of a job as tasks of a Spark application, which a driver process has: the supervisor's side.
+"""The executors of a job as tasks of a Spark application that a driver process holds: the supervisor's side.
 
-The driver may die or hang, and with it the application and every container. Then each container has ended, and what is
-started again waits for the next driver, which comes after a back-off of its own. A container counts as ended only when
-its executor is gone: a new one would run the same tasks beside it. Where nobody has seen that, the executor is looked
-at if it is a process of this machine, and else given the time that it may take.
+The driver may die or hang, and with it the application and every container. All containers have then ended. Starts wait
+for the next driver, which the supervisor starts after a separate back-off. A container counts as ended only when its
+executor is gone: a new executor would run the same tasks beside it. If no task reported that, the supervisor looks at
+the process if it is on this machine. For a process elsewhere it waits as long as the executor may need.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executors import Executors, Exit, JobFacts, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
-from heron_scheduler_spark.driver_process import DRIVER, FIRST_LIFE, LATER_LIFE, DriverProcess
-from heron_scheduler_spark.driver_pulse import DriverPulse
+from heron_scheduler_spark.driver_process import DRIVER, FIRST_START, LATER_START, DriverLiveness, DriverProcess
 from heron_scheduler_spark.options import SparkOptions
 
 __all__ = ["SparkExecutors"]
 
-_LEAVE_S = 4.5  # an executor whose task died has SIGTERM and takes so long at most
+_LEAVE_S = 4.5  # the longest time in which an executor ends after the SIGTERM that it gets when its task dies
 _KILLED_S, _INTERVAL_S = 2.0, 0.02  # until a killed process of this machine is gone
-_FIRST_S = 2.0  # beyond the time for a start: a first container may fail, which the command can then tell
+_FIRST_S = 2.0  # after the time for a start: a first container may fail, and the command can then report it
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Container:
-    """One that was started; `identity` is its executor, once there is one, and `here` whether it is of this machine.
+    """A container that was started.
 
-    `placed` is whether a task has been told to start it.
+    `identity` is its executor, once that runs, and `here` whether it is a process of this machine. `placed` is whether
+    a task has the order to start it.
     """
 
     attempt: int
@@ -60,7 +60,7 @@ class _Container:
 
 
 class SparkExecutors(Executors):
-    """Has a driver process do it."""
+    """Starts and ends executors through the driver process."""
 
     tick_s = 0.25
 
@@ -71,7 +71,7 @@ class SparkExecutors(Executors):
         selector: selectors.BaseSelector,
         driver: Sequence[str] = DRIVER,
     ) -> None:
-        """`driver` is the command that is given the job's file, which life it is, and a descriptor."""
+        """`driver` is the command; it gets the job file, `FIRST_START` or `LATER_START`, and a descriptor."""
         super().__init__(folder, record, selector)
         self._command = driver
         self._limits = BackoffLimits(record.backoff_s, record.backoff_max_s, record.stable_s)
@@ -84,7 +84,7 @@ class SparkExecutors(Executors):
         self._next_at_s = 0.0
         self._wait_s = 0.0
         self._facts = JobFacts()
-        self._told = False
+        self._reported = False
         self._failure = ""
 
     def begin(self) -> None:
@@ -96,14 +96,15 @@ class SparkExecutors(Executors):
         if self._ready_at_s is None:
             if monotonic_s() - self._began_s > self._start_s:
                 msg = (
-                    f"Spark at {self._options.master} gave no application within {self._start_s:g} s; is the "
-                    f"master up, and of the same major version? see {Path(self.record.log_dir, 'spark-driver.err')}"
+                    f"Spark at {self._options.master} gave no application within {self._start_s:g} s; check "
+                    "that the master runs and has the same major version, and see "
+                    f"{Path(self.record.log_dir, 'spark-driver.err')}"
                 )
                 raise SchedulerError(msg)
             return False
         first = any(each.up for each in self._containers.values()) or not self._containers
-        self._told = first or monotonic_s() - self._began_s > self._start_s + _FIRST_S
-        return self._told
+        self._reported = first or monotonic_s() - self._began_s > self._start_s + _FIRST_S
+        return self._reported
 
     def start(self, container_id: int, attempt: int) -> None:
         spec_file = self.folder.spec_file(container_id)
@@ -124,8 +125,8 @@ class SparkExecutors(Executors):
         if each is None:
             return Placement(up=False)
         silent_s = self._driver.silent_s if self._driver is not None else 0.0
-        if each.up and silent_s > self._options.task_silence_s:  # its task has given the driver up
-            return Placement(False, each.where, f"ends: the Spark driver has said nothing for {silent_s:.0f} s")
+        if each.up and silent_s > self._options.task_silence_s:  # the task has lost the driver and ends its container
+            return Placement(False, each.where, f"ends: the Spark driver has sent nothing for {silent_s:.0f} s")
         return Placement(each.up, each.where, "" if each.up else each.waits)
 
     def identity(self, container_id: int) -> ProcessIdentity | None:
@@ -140,18 +141,18 @@ class SparkExecutors(Executors):
             if monotonic_s() >= self._next_at_s:
                 self._relaunch()
         else:
-            self._driver.tidy()
-            for message in self._driver.hear():
-                self._take(message)
+            self._driver.truncate_log()
+            for message in self._driver.receive():
+                self._process(message)
             if (end := self._driver.ended()) is not None:
                 self._driver_ended(f"the Spark driver ended: {end}")
             elif hang := self._driver.hangs():
-                self._driver_ended(f"the Spark driver hung, and was killed: {hang}", listens=False)
+                self._driver_ended(f"the Spark driver hung, and was killed: {hang}", wait=False)
         return tuple(self._gone())
 
     def close(self) -> None:
         if self._driver is not None:
-            self._driver.stop(listens=self._ready_at_s is not None)
+            self._driver.stop(wait=self._ready_at_s is not None)
             self._driver = None
         executors = [each.identity for each in self._containers.values() if each.identity is not None]
         for each in executors:
@@ -162,10 +163,10 @@ class SparkExecutors(Executors):
 
     def _launch(self) -> None:
         self._began_s = monotonic_s()
-        pulse = DriverPulse(self._options.silence_s, self._start_s, self._began_s)
+        liveness = DriverLiveness(self._options.silence_s, self._start_s, self._began_s)
         log_dir = Path(self.record.log_dir)
-        command = (*self._command, str(self.folder.job_file), LATER_LIFE if self._told else FIRST_LIFE)
-        self._driver = DriverProcess(command, log_dir, pulse, self.selector)
+        command = (*self._command, str(self.folder.job_file), LATER_START if self._reported else FIRST_START)
+        self._driver = DriverProcess(command, log_dir, liveness, self.selector)
 
     def _relaunch(self) -> None:
         try:
@@ -173,14 +174,14 @@ class SparkExecutors(Executors):
         except OSError as error:
             self._driver_ended(f"the Spark driver cannot be started: {error}")
 
-    def _driver_ended(self, end: str, *, listens: bool = True) -> None:
+    def _driver_ended(self, end: str, *, wait: bool = True) -> None:
         if self._driver is not None:
-            self._driver.stop(listens=listens)
+            self._driver.stop(wait=wait)
             self._driver = None
         ran_s = 0.0 if self._ready_at_s is None else monotonic_s() - self._ready_at_s
         why = self._failure or end
         _log.warning("%s", why)
-        if not self._told:
+        if not self._reported:
             self._failure = why
             return
         self._failure = ""
@@ -195,7 +196,7 @@ class SparkExecutors(Executors):
 
     # -- its messages
 
-    def _take(self, message: Message) -> None:
+    def _process(self, message: Message) -> None:
         match message:
             case {"is": "ready", "handle": str(handle), "links": dict(links)}:
                 self._ready(handle, {str(title): str(url) for title, url in links.items()})
@@ -203,14 +204,14 @@ class SparkExecutors(Executors):
                 self._failure = error
             case {"is": "alive"}:
                 return
-            case {"is": "refused", "container_id": int(), "error": str(error)} if not self._told:
+            case {"is": "refused", "container_id": int(), "error": str(error)} if not self._reported:
                 self._failure = error
             case {"container_id": int(container_id), "attempt": int(attempt)}:
                 each = self._containers.get(container_id)
                 if each is not None and each.attempt == attempt:
                     self._of_container(each, message)
             case _:
-                _log.warning("the driver says what is not understood: %s", message)
+                _log.warning("unknown message of the driver: %s", message)
 
     def _ready(self, handle: str, links: dict[str, str]) -> None:
         _log.info("%s", handle)
@@ -248,12 +249,12 @@ class SparkExecutors(Executors):
         if each is None or each.error is not None:
             return
         if self._ready_at_s is None:
-            self._leave(each, "it had not begun")
+            self._leave(each, "it had not started")
         else:
             self._ask(how, container_id)
 
     def _leave(self, each: _Container, error: str, *, seen: bool = False) -> None:
-        """`seen`: somebody has seen that nothing of it is left."""
+        """Record the end of a container. `seen`: its task reported that its executor is gone."""
         each.error = error
         each.up = False
         each.leave_at_s = monotonic_s() + (_LEAVE_S if each.placed and not seen else 0.0)

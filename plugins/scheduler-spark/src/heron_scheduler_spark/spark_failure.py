@@ -1,10 +1,10 @@
-"""What Spark says of a job that failed, in one line. Pure."""
+"""Formats the failure of a Spark job in one line. Pure."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["spoken_failure"]
+__all__ = ["format_failure"]
 
 _RECENT = "most recent failure: "
 _LOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<place>[^)]*)\): ")
@@ -15,8 +15,8 @@ _NO_PACKAGE = "No module named 'heron"
 _LONGEST = 500
 
 
-def spoken_failure(text: str) -> str:
-    """The reason of the last task that failed, without what surrounds it."""
+def format_failure(text: str) -> str:
+    """Return the reason of the last failed task, without stack traces, with a remedy for known failures."""
     if "PYTHON_VERSION_MISMATCH" in text and (found := _VERSIONS.search(text)):
         return (
             f"the workers run Python {found['worker']} and this command {found['driver']}; set scheduler.python to an "
@@ -28,20 +28,20 @@ def spoken_failure(text: str) -> str:
         place, recent = lost["place"], recent[lost.end() :]
     if "Traceback" in recent and (errors := _PYTHON.findall(recent.partition("Driver stacktrace:")[0])):
         recent = errors[-1]
-    line = _remedied(_first_line(recent)[:_LONGEST])
+    line = _with_remedy(_first_line(recent)[:_LONGEST])
     return f"{line} (on {place})" if place else line
 
 
 def _first_line(text: str) -> str:
-    """With the next one, where it announces that."""
+    """Return the first line, and the following ones while a line ends with a colon."""
     lines = [" ".join(each.split()) for each in text.splitlines() if each.strip()]
-    said = lines[:1]
-    while said and said[-1].endswith(":") and len(said) < len(lines):
-        said.append(lines[len(said)])
-    return " ".join(said)
+    first = lines[:1]
+    while first and first[-1].endswith(":") and len(first) < len(lines):
+        first.append(lines[len(first)])
+    return " ".join(first)
 
 
-def _remedied(line: str) -> str:
+def _with_remedy(line: str) -> str:
     if found := _NO_PYTHON.search(line):
         return (
             f"the workers cannot run {found['program']}: {found['why']}; set scheduler.python to an interpreter that "
@@ -49,7 +49,7 @@ def _remedied(line: str) -> str:
         )
     if _NO_PACKAGE in line:
         return (
-            f"the workers' Python lacks what the command has: {line}; install heron-scheduler-spark there, set "
-            "scheduler.python to an interpreter that has it, or ship one with scheduler.archives"
+            f"the workers' Python lacks a package that the command has: {line}; install heron-scheduler-spark there, "
+            "set scheduler.python to an interpreter that has it, or ship one with scheduler.archives"
         )
     return line

@@ -1,4 +1,4 @@
-"""The settings of Spark that a job needs, from the profile's section. Pure."""
+"""The settings of Spark for a job, from the profile's section. Pure."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from pyspark.find_spark_home import _find_spark_home
 from heron.driver_kit.log import MAX_BYTES, OLDER_FILES
 from heron.errors import SchedulerError
 from heron_scheduler_spark.container_request import ContainerRequest, largest
-from heron_scheduler_spark.driver_address import DriverAddress
-from heron_scheduler_spark.flag import flag
 from heron_scheduler_spark.master import Cluster, Master
+from heron_scheduler_spark.network import DriverAddress
 from heron_scheduler_spark.options import SparkOptions
 
-__all__ = ["DYNAMIC", "executors_asked_for", "is_elastic", "is_guarded", "master_url", "spark_settings"]
+__all__ = ["DYNAMIC", "executor_requests", "is_elastic", "is_guarded", "master_url", "spark_settings"]
 
 DYNAMIC = "spark.dynamicAllocation.enabled"
-"""Whether executors are asked for one by one, each of the size of its container."""
+"""Whether Spark is asked for each executor separately, with the size of its container."""
 
-_SPARE_SLOTS = 64  # for containers that are added later: the slots of a local master cannot be changed
+_SPARE_SLOTS = 64  # for containers that are added later: a local master cannot get more slots
 _AUTHENTICATE = "spark.authenticate"
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # these JVMs keep processes going, and must be there soon
-_OURS = {
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # these JVMs only keep processes, and should start fast
+_FIXED = {
     "spark.speculation": "two tasks of one container would run the same instances twice",
-    "spark.task.maxFailures": "the scheduler itself starts containers again",
+    "spark.task.maxFailures": "the scheduler itself restarts containers",
     "spark.python.worker.reuse": "a worker belongs to one container",
     "spark.master": "set scheduler.master",
     "spark.driver.host": "set scheduler.driver_host",
@@ -33,20 +32,20 @@ _OURS = {
 
 
 def master_url(master: Master, containers: int) -> str:
-    """What Spark is told: a local master has slots for the containers and more, and each job has one try."""
+    """Return the URL for Spark: a local master gets spare slots, and one try for each job."""
     return f"local[{max(2 * containers, _SPARE_SLOTS)},1]" if master.cluster is Cluster.LOCAL else master.url
 
 
 def spark_settings(
     options: SparkOptions, master: Master, topology: str, address: DriverAddress, requests: Sequence[ContainerRequest]
 ) -> dict[str, str]:
-    """The settings, those of the profile's `conf` among them.
+    """Return all settings, including the profile's `conf`.
 
-    Where executors can be asked for one by one (dynamic allocation), each container gets one of its own size. With
-    ``spark.dynamicAllocation.enabled: false`` in `conf` all have the size of the largest.
+    With dynamic allocation, each container gets an executor of its size. With
+    ``spark.dynamicAllocation.enabled: false`` in `conf`, all executors have the size of the largest container.
 
     Raises:
-        SchedulerError: when `conf` sets one that must be as it is; says why.
+        SchedulerError: when `conf` sets a name that it must not set; has the reason.
     """
     conf = options.spark_conf
     _check(conf)
@@ -59,7 +58,7 @@ def spark_settings(
         "spark.python.worker.reuse": "false",
         "spark.speculation": "false",
         "spark.task.maxFailures": "1",
-        "spark.ui.killEnabled": "false",  # its page ends jobs of whoever can open it
+        "spark.ui.killEnabled": "false",  # otherwise everybody who can open its page could end jobs
         "spark.ui.port": "0",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -68,15 +67,15 @@ def spark_settings(
     if options.py_files:
         settings["spark.submit.pyFiles"] = ",".join(options.py_files)
     if master.cluster is Cluster.YARN and not (options.python or options.archives):
-        # Nodes that have this interpreter have its Spark too; else half a gigabyte would be brought there each time.
+        # Nodes that have this interpreter have its Spark too. Otherwise Spark would copy half a gigabyte each time.
         settings["spark.yarn.jars"] = f"local:{_find_spark_home()}/jars/*"
-    if master.cluster is not Cluster.STANDALONE and flag(conf, _AUTHENTICATE, otherwise=True):
-        # Spark makes the secret itself, and brings it to the processes that it starts. Where there are others, the
-        # masters and workers of a standalone cluster, these must have it first.
+    if master.cluster is not Cluster.STANDALONE and _flag(conf, _AUTHENTICATE, otherwise=True):
+        # Spark creates the secret and passes it to the processes that it starts. The masters and workers of a
+        # standalone cluster run before, and would need the secret first.
         settings |= {_AUTHENTICATE: "true", "spark.network.crypto.enabled": "true"}
     if master.here:
         return {**settings, **conf}
-    dynamic = flag(conf, DYNAMIC, otherwise=True)
+    dynamic = _flag(conf, DYNAMIC, otherwise=True)
     return {
         **settings,
         **_of_cluster(requests, dynamic=dynamic),
@@ -85,27 +84,27 @@ def spark_settings(
     }
 
 
-def executors_asked_for(options: SparkOptions, requests: Sequence[ContainerRequest]) -> list[ContainerRequest]:
-    """What each container's executor has: its own size, or that of the largest where all are alike."""
-    dynamic = flag(options.spark_conf, DYNAMIC, otherwise=True)
+def executor_requests(options: SparkOptions, requests: Sequence[ContainerRequest]) -> list[ContainerRequest]:
+    """Return the size of each container's executor: that of the container, or of the largest if all are equal."""
+    dynamic = _flag(options.spark_conf, DYNAMIC, otherwise=True)
     return list(requests) if dynamic else [largest(requests)] * len(requests)
 
 
 def is_elastic(options: SparkOptions, master: Master) -> bool:
-    """Whether a container that is added to a running application can get a place."""
-    return master.here or flag(options.spark_conf, DYNAMIC, otherwise=True)
+    """Return whether Spark can give an executor to a container that is added later."""
+    return master.here or _flag(options.spark_conf, DYNAMIC, otherwise=True)
 
 
 def is_guarded(options: SparkOptions, master: Master) -> bool:
-    """Whether Spark's own processes listen to those only who have the application's secret."""
-    return flag(options.spark_conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
+    """Return whether the processes of Spark accept only peers with the application's secret."""
+    return _flag(options.spark_conf, _AUTHENTICATE, otherwise=master.cluster is not Cluster.STANDALONE)
 
 
 def _of_cluster(requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[str, str]:
     common = {
         "spark.executor.extraJavaOptions": _JVM,
         "spark.decommission.enabled": "true",
-        # Of a standalone worker: there the stderr of an executor, which shows the logs of its container, has no end.
+        # For a standalone worker: the stderr of an executor, with the logs of its container, would grow without end.
         "spark.executor.logs.rolling.strategy": "size",
         "spark.executor.logs.rolling.maxSize": str(MAX_BYTES),
         "spark.executor.logs.rolling.maxRetainedFiles": str(OLDER_FILES),
@@ -135,7 +134,20 @@ def _of_cluster(requests: Sequence[ContainerRequest], *, dynamic: bool) -> dict[
 
 
 def _check(conf: Mapping[str, str]) -> None:
-    for name, why in _OURS.items():
-        if name in conf and not (name == "spark.speculation" and not flag(conf, name, otherwise=False)):
+    for name, why in _FIXED.items():
+        if name in conf and not (name == "spark.speculation" and not _flag(conf, name, otherwise=False)):
             msg = f"scheduler.conf: {name} cannot be set to {conf[name]!r}: {why}"
             raise SchedulerError(msg)
+
+
+def _flag(conf: Mapping[str, str], name: str, *, otherwise: bool) -> bool:
+    """Return a setting that is true or false, in letters of any case, as Spark reads it; `otherwise` if it is not set.
+
+    Raises:
+        SchedulerError: when it is neither; Spark itself would end with a stack trace.
+    """
+    written = conf.get(name, str(otherwise)).strip().lower()
+    if written not in {"true", "false"}:
+        msg = f"scheduler.conf: {name} is {conf[name]!r}; set it to true or false"
+        raise SchedulerError(msg)
+    return written == "true"

@@ -1,6 +1,6 @@
 """The supervisor process of a job: ``python -m heron_scheduler_spark.supervisor JOBFILE LOCK_FD READY_FD``.
 
-It knows nothing of Spark but the driver process, which it starts, and starts again when it dies.
+It does not import Spark. It starts the driver process, and starts it again when it dies.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import msgspec
 from heron.clock import monotonic_s
 from heron.driver_kit.links import ClientKeys, SocketContext, open_watched_channel
 from heron.errors import HeronError, SchedulerError
-from heron_scheduler_spark.task_words import Beat, Hello, Said, Word
+from heron_scheduler_spark.task_messages import DriverCommand, TaskHeartbeat, TaskHello, TaskMessage
 
 __all__ = ["TaskLink"]
 
@@ -19,10 +19,10 @@ _HELLO_S = 10.0
 
 
 class TaskLink:
-    """Opened in the thread that uses it; `lost` is why it came to nothing, "" while it serves."""
+    """Opened in the thread that uses it."""
 
     def __init__(self, endpoint: str, keys: ClientKeys, silence_s: float) -> None:
-        """Raises SchedulerError when nobody answers there."""
+        """Connect to the driver. Raises SchedulerError when `endpoint` is not an address."""
         self._endpoint = endpoint
         self._silence_s = silence_s
         self._sockets = SocketContext(link_timeout_s=silence_s)
@@ -30,53 +30,53 @@ class TaskLink:
             self._channel = open_watched_channel(self._sockets, endpoint, keys)
         except HeronError as error:
             self._sockets.close()
-            msg = f"the Spark driver's address is not one: {error}"
+            msg = f"the address of the Spark driver is not usable: {error}"
             raise SchedulerError(msg) from error
-        self._heard_s = self._beat_s = monotonic_s()
+        self._received_s = self._beat_s = monotonic_s()
 
-    def greet(self, ticket: str) -> Word:
-        """Shows the ticket; the driver's answer, ``GO`` or ``LEAVE``.
+    def register(self, ticket: str) -> DriverCommand:
+        """Send the ticket; return the driver's answer, ``GO`` or ``LEAVE``.
 
         Raises:
-            SchedulerError: when there is none.
+            SchedulerError: when no answer comes within 10 s.
         """
-        self.say(Hello(ticket, socket.gethostname()))
+        self.send(TaskHello(ticket, socket.gethostname()))
         deadline_s = monotonic_s() + _HELLO_S
         while monotonic_s() < deadline_s and not self.lost:
-            for word in self.heard(0.2):
-                if word in {Word.GO, Word.LEAVE}:
-                    return word
+            for command in self.receive(0.2):
+                if command in {DriverCommand.GO, DriverCommand.LEAVE}:
+                    return command
         why = self.lost or f"no answer within {_HELLO_S:g} s"
         msg = (
-            f"the Spark driver at {self._endpoint} cannot be reached from {socket.gethostname()} ({why}); open that "
-            "way, or set scheduler.driver_host to an address that workers reach"
+            f"the Spark driver at {self._endpoint} cannot be reached from {socket.gethostname()} ({why}); open the "
+            "port, or set scheduler.driver_host to an address that workers reach"
         )
         raise SchedulerError(msg)
 
     @property
     def lost(self) -> str:
-        """Why there is nobody at the other end; "" while there is."""
+        """Why the driver is lost; "" while it is there."""
         if self._channel.end is not None:
             return self._channel.end.value
-        silent_s = monotonic_s() - self._heard_s
-        return f"it has said nothing for {silent_s:.0f} s" if silent_s > self._silence_s else ""
+        silent_s = monotonic_s() - self._received_s
+        return f"it has sent nothing for {silent_s:.0f} s" if silent_s > self._silence_s else ""
 
-    def say(self, what: Said) -> None:
-        self._channel.send(msgspec.json.encode(what))
+    def send(self, message: TaskMessage) -> None:
+        self._channel.send(msgspec.json.encode(message))
 
-    def heard(self, wait_s: float) -> list[Word]:
-        """What the driver has said, waiting `wait_s` for something; beats meanwhile."""
+    def receive(self, wait_s: float) -> list[DriverCommand]:
+        """Wait up to `wait_s` for commands of the driver and return them; send a heartbeat when it is due."""
         if monotonic_s() - self._beat_s >= _BEAT_S:
             self._beat_s = monotonic_s()
-            self.say(Beat())
+            self.send(TaskHeartbeat())
         self._channel.wait(wait_s)
-        found = []
+        commands = []
         while (frame := self._channel.receive()) is not None:
-            self._heard_s = monotonic_s()
-            found.append(msgspec.json.decode(frame, type=Word))
-        return found
+            self._received_s = monotonic_s()
+            commands.append(msgspec.json.decode(frame, type=DriverCommand))
+        return commands
 
     def close(self) -> None:
-        """What was said last is on its way when it returns."""
+        """Close the link; wait up to a second until the last messages are sent."""
         self._channel.close()
         self._sockets.close(_LINGER_S)

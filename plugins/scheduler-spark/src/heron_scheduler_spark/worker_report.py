@@ -1,4 +1,4 @@
-"""What a worker has to have before anything is started there, asked by a task of its own or by a container's."""
+"""Checks of a worker before a container starts there, in a separate task or in that of the container."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heron.errors import HeronError, SchedulerError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
-from heron_scheduler_spark.travelling_spec import resolved_driver
+from heron_scheduler_spark.redacted_spec import resolve_driver
 
 __all__ = ["Question", "check_core", "report"]
 
@@ -24,8 +24,9 @@ _ANSWER_S = 5.0
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What a worker is asked: for this version of heron-core, for a connection to the driver's address, and whether
-    each of these drivers of the profile works there; they have references in place of secrets.
+    """What a worker must check: its version of heron-core, a connection to the driver, and drivers of the profile.
+
+    The drivers in `others` have references in place of secrets.
     """
 
     core: str
@@ -34,10 +35,10 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def report(questions: Iterable[str]) -> Iterator[str]:
-    """Called by Spark with a question, as JSON; gives what is there, in a few words.
+    """Answer a question in JSON with one line for people; Spark calls it on the worker.
 
     Raises:
-        SchedulerError: when something is missing; names this machine.
+        SchedulerError: when a check fails; names this machine.
     """
     for written in questions:
         question = msgspec.json.decode(written, type=Question)
@@ -54,18 +55,18 @@ def _reach_driver(address: tuple[str, int]) -> None:
     except OSError as error:
         msg = (
             f"{os.uname().nodename} does not reach the Spark driver at {address[0]}:{address[1]}: "
-            f"{error.strerror or error}; open that way, or set scheduler.driver_host to an address that workers reach"
+            f"{error.strerror or error}; open the port, or set scheduler.driver_host to an address that workers reach"
         )
         raise SchedulerError(msg) from error
 
 
 def _use(described: dict[str, object]) -> str:
-    """Opens the driver with the secrets that this machine has, and asks its server for nothing that it would miss.
+    """Open the driver with the secrets of this machine, and query its server without changing anything.
 
-    A sink is not opened: one that listens would be in the way of the topologies that run here.
+    A sink is not opened: a sink that listens could take the port of a topology that runs here.
     """
     try:
-        ref = msgspec.convert(resolved_driver(described), DriverRef)
+        ref = msgspec.convert(resolve_driver(described), DriverRef)
         if ref.family == "statemgr":
             statemgr = open_statemgr(ref)
             try:

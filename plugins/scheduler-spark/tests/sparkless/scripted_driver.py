@@ -1,6 +1,6 @@
-"""A driver whose containers run on another machine: it says of each that it is up, and soon that it ended.
+"""A driver whose containers run on another machine: it reports each as up, and then as ended.
 
-Arguments: whether the container's task has seen its executor end; the last one is the descriptor.
+Arguments: ``seen`` if the container's task saw its executor end; the last one is the descriptor.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if __name__ == "__main__":
     stream.send({"is": "ready", "handle": "scripted", "links": {}})
     while not stream.closed:
         select.select([stream], [], [])
-        for asked in stream.receive():
-            of = {"container_id": asked["container_id"], "attempt": asked["attempt"]}
+        for request in stream.receive():
+            of = {"container_id": request["container_id"], "attempt": request["attempt"]}
             stream.send({"is": "placed", "text": "is being started", **of})
             stream.send({"is": "begun", "pid": 1, "begun": "123@another machine", **of})
             stream.send({"is": "up", "where": "elsewhere", **of})

@@ -1,7 +1,7 @@
-"""The Spark driver with processes of this machine for tasks: what stands in for Spark where Spark does not matter.
+"""The Spark driver with processes of this machine as tasks, for tests that need no Spark.
 
-In the folder that HERON_TEST_FOLDER names, ``jvm-hangs`` has the application's JVM hang, and ``forgets`` has Spark
-forget executors, and whoever asks for them again; then ``forgotten`` and ``asked`` are there too.
+Files in the folder HERON_TEST_FOLDER control it. While ``jvm-hangs`` exists, the JVM hangs. While ``forgets`` exists,
+Spark forgets executors and repeated requests; it then writes ``forgotten`` and ``asked``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORGETS = Path(os.environ["HERON_TEST_FOLDER"], "forgets")
 
 
 class ProcessJobs:
-    """An application whose jobs are processes; one that a driver leaves behind goes on, as on a machine cut off."""
+    """An application whose jobs are processes; they outlive the driver, as on a machine that lost the network."""
 
     def __init__(
         self, _master: str, _python: str, _settings: Mapping[str, str], _scratch: Path, wake: Callable[[], None]
@@ -85,8 +85,8 @@ class ProcessJobs:
             task.kill()
 
     def _wait(self, ticket: str, task: subprocess.Popen[str]) -> None:
-        said, _ = task.communicate()
-        lines = [line.removeprefix("task:").strip() for line in said.splitlines() if line.startswith("task:")]
+        output, _ = task.communicate()
+        lines = [line.removeprefix("task:").strip() for line in output.splitlines() if line.startswith("task:")]
         self.ended.put(JobOver(ticket, lines[-1] if lines else "its task was killed"))
         self._wake()
 

@@ -1,4 +1,4 @@
-"""The supervisor of jobs whose driver needs no Spark."""
+"""The supervisor of jobs with the driver that needs no Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A container's spec as it may travel through Spark: with references in place of the secrets they stand for.
+"""A container's spec without secrets, as Spark may carry it: references stand in place of the secrets.
 
-On the worker they are resolved anew: a secret there is a file, mode 0600, at the path that the profile names. What
-stands in a profile as a plain text, or came from a variable of the command's environment, is not on the workers.
+The worker resolves the references again: there a secret is a file of mode 0600 at the path in the profile. A secret
+that is plain text in the profile, or came from a variable of the command's environment, does not exist on the workers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from heron.driver_kit.private_files import read_secret
 from heron.errors import ConfigError, SchedulerError
 
-__all__ = ["Spec", "resolved_driver", "resolved_spec", "travelling_driver", "travelling_spec"]
+__all__ = ["Spec", "redact_driver", "redact_spec", "resolve_driver", "resolve_spec"]
 
 _FILE = re.compile(r"\$\{file:([^{}]+)\}")
 _ANY = re.compile(r"\$\{[^{}]*\}")
@@ -21,20 +21,20 @@ _ANY = re.compile(r"\$\{[^{}]*\}")
 Spec = dict[str, object]
 
 
-def travelling_spec(spec: Spec) -> Spec:
-    """The spec without secrets.
+def redact_spec(spec: Spec) -> Spec:
+    """Return a copy of the spec without secrets.
 
     Raises:
-        SchedulerError: when one would have to travel; names the driver whose it is.
+        SchedulerError: when a secret has no reference to a file; names the driver that has it.
     """
-    travelling: Spec = json.loads(json.dumps(spec))
-    for driver in _drivers(travelling):
-        travelling_driver(driver)
-    return travelling
+    redacted: Spec = json.loads(json.dumps(spec))
+    for driver in _drivers(redacted):
+        redact_driver(driver)
+    return redacted
 
 
-def travelling_driver(driver: Spec) -> Spec:
-    """The same for what names one driver, which is changed. Raises SchedulerError likewise."""
+def redact_driver(driver: Spec) -> Spec:
+    """Remove the secrets from the description of one driver, in place. Raises SchedulerError as `redact_spec`."""
     referring = [each for each in _list(driver["referring"]) if _is_on_workers(str(each["written"]))]
     for each in referring:
         _put(driver["options"], _list(each["path"]), each["written"])
@@ -43,7 +43,7 @@ def travelling_driver(driver: Spec) -> Spec:
         if secret and json.dumps(secret, ensure_ascii=False)[1:-1] in options:
             msg = (
                 f"{driver['family']}: a secret of the driver {driver['name']!r} cannot travel to Spark's workers; "
-                "name it as ${file:PATH}, a file of mode 0600 that is at this path on every worker and here"
+                "write it as ${file:PATH}, a file of mode 0600 at the same path on every worker and here"
             )
             raise SchedulerError(msg)
     driver["secrets"] = []
@@ -51,27 +51,27 @@ def travelling_driver(driver: Spec) -> Spec:
     return driver
 
 
-def resolved_spec(spec: Spec) -> Spec:
-    """The inverse, on the worker.
+def resolve_spec(spec: Spec) -> Spec:
+    """Put the secrets of this machine into a redacted spec, in place.
 
     Raises:
-        SchedulerError: when a file with a secret cannot be read here, or others may read it.
+        SchedulerError: when a file with a secret cannot be read here, or other users may read it.
     """
     for driver in _drivers(spec):
-        resolved_driver(driver)
+        resolve_driver(driver)
     return spec
 
 
-def resolved_driver(driver: Spec) -> Spec:
-    """The same for what names one driver, which is changed. Raises SchedulerError likewise."""
+def resolve_driver(driver: Spec) -> Spec:
+    """Put the secrets of this machine into the description of one driver. Raises SchedulerError as `resolve_spec`."""
     secrets: list[object] = []
     for each in _list(driver["referring"]):
-        _put(driver["options"], _list(each["path"]), _resolved(str(each["written"]), secrets))
+        _put(driver["options"], _list(each["path"]), _resolve(str(each["written"]), secrets))
     driver["secrets"] = secrets
     return driver
 
 
-def _resolved(written: str, secrets: list[object]) -> str:
+def _resolve(written: str, secrets: list[object]) -> str:
     def value(match: re.Match[str]) -> str:
         try:
             secrets.append(read_secret(match[1]))
@@ -83,7 +83,7 @@ def _resolved(written: str, secrets: list[object]) -> str:
 
 
 def _is_on_workers(written: str) -> bool:
-    """Whether it refers to files only; what a variable stood for travels as it is, unless it is a secret."""
+    """Return whether the text refers to files only. The value of a variable travels as it is, unless it is a secret."""
     return bool(_FILE.search(written)) and len(_FILE.findall(written)) == len(_ANY.findall(written))
 
 
@@ -106,7 +106,7 @@ def _list(found: object) -> list[dict[str, object]]:
 
 
 def _put(options: object, path: list[dict[str, object]], value: object) -> None:
-    """Replaces what stands at a path of keys and positions."""
+    """Replace the value at a path of keys and positions."""
     at = options
     for step in path[:-1]:
         at = at[step]  # type: ignore[index]  # as the profile was read

@@ -1,4 +1,4 @@
-"""Whether containers find room in a cluster, and what is said when they do not."""
+"""Whether containers fit into a cluster, and the messages when they do not."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from itertools import product
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.cluster_size import WorkerSize, check_largest, check_size
+from heron_scheduler_spark.cluster_check import WorkerSize, check_largest, check_size, fits
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.placement import fits
-from heron_scheduler_spark.spark_settings import executors_asked_for
+from heron_scheduler_spark.spark_settings import executor_requests
 
 SMALL = ContainerRequest(1, 512, 512)
 LARGE = ContainerRequest(5, 6144, 512)
 
 
 def test_a_cluster_that_just_holds_the_containers_is_large_enough() -> None:
-    """The large ones go where they just fit."""
+    """The large containers go where they just fit."""
     check_size([SMALL, LARGE, SMALL], [WorkerSize("a", 6, 8192), WorkerSize("b", 1, 1024)])
 
 
 def test_a_cluster_that_is_too_small_is_refused_with_the_numbers() -> None:
-    """Enough in all is not enough where no worker has room for one of them."""
+    """The sum may suffice while no worker has room for one of the containers."""
     with pytest.raises(SchedulerError) as caught:
         check_size([SMALL, LARGE], [WorkerSize("a", 4, 8192), WorkerSize("b", 4, 8192)])
     for words in ("2 containers need 6 cores and 7680 MiB", "5 cores and 6656 MiB", "a 4 cores and 8192 MiB"):
@@ -33,13 +32,13 @@ def test_a_cluster_that_is_too_small_is_refused_with_the_numbers() -> None:
         check_size([SMALL], [])
 
 
-def test_many_cores_and_much_memory_may_be_of_different_containers() -> None:
-    """The one with more cores must leave the worker with much memory to the other, although it fits there."""
+def test_a_container_leaves_the_only_fitting_worker_to_another() -> None:
+    """The container with more cores fits on both workers, but the other needs the worker with much memory."""
     assert fits([(2, 1024), (1, 4096)], [(2, 5120), (3, 1024)])
 
 
-def test_all_ways_are_tried() -> None:
-    """Against every assignment there is, for small clusters of any shape."""
+def test_the_answer_is_that_of_an_exhaustive_search() -> None:
+    """Checked on small random clusters."""
     random_ = random.Random(7)
     answers = set()
     for _ in range(300):
@@ -51,29 +50,29 @@ def test_all_ways_are_tried() -> None:
 
 
 @pytest.mark.timeout(10)
-def test_a_large_cluster_is_not_searched_for_long() -> None:
-    """Nor is a job refused there on a guess."""
+def test_the_search_of_a_large_cluster_is_short() -> None:
+    """When the search gives up, the job is accepted."""
     assert fits([(3, 2), (2, 3)] * 90, [(7, 8)] * 65)
     assert fits([(1, 1)] * 5000, [(8, 8)] * 1000)
     assert not fits([(1, 1)] * 5000 + [(9, 1)], [(8, 8)] * 1000)
 
 
 @pytest.mark.parametrize("written", ["false", "False", " FALSE "])
-def test_executors_that_are_all_alike_are_checked_as_such(written: str) -> None:
-    """Each has the size of the largest then: five cores twice are not in six."""
+def test_executors_of_equal_size_are_checked_with_that_size(written: str) -> None:
+    """Each has the size of the largest container: two of five cores do not fit into six."""
     fixed = SparkOptions(conf={"spark.dynamicAllocation.enabled": written})
-    asked = executors_asked_for(fixed, [SMALL, LARGE])
-    assert asked == [LARGE, LARGE]
+    requested = executor_requests(fixed, [SMALL, LARGE])
+    assert requested == [LARGE, LARGE]
     with pytest.raises(SchedulerError, match="need 10 cores"):
-        check_size(asked, [WorkerSize("a", 6, 65536)])
-    check_size(executors_asked_for(SparkOptions(), [SMALL, LARGE]), [WorkerSize("a", 6, 65536)])
+        check_size(requested, [WorkerSize("a", 6, 65536)])
+    check_size(executor_requests(SparkOptions(), [SMALL, LARGE]), [WorkerSize("a", 6, 65536)])
 
 
 @pytest.mark.parametrize("most", [WorkerSize("yarn", 4, 8192), WorkerSize("yarn", 32, 6000)])
-def test_what_yarn_never_gives_is_refused_with_the_numbers(most: WorkerSize) -> None:
-    """It would wait for ever."""
-    said = rf"5 cores and 6656 MiB.*at most {most.cores} cores and {most.memory_mb} MiB"
-    with pytest.raises(SchedulerError, match=said):
+def test_a_container_larger_than_yarns_largest_is_refused_with_the_numbers(most: WorkerSize) -> None:
+    """The job would wait for ever."""
+    message = rf"5 cores and 6656 MiB.*at most {most.cores} cores and {most.memory_mb} MiB"
+    with pytest.raises(SchedulerError, match=message):
         check_largest([SMALL, LARGE], most)
     check_largest([SMALL], most)
 

@@ -1,4 +1,4 @@
-"""A container's spec on its way through Spark, which anybody with access to the cluster may read."""
+"""A container's spec inside Spark, where everybody with access to the cluster may read it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
 from heron.spi.scheduler import ContainerSpec
-from heron_scheduler_spark.travelling_spec import resolved_spec, travelling_spec
+from heron_scheduler_spark.redacted_spec import redact_spec, resolve_spec
 
 SECRET = "kept-to-itself-4711"
 
@@ -24,43 +24,43 @@ def spec(statemgr: DriverRef, *sinks: DriverRef) -> dict[str, object]:
     return found
 
 
-def test_a_secret_of_a_file_is_read_anew_on_the_worker(tmp_path: Path) -> None:
-    """It does not travel, and the worker's own is what counts."""
+def test_the_worker_reads_the_secret_of_a_file_itself(tmp_path: Path) -> None:
+    """The secret does not travel, and the file of the worker counts."""
     here = tmp_path / "password"
     here.write_text(f"{SECRET}\n")
     here.chmod(0o600)
     referring = (ReferringOption(("users", 0, "password"), f"${{file:{here}}}"),)
     options: dict[str, object] = {"users": [{"name": "me", "password": SECRET}]}
-    travelling = travelling_spec(spec(DriverRef("statemgr", "zk", "m:C", options, (SECRET,), referring)))
-    assert SECRET not in json.dumps(travelling)
+    redacted = redact_spec(spec(DriverRef("statemgr", "zk", "m:C", options, (SECRET,), referring)))
+    assert SECRET not in json.dumps(redacted)
     here.write_text("another-one")
-    statemgr = resolved_spec(travelling)["statemgr"]
+    statemgr = resolve_spec(redacted)["statemgr"]
     assert isinstance(statemgr, dict)
     assert statemgr["options"]["users"][0] == {"name": "me", "password": "another-one"}
     assert statemgr["secrets"] == ["another-one"]
 
 
-def test_what_a_variable_stood_for_travels_unless_it_is_a_secret() -> None:
-    """The variables of the command's environment are not the workers'."""
+def test_the_value_of_a_variable_travels_unless_it_is_a_secret() -> None:
+    """Workers do not have the environment of the command."""
     referring = (ReferringOption(("hosts",), "${env:HOSTS}"),)
     public = DriverRef("statemgr", "zk", "m:C", {"hosts": "zk1:2181"}, (), referring)
-    travelling = travelling_spec(spec(public))["statemgr"]
-    assert isinstance(travelling, dict)
-    assert travelling["options"] == {"hosts": "zk1:2181"}
+    redacted = redact_spec(spec(public))["statemgr"]
+    assert isinstance(redacted, dict)
+    assert redacted["options"] == {"hosts": "zk1:2181"}
 
 
 @pytest.mark.parametrize("referring", [(), (ReferringOption(("password",), "${env:PASSWORD}"),)])
 def test_any_other_secret_is_refused_without_being_shown(referring: tuple[ReferringOption, ...]) -> None:
-    """Before anything is started; the message names the driver and the remedy."""
+    """The message names the driver and the remedy."""
     sink = DriverRef("metricsink", "graphite", "m:C", {"password": SECRET}, (SECRET,), referring)
     with pytest.raises(SchedulerError, match=r"metricsink.*'graphite'.*\$\{file:PATH\}") as caught:
-        travelling_spec(spec(DriverRef("statemgr", "localfs", "m:C"), sink))
+        redact_spec(spec(DriverRef("statemgr", "localfs", "m:C"), sink))
     assert SECRET not in str(caught.value)
 
 
 def test_a_secret_that_the_worker_lacks_is_named_by_its_path(tmp_path: Path) -> None:
-    """The file has to be on every worker, with mode 0600: the message says which one is not."""
+    """The file must be on every worker, with mode 0600."""
     referring = (ReferringOption(("password",), f"${{file:{tmp_path}/absent}}"),)
     made = DriverRef("statemgr", "zk", "m:C", {"password": SECRET}, (SECRET,), referring)
     with pytest.raises(SchedulerError, match="absent"):
-        resolved_spec(travelling_spec(spec(made)))
+        resolve_spec(redact_spec(spec(made)))

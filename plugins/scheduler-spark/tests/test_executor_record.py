@@ -1,4 +1,4 @@
-"""What is removed on a worker that others have left there, and what is not."""
+"""Records of executors on a worker, and the removal of stale run directories."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.child_processes import ProcessIdentity
-from heron_scheduler_spark.predecessor import Predecessor
-from heron_scheduler_spark.stale_run_dirs import sweep
+from heron_scheduler_spark.executor_record import ExecutorRecord, remove_stale_run_dirs
 
 
 @pytest.fixture
@@ -32,10 +31,10 @@ def gone() -> ProcessIdentity:
 
 
 def run_dir(path: Path, *executors: ProcessIdentity, mode: int = 0o700, age_s: int = 3600) -> Path:
-    """One in which these have run, with the spec of a container, untouched for some time."""
+    """Make a run directory with these recorded executors and a spec, unchanged for `age_s`."""
     path.mkdir()
     for number, each in enumerate(executors):
-        Predecessor(path, number).note(each)
+        ExecutorRecord(path, number).write(each)
     (path / "c0").mkdir()
     (path / "c0" / "stmgr.json").touch()
     path.chmod(mode)
@@ -44,17 +43,19 @@ def run_dir(path: Path, *executors: ProcessIdentity, mode: int = 0o700, age_s: i
     return path
 
 
-def test_what_was_killed_with_all_above_it_goes(tmp_path: Path, gone: ProcessIdentity) -> None:
-    """Specs of processes, with keys in them, would stay for as long as the machine does."""
+def test_a_run_directory_whose_executors_have_ended_is_removed(tmp_path: Path, gone: ProcessIdentity) -> None:
+    """Otherwise specs with keys would stay there for ever."""
     mine = run_dir(tmp_path / "heron-00000000")
     stale = run_dir(tmp_path / "heron-1a2b3c4d", gone, gone)
-    sweep(mine)
+    remove_stale_run_dirs(mine)
     assert not stale.exists()
     assert mine.exists()
 
 
-def test_what_may_be_used_stays(tmp_path: Path, alive: ProcessIdentity, gone: ProcessIdentity) -> None:
-    """One container lives; one is being started; a submission's own; others may enter; another name; another boot."""
+def test_a_run_directory_that_may_be_in_use_stays(
+    tmp_path: Path, alive: ProcessIdentity, gone: ProcessIdentity
+) -> None:
+    """A live executor, a recent start, no record, an open mode, another name or boot, and a link."""
     outside = run_dir(tmp_path / "outside", gone)
     kept = [
         run_dir(tmp_path / "heron-00000001", gone, alive),
@@ -65,23 +66,23 @@ def test_what_may_be_used_stays(tmp_path: Path, alive: ProcessIdentity, gone: Pr
         run_dir(tmp_path / "heron-00000006", ProcessIdentity(gone.pid, "1@another-boot/1")),
     ]
     (tmp_path / "heron-00000005").symlink_to(outside)
-    sweep(run_dir(tmp_path / "heron-00000000"))
+    remove_stale_run_dirs(run_dir(tmp_path / "heron-00000000"))
     assert all((each / "c0").exists() for each in (*kept, outside))
 
 
-def test_a_container_that_ended_leaves_no_word(tmp_path: Path, gone: ProcessIdentity) -> None:
-    """Its run directory goes with the last one, also after an executor that wrote why it failed."""
+def test_the_last_container_that_ends_removes_the_run_directory(tmp_path: Path, gone: ProcessIdentity) -> None:
+    """Also after an executor that wrote why it failed."""
     (tmp_path / "run").mkdir()
-    first, second = Predecessor(tmp_path / "run", 1), Predecessor(tmp_path / "run", 2)
-    first.note(gone)
+    first, second = ExecutorRecord(tmp_path / "run", 1), ExecutorRecord(tmp_path / "run", 2)
+    first.write(gone)
     (tmp_path / "run" / "c1.error").write_text("no room")
-    second.note(gone)
-    first.forget()
+    second.write(gone)
+    first.remove()
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["c2.executor"]
-    second.forget()
+    second.remove()
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path) -> None:
-    """Tidying up is no reason not to start a container."""
-    sweep(tmp_path / "none" / "heron-00000000")
+def test_a_folder_that_cannot_be_read_is_ignored(tmp_path: Path) -> None:
+    """A failed cleanup must not prevent the start of a container."""
+    remove_stale_run_dirs(tmp_path / "none" / "heron-00000000")
