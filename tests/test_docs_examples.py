@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "docs/**/*.md") for path in ROOT.glob(pattern))
-BASES = (ROOT, ROOT / "heron-core" / "src" / "heron", *sorted(ROOT.glob("plugins/*/src")))
+BASES = (ROOT, ROOT / "heron-core" / "src" / "heron", ROOT / "heron-core" / "src", *sorted(ROOT.glob("plugins/*/src")))
 TREES = ("heron-core", "plugins", "tests", "examples", "docs")
 
 PATH = re.compile(r"`((?:[\w-]+/)*[\w.-]+\.(?:py|pyi|md|proto|toml|yaml|txt)|(?:[\w-]+/)+)`")
