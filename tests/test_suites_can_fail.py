@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import msgspec
 import pytest
 
+from heron.api.definition import TopologyDefinition
 from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
+from heron.planner.packing_plan import PackingPlan
 from heron.spi.metricsink import Metric, MetricsRecord
 from heron.spi.serializer import Serializer
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron_metricsink_file import FileSink
+from heron_packing_roundrobin import RoundRobinPacking
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
+from heron_testing.contracts import packing
 from heron_testing.contracts.metricsink_faults import MetricsSinkFaultCases
+from heron_testing.contracts.packing import PackingContract
 from heron_testing.contracts.serializer import SerializerContract
+from heron_testing.contracts.statemgr import StateManagerContract
 from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
 from heron_testing.contracts.uploader_faults import UploaderFaultCases
+from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import Faults, file_faults
 from heron_uploader_localfs import LocalfsUploader
+from wrong_state_managers import CreationRace, LimitNotEnforced, ReadableSecrets, SetDropsHold
 
 Broken = (AssertionError, pytest.fail.Exception)
 
@@ -164,6 +175,76 @@ def test_a_repeated_own_change_is_no_conflict(tmp_path: Path) -> None:
                 case(StateManagerFaultCases(), manager, lost_answers(manager))
 
 
+def failed_cases(driver: type[LocalFsStateManager], case: str, folder: Path) -> str:
+    """Run one case of the suite of state managers with the driver in a pytest process, and return its output."""
+    folder.mkdir()
+    (folder / "test_it.py").write_text(SUITE.format(module=driver.__module__, name=driver.__name__))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-c",
+        "/dev/null",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        case,
+        str(folder),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
+    assert " error" not in done.stdout, done.stdout
+    assert "passed" in done.stdout or "failed" in done.stdout, done.stdout
+    return done.stdout
+
+
+SUITE = """
+import pytest
+from heron_testing.contracts import statemgr
+from heron_testing.contracts.statemgr import StateManagerContract
+from {module} import {name}
+
+statemgr._GONE_S = 0.5  # the mistake shows at once
+
+class TestIt(StateManagerContract):
+    name = "localfs"
+    driver_class = {name}
+
+    @pytest.fixture
+    def options(self, tmp_path):
+        return {{"root": str(tmp_path / "state")}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "case", "message"),
+    [
+        (SetDropsHold, StateManagerContract.test_a_set_keeps_the_hold, "assert not hold.lost()"),
+        (
+            SetDropsHold,
+            StateManagerContract.test_a_node_that_was_set_still_ends_with_its_holder,
+            "the node is gone",
+        ),
+        (ReadableSecrets, StateManagerContract.test_secrets_are_in_files_that_only_the_owner_can_read, "0o644"),
+        (LimitNotEnforced, StateManagerContract.test_a_value_above_the_limit_is_refused, "DID NOT RAISE"),
+        (
+            CreationRace,
+            StateManagerContract.test_several_processes_can_use_a_fresh_store_at_once,
+            "OperationalError: database is locked",
+        ),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_wrong_state_manager_fails_its_case(
+    tmp_path: Path, driver: type[LocalFsStateManager], case: Callable[..., None], message: str
+) -> None:
+    """The same case passes with the driver that has no such mistake: `heron_statemgr_localfs` runs the whole suite."""
+    output = failed_cases(driver, case.__name__, tmp_path / "suite")
+    assert "1 failed" in output, output
+    assert message in output, output
+
+
 def test_an_incomplete_download_is_found(tmp_path: Path) -> None:
     """A container would unpack it."""
     case = UploaderFaultCases.test_a_download_that_finds_no_space_leaves_no_half_file
@@ -203,3 +284,25 @@ def test_a_value_that_arrives_as_another_is_found(value: object) -> None:
             Careless(),
             value,
         )
+
+
+class SlowPacking(RoundRobinPacking):
+    """Moves a clock by a time that grows with the square of the instances: 10 s for 10,000."""
+
+    clock = FakeClock()
+    packed = 0
+
+    def pack(self, topology: TopologyDefinition) -> PackingPlan:
+        """Take 2.5 s for 5,000 instances."""
+        plan = super().pack(topology)
+        type(self).packed = sum(1 for _ in plan.instances())
+        self.clock.advance(self.packed**2 * 1e-7)
+        return plan
+
+
+def test_a_slow_packing_fails_before_the_largest_topology(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A packing that needs minutes for 10,000 instances must not cost minutes to find out."""
+    monkeypatch.setattr(packing, "process_time", SlowPacking.clock.monotonic_s)
+    with pytest.raises(AssertionError, match=r"packing 5,000 instances took 2\.5 s; the limit for 10,000 .* is 2 s"):
+        PackingContract().test_packs_ten_thousand_instances_quickly(SlowPacking.open({}), 1)
+    assert SlowPacking.packed == 5_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from heron_statemgr_hdfs.driver import HdfsStateManager
@@ -21,3 +23,8 @@ class TestHdfsStateManager(StateManagerContract):
     @pytest.fixture
     def faults(self, relay: Relay) -> Faults:
         return relay_faults(relay)
+
+    @pytest.fixture
+    def fresh_options(self, options: dict[str, object]) -> Sequence[dict[str, object]]:
+        """A new root is a new store."""
+        return [{**options, "root": f"{options['root']}-{number}"} for number in range(10)]

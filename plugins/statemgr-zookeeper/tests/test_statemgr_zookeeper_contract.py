@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -42,3 +42,8 @@ class TestZookeeperStateManager(StateManagerContract):
             "timeout_s": 3.0,
             "lock_dir": str(tmp_path / "locks"),
         }
+
+    @pytest.fixture
+    def fresh_options(self, options: dict[str, object]) -> Sequence[dict[str, object]]:
+        """A new root is a new store."""
+        return [{**options, "root": f"{options['root']}-{number}"} for number in range(10)]

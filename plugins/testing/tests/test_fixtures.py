@@ -1,4 +1,4 @@
-"""The shipped fixtures: a clock that stands, a wait that ends, a guard that finds what was left behind."""
+"""The pytest plugin: its clock, its wait with a deadline, the mark ``leaks_nothing``, and its cost for other tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heron_testing.pytest_plugin import Eventually
 
 
-def test_fake_clock_moves_only_when_told(fake_clock: FakeClock) -> None:
+def test_fake_clock_moves_only_on_request(fake_clock: FakeClock) -> None:
     """Tests of time-outs must not depend on the machine's speed."""
     clock: Clock = fake_clock
     before = (clock.monotonic_s(), clock.wall_s())
@@ -28,19 +28,19 @@ def test_fake_clock_moves_only_when_told(fake_clock: FakeClock) -> None:
 
 
 def test_fake_clock_does_not_go_back(fake_clock: FakeClock) -> None:
-    """Monotonic time never does, and a test that lets it would prove nothing."""
+    """Monotonic time never goes back, so a test that needs it proves nothing."""
     with pytest.raises(ValueError, match="does not go back"):
         fake_clock.advance(-1)
 
 
-def test_eventually_returns_what_became_true(eventually: Eventually) -> None:
-    """The value is often what the test goes on with."""
+def test_eventually_returns_the_true_value(eventually: Eventually) -> None:
+    """Tests often use the value."""
     values = iter([0, 0, 5])
     assert eventually(lambda: next(values)) == 5
 
 
-def test_eventually_ends_and_says_what_it_waited_for(eventually: Eventually) -> None:
-    """A test that hangs tells nothing."""
+def test_eventually_names_the_condition_at_its_deadline(eventually: Eventually) -> None:
+    """A failure must name the condition; a test that hangs names nothing."""
     with pytest.raises(AssertionError, match=r"not within 0\.01 s: the moon is full; last value None"):
         eventually(lambda: None, 0.01, "the moon is full")
 
@@ -77,8 +77,8 @@ def test_unmarked():
 """
 
 
-def test_leak_guard_finds_threads_and_processes(tmp_path: Path) -> None:
-    """It must find both, and let pass who tidies up or did not ask."""
+def test_leaked_threads_and_processes_fail_the_test(tmp_path: Path) -> None:
+    """Both are errors of the marked tests; clean tests and tests without the mark pass."""
     done = run_test(LEAKS, tmp_path)
     assert "threads left behind" in done.stdout
     assert "child processes left behind" in done.stdout
@@ -86,5 +86,77 @@ def test_leak_guard_finds_threads_and_processes(tmp_path: Path) -> None:
 
 
 def test_wait_until_is_quick() -> None:
-    """It returns with the first look when there is nothing to wait for."""
+    """It returns after the first call if the condition already holds."""
     assert wait_until(threading.main_thread, timeout_s=0.0) is threading.main_thread()
+
+
+FIXTURES = """
+import contextlib, threading, pytest
+
+@contextlib.contextmanager
+def running():
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+@pytest.fixture(scope="module")
+def shared():
+    with running():
+        yield
+
+@pytest.fixture
+def own():
+    with running():
+        yield
+
+@pytest.fixture
+def careless():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+@pytest.mark.leaks_nothing
+def test_tidy(own, shared):
+    pass
+
+@pytest.mark.leaks_nothing
+def test_careless(careless):
+    pass
+"""
+
+
+def test_fixtures_of_a_test_count_only_if_they_leave_something(tmp_path: Path) -> None:
+    """The thread of a module's fixture may stay; a fixture of one test must end its own threads."""
+    done = run_test(FIXTURES, tmp_path)
+    assert "2 passed, 1 error" in done.stdout, done.stdout
+    assert "ERROR at teardown of test_careless" in done.stdout
+
+
+HEAVY = (
+    "hypothesis",
+    "msgspec",
+    "click",
+    "rich",
+    "zmq",
+    "google.protobuf",
+    "heron.api",
+    "heron.spi",
+    "heron.driver_kit",
+)
+
+
+def test_plugin_imports_nothing_heavy() -> None:
+    """Every run of pytest imports it, also for projects that have nothing to do with Heron."""
+    program = "import sys; import heron_testing.pytest_plugin; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {name for name in done.stdout.split() if name.startswith(HEAVY)}
+
+
+def test_plugin_has_no_autouse_fixture(tmp_path: Path) -> None:
+    """A test that uses nothing of the plugin runs without its fixtures."""
+    path = tmp_path / "test_it.py"
+    path.write_text("def test_plain(request):\n    assert request.fixturenames == ['request']\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:asyncio", "-p", "no:anyio", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "1 passed" in done.stdout, done.stdout

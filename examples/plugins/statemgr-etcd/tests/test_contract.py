@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
@@ -47,6 +47,11 @@ class TestEtcdStateManager(StateManagerContract):
         """The driver's section of a profile: a new prefix for each test, and the shortest lease that etcd allows."""
         host, port = relay.address
         return {"url": f"http://{host}:{port}", "prefix": f"/{secrets.token_hex(8)}", "lease_s": 2}
+
+    @pytest.fixture
+    def fresh_options(self, options: dict[str, object]) -> Sequence[dict[str, object]]:
+        """A new prefix is a new store."""
+        return [{**options, "prefix": f"{options['prefix']}-{number}"} for number in range(10)]
 
 
 def test_an_etcd_that_is_away_is_named() -> None:

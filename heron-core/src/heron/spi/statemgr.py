@@ -47,7 +47,8 @@ class NodeKind(enum.Enum):
     can see the job, its scheduler adds the job's name and pages (`heron.driver_kit.scheduler_job.publish_job`).
 
     The value of KEYS is secret: with it a person can do everything that the owner of the topology can. A driver lets
-    the user who wrote a node read it, and otherwise only users with access to the store.
+    the user who wrote a node read it, and otherwise only users with access to the store. A driver with the capability
+    ``files`` keeps it in files of mode 0600.
     """
 
     TOPOLOGY = "topologies"

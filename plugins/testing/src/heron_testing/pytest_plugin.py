@@ -1,14 +1,18 @@
-"""Fixtures for tests of Heron and its plugins, known to pytest where heron-core is installed.
+"""The pytest plugin of heron-testing; pytest loads it in every environment that has heron-testing.
 
-`eventually` waits for something that another process or thread does. A test marked ``leaks_nothing`` fails when it
-leaves a child process or a thread behind. The real servers of `servers.fixtures` are fixtures too.
+The fixture `eventually` waits for a change that another process or thread makes. A test with the mark
+``leaks_nothing`` fails if it leaves a child process or a thread behind.
+
+Every run of pytest in such an environment pays for this module. Hence it imports only small modules, and it has no
+autouse fixture: tests without the mark run unchanged.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -17,29 +21,29 @@ import pytest
 from heron.clock import monotonic_s
 from heron_testing.fake_clock import FakeClock
 
-__all__ = ["Eventually", "eventually", "fake_clock", "leak_guard", "wait_until"]
+__all__ = ["Eventually", "eventually", "fake_clock", "wait_until"]
 
 T = TypeVar("T")
 
 pytest.register_assert_rewrite("heron_testing.contracts")  # a failed clause shows its values
 
 _POLL_S = 0.01
-_SETTLE_S = 2.0  # a thread or process that was told to end may take so long to be gone
+_SETTLE_S = 2.0  # the time that a thread or process may take to end
 
 
 class Eventually(Protocol):
     """The type of the fixture `eventually`."""
 
     def __call__(self, predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
-        """Waits until `predicate` returns something true and returns that."""
+        """Wait until `predicate` returns a true value, and return that value."""
         ...
 
 
 def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
-    """Calls `predicate` every 10 ms until it returns something true, and returns that.
+    """Call `predicate` every 10 ms until it returns a true value, and return that value.
 
     Raises:
-        AssertionError: when `timeout_s` seconds have passed; names `what` and the last value.
+        AssertionError: after `timeout_s` seconds; names `what` and the last value.
     """
     deadline = monotonic_s() + timeout_s
     pause = threading.Event()
@@ -59,30 +63,60 @@ def eventually() -> Eventually:
 
 @pytest.fixture
 def fake_clock() -> FakeClock:
-    """A clock that the test moves."""
+    """A clock that only the test moves."""
     return FakeClock()
 
 
-@pytest.fixture(autouse=True)
-def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test marked ``leaks_nothing`` when new threads or child processes remain."""
-    if request.node.get_closest_marker("leaks_nothing") is None:
-        yield
-        return
-    threads = set(threading.enumerate())
-    children = _children()
-    yield
-    wait_until(lambda: set(threading.enumerate()) <= threads, _SETTLE_S, "threads left behind")
-    wait_until(lambda: _children() <= children, _SETTLE_S, "child processes left behind")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
+    """Register the mark."""
     config.addinivalue_line("markers", "leaks_nothing: fails when the test leaves a thread or child process behind")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Look for threads and processes before the first fixture of a marked test starts some."""
+    if fixturedef.scope == "function" and isinstance(request.node, pytest.Item):
+        _begin_watch(request.node)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Look for threads and processes before a marked test without such fixtures."""
+    _begin_watch(item)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Fail a marked test that leaves threads or child processes behind, after its fixtures have ended."""
+    yield
+    before = item.stash.get(_BEFORE, None)
+    if before is not None:
+        wait_until(lambda: set(threading.enumerate()) <= before.threads, _SETTLE_S, "threads left behind")
+        wait_until(lambda: _children() <= before.children, _SETTLE_S, "child processes left behind")
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The threads and child processes of this process at one moment."""
+
+    threads: frozenset[threading.Thread]
+    children: frozenset[int]
+
+
+_BEFORE = pytest.StashKey[_Running]()
+
+
+def _begin_watch(item: pytest.Item) -> None:
+    if item.get_closest_marker("leaks_nothing") is not None and _BEFORE not in item.stash:
+        item.stash[_BEFORE] = _Running(frozenset(threading.enumerate()), frozenset(_children()))
+
+
 def _children() -> set[int]:
-    """The process ids of this process's children, where the system tells (Linux); zombies count."""
+    """Return the process ids of this process's children (Linux), zombies included."""
     found: set[int] = set()
     for task in Path(f"/proc/{os.getpid()}/task").glob("*"):
         try:

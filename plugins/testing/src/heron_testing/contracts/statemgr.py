@@ -19,20 +19,23 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import queue
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from pathlib import Path
 
 import pytest
 
-from heron.errors import StateConflictError, StateError
+from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
+from heron_testing.contracts.driver import requires
 from heron_testing.contracts.statemgr_actor import pattern
 from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
+from heron_testing.contracts.statemgr_first_use import StateManagerFirstUseCases
 from heron_testing.pytest_plugin import wait_until
 
 __all__ = ["Actors", "StateManagerContract"]
@@ -40,12 +43,16 @@ __all__ = ["Actors", "StateManagerContract"]
 _LARGE_BYTES = 5 * 1024 * 1024  # a plan of some 10,000 instances
 _CHANGE_S = 5.0  # the contract says 1 s; a loaded test machine may take longer
 
+_SECRET = b"a value that nobody else may read" * 8
+
+_GONE_S = 30.0  # a store may wait for the end of a killed holder's session
+
 _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", "a\nb", ".hidden", "a" * 5000, "ü"]
 
 Actors = Callable[..., "subprocess.Popen[str]"]
 
 
-class StateManagerContract(StateManagerFaultCases):
+class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
 
     @pytest.fixture
@@ -54,7 +61,7 @@ class StateManagerContract(StateManagerFaultCases):
         opened: list[StateManager] = []
 
         def open_one() -> StateManager:
-            manager = cast("StateManager", self.driver_class.open(options))
+            manager = self.driver_class.open(options)
             opened.append(manager)
             return manager
 
@@ -113,6 +120,46 @@ class StateManagerContract(StateManagerFaultCases):
         present = manager.get(NodeKind.PACKING_PLAN, "t")
         assert present is not None
         assert present.value == value
+
+    def test_a_value_above_the_limit_is_refused(self, manager: StateManager) -> None:
+        """A driver without `max_value_bytes` takes every size; another must refuse, because its store would fail."""
+        limit = manager.max_value_bytes
+        if limit is None:
+            return
+        version = manager.set(NodeKind.PACKING_PLAN, "t", b"x" * limit)
+        for attempt in (
+            lambda: manager.set(NodeKind.PACKING_PLAN, "t", b"y" * (limit + 1)),
+            lambda: manager.set(NodeKind.PHYSICAL_PLAN, "t", b"y" * (limit + 1), expected=MUST_NOT_EXIST),
+            lambda: manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"y" * (limit + 1)),
+        ):
+            with pytest.raises(StateError) as refusal:
+                attempt()
+            assert not isinstance(refusal.value, StateUnavailableError | StateConflictError)
+        assert manager.get(NodeKind.PACKING_PLAN, "t") == Versioned(b"x" * limit, version)
+        assert manager.get(NodeKind.PHYSICAL_PLAN, "t") is None
+        assert manager.get(NodeKind.TMANAGER_LOCATION, "t") is None
+
+    def test_secrets_are_in_files_that_only_the_owner_can_read(
+        self, open_manager: Callable[[], StateManager], tmp_path: Path
+    ) -> None:
+        """Whoever reads a KEYS node can control the topology, so each file with its value has the mode 0600.
+
+        The umask is 022, as for most users. The files are searched below `tmp_path`.
+        """
+        umask = os.umask(0o022)
+        try:
+            manager = open_manager()
+            requires(manager, "files")
+            manager.set(NodeKind.KEYS, "t", b"first")
+            before = _files(tmp_path)
+            manager.set(NodeKind.KEYS, "t", _SECRET)
+        finally:
+            os.umask(umask)
+        changed = [path for path, state in _files(tmp_path).items() if before.get(path) != state]
+        plain = [path for path in changed if _SECRET in path.read_bytes()]
+        assert changed, "set changed no file below tmp_path: keep the store of the test there"
+        modes = {str(path): oct(path.stat().st_mode & 0o777) for path in plain or changed}
+        assert set(modes.values()) == {"0o600"}, f"mode of a file with a KEYS node: {modes}"
 
     def test_kinds_and_topologies_are_apart(self, manager: StateManager) -> None:
         """Nine nodes of one name must not touch each other, nor those of a name that begins alike."""
@@ -244,9 +291,35 @@ class StateManagerContract(StateManagerFaultCases):
             with pytest.raises(StateConflictError):
                 manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine")
             _kill(holder)
-            wait_until(lambda: manager.get(NodeKind.TMANAGER_LOCATION, "t") is None, 30, "the node is gone")
+            wait_until(lambda: manager.get(NodeKind.TMANAGER_LOCATION, "t") is None, _GONE_S, "the node is gone")
             assert manager.list(NodeKind.TMANAGER_LOCATION) == ()
         assert manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine").epoch > epoch
+
+    def test_a_set_keeps_the_hold(self, open_manager: Callable[[], StateManager]) -> None:
+        """A topology manager changes its address while it leads; it must not lose its place by that."""
+        first, second = open_manager(), open_manager()
+        hold = first.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
+        for manager, value in ((first, b"two"), (second, b"three")):
+            before = manager.get(NodeKind.TMANAGER_LOCATION, "t")
+            assert before is not None
+            version = manager.set(NodeKind.TMANAGER_LOCATION, "t", value, expected=before.version)
+            assert version > before.version
+            assert second.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(value, version)
+            assert not hold.lost()
+            with pytest.raises(StateConflictError):
+                second.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine")
+        hold.release()
+        assert second.get(NodeKind.TMANAGER_LOCATION, "t") is None
+
+    def test_a_node_that_was_set_still_ends_with_its_holder(self, manager: StateManager, actor: Actors) -> None:
+        """The new value belongs to the holder, so it must not outlive it: it would look like a live process."""
+        holder = actor("hold", NodeKind.TMANAGER_LOCATION, "t")
+        _line(holder)
+        version = manager.set(NodeKind.TMANAGER_LOCATION, "t", b"new")
+        assert manager.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"new", version)
+        _kill(holder)
+        wait_until(lambda: manager.get(NodeKind.TMANAGER_LOCATION, "t") is None, _GONE_S, "the node is gone")
+        assert manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine").epoch > version
 
     def test_a_hold_whose_node_was_removed_is_lost_for_good(self, open_manager: Callable[[], StateManager]) -> None:
         """A holder that was pushed aside has to notice, and must not believe itself back."""
@@ -327,7 +400,7 @@ class StateManagerContract(StateManagerFaultCases):
         assert first is not None
         assert first.value == b"held"
         _kill(holder)
-        assert seen.get(timeout=30) is None
+        assert seen.get(timeout=_GONE_S) is None
         watch.close()
 
     def test_a_watch_goes_on_after_its_callback_raised(
@@ -376,6 +449,12 @@ class StateManagerContract(StateManagerFaultCases):
         wait_until(lambda: third.qsize() == 2, _CHANGE_S, "a later watch saw the change that closed ones did not")
         watch.close()
         assert calls.empty()
+
+
+def _files(folder: Path) -> dict[Path, tuple[int, int, int]]:
+    """Return what tells a changed file from the same file before."""
+    stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {path: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
 
 
 def _is_past(manager: StateManager, version: int) -> bool:

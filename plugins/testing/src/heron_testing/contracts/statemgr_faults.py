@@ -24,6 +24,7 @@ class StateManagerFaultCases(DriverContract):
     """Part of `heron_testing.contracts.statemgr.StateManagerContract`."""
 
     family = "statemgr"
+    driver_class: type[StateManager]
 
     def test_a_store_that_is_away_is_an_error_and_not_an_empty_store(
         self, manager: StateManager, faults: Faults
