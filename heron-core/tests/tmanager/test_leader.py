@@ -378,7 +378,7 @@ def test_observers_get_the_end_of_a_submitted_topology_once(make_leader: MakeLea
     plan_of(leader)
     instructions = [each for task_id in (1, 2, 3, 3) for each in leader.task_reported(*ended(task_id, 1))]
     hooks = [each for each in instructions if isinstance(each, NotifyHook)]
-    facts = {"topology": "wc", "topology_id": "wc-1", "state": "finished"}
+    facts: dict[str, object] = {"topology": "wc", "topology_id": "wc-1", "state": "finished"}
     assert hooks == ([] if attached else [NotifyHook("heron_topology_ended", facts)])
     assert facts.keys() == HOOK_FACTS["heron_topology_ended"]
     after = only(EndTopology, instructions).report

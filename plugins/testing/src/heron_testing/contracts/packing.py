@@ -32,7 +32,7 @@ from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_testing.contracts.driver import DriverContract
 from heron_testing.contracts.packing_reference import disturbed, located, repacked_round_robin, shrunk_by_score
 
-__all__ = ["PackingContract", "limited_topologies", "packable_topologies", "packable_topology"]
+__all__ = ["PackingContract", "limited_topologies", "packable_topologies", "packable_topology", "task_containers"]
 
 _GIB = 1 << 30
 _COMPONENTS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
@@ -336,6 +336,11 @@ class PackingContract(DriverContract):
                 halved = packing.repack(plan, topology, dict.fromkeys(ram, max(1, parallelism // 2)))
                 grown = packing.repack(halved, topology, dict.fromkeys(ram, parallelism))
             assert sum(1 for _ in grown.instances()) == instances
+
+
+def task_containers(plan: PackingPlan) -> dict[int, int]:
+    """Return the container of each task of a plan."""
+    return {instance.task_id: container_id for container_id, instance in plan.instances()}
 
 
 @contextmanager
