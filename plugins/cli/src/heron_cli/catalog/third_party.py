@@ -62,7 +62,7 @@ def _subclass(made: type[Driver], namespace: dict[str, object]) -> type:
 
 
 def _methods(base: type[Driver]) -> set[str]:
-    """Return the names of the public methods of a contract; a method that an instance has not is none."""
+    """Return the names of the public methods of a contract."""
     found = {name for each in base.__mro__ for name, value in vars(each).items() if inspect.isfunction(value)}
     return {name for name in found if not name.startswith("_")}
 

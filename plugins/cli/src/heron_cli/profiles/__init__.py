@@ -1,9 +1,9 @@
-"""Profiles: one YAML file says which driver serves each family, with that driver's options, and the engine's settings.
+"""Profiles: one YAML file names the driver of each family with its options, and the settings of the engine.
 
-From a name to drivers, in the order of the files: `search` finds the file and what it extends, `layers` lays one over
-the other, `changes` adds what the environment and the command line say, `references` puts in what ``${…}`` stands for,
-`section` finds a driver and holds its section against the schema, `reading` makes the whole of it, `listing` shows it.
-Nothing stops at the first mistake: all are `findings`.
+`search` finds the file of a profile and the files that it extends. `layers` merges their sections. `changes` adds the
+settings of the environment and the command line. `references` resolves ``${…}``. `section` finds a driver and checks
+its section against the schema. `reading` does all of this for a profile, and `listing` shows the result. Reading
+continues after a mistake, and `findings` collects all mistakes.
 """
 
 from heron_cli.profiles.findings import Problem

@@ -1,8 +1,8 @@
-"""What the environment and the command line change: ``HERON__SECTION__KEY=VALUE`` and ``--set SECTION.KEY=VALUE``.
+"""The settings of the environment and the command line: ``HERON__SECTION__KEY=VALUE``, ``--set SECTION.KEY=VALUE``.
 
-Both name a section and a key in it; further steps lead into a section of a driver's own. A variable is in capitals,
-with ``__`` between the steps and ``_`` for a dot or a hyphen. A sink is named by its driver, or by its position in
-the list where a driver serves twice. A value is read as YAML; where text is asked for it is taken as it is.
+Both name a section and a key in it; further steps lead into sections of a driver's options. A variable is in capitals,
+with ``__`` between the steps and ``_`` for a dot or a hyphen. A sink is named by its driver, or by its position in the
+list when two sinks have the same driver. A value is read as YAML; for a setting of type text it is not.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from heron_cli.profiles.yaml_file import parse_located
 __all__ = ["PREFIX", "Change", "changed", "command_changes", "environment_changes"]
 
 PREFIX = "HERON__"
-"""What the names of all variables that set something begin with."""
+"""The prefix of the variables that override settings."""
 
 _BETWEEN = "__"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value: the section, the steps to the key in it, and what stands there then."""
+    """One change: the section, the steps to the key in it, and the new value."""
 
     section: str
     steps: tuple[str, ...]
@@ -35,7 +35,7 @@ class Change:
 
 
 def environment_changes(environ: Mapping[str, str], findings: Findings) -> tuple[Change, ...]:
-    """What the variables say, by name."""
+    """Return the changes that the variables make, sorted by name."""
     found = []
     for name in sorted(environ):
         if name.startswith(PREFIX):
@@ -45,7 +45,7 @@ def environment_changes(environ: Mapping[str, str], findings: Findings) -> tuple
 
 
 def command_changes(settings: Mapping[str, str], findings: Findings) -> tuple[Change, ...]:
-    """What ``--set`` says."""
+    """Return the changes that ``--set`` makes."""
     found: list[Change] = []
     for path, text in settings.items():
         origin = Origin(Layer.COMMAND, f"--set {path}")
@@ -61,7 +61,7 @@ def command_changes(settings: Mapping[str, str], findings: Findings) -> tuple[Ch
 
 
 def changed(sections: Sections, changes: Sequence[Change], findings: Findings) -> Sections:
-    """The sections with one layer of changes laid over them."""
+    """Return the sections with one layer of changes merged into them."""
     above: Sections = {}
     for change in sorted(changes, key=lambda each: each.steps[-1:] != (DRIVER,)):
         below = above.get(SINKS, sections.get(SINKS)) if change.section == SINKS else None
@@ -135,7 +135,7 @@ def _sinks(change: Change, below: Located | None, findings: Findings) -> Located
 
 
 def _index(step: str, drivers: Sequence[str]) -> int | str:
-    """The position of the sink that is meant, or why there is none."""
+    """Return the position of the sink that the step names, or why there is no such sink."""
     if step.isdecimal():
         if int(step) < len(drivers):
             return int(step)

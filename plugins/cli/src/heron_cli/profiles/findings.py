@@ -1,4 +1,4 @@
-"""What is wrong with a profile, all of it, and what must not be said of it."""
+"""Collects the problems of a profile, and keeps secrets out of their messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Findings", "Problem"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: the whole message, and, where it has them, the path of its key and where that was given.
+    """One mistake: its message, the path of its key and the place where the value was given, as far as known.
 
-    `install` is the distribution that is missing; `kind` the class of the error that a command ends with.
+    `install` is the missing distribution, and `kind` the class of the error with which a command ends.
     """
 
     text: str
@@ -27,10 +27,10 @@ class Problem:
 
 @dataclass(slots=True)
 class Findings:
-    """Collects problems; what references stood for is taken out of every message.
+    """Collects problems; the values of references are removed from every message.
 
-    `resolved` is what must not be shown, with the reference that is shown instead; `variables` are those of the
-    environment that hold secrets.
+    `resolved` maps texts that must not be shown to the references that are shown instead. `variables` are the
+    variables of the environment that hold secrets.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Findings:
     variables: set[str] = field(default_factory=set)
 
     def add(self, path: str, wrong: str | HeronError, origin: Origin | None = None) -> None:
-        """Something is wrong with the key at that path."""
+        """Add a problem with the key at that path."""
         place = "" if origin is None else str(origin)
         start = place if not path or place.endswith(f" {path}") else f"{place}: {path}" if place else path
         kind = PluginError if isinstance(wrong, PluginError) else ConfigError
@@ -47,21 +47,21 @@ class Findings:
         self.problems.append(Problem(self.clean(text), path, place, install, kind))
 
     def has(self, path: str) -> bool:
-        """Whether something is known to be wrong with that key."""
+        """Return whether there is a problem with that key."""
         return any(each.path == path for each in self.problems)
 
     def has_below(self, path: str) -> bool:
-        """Whether something is known to be wrong within that section."""
+        """Return whether there is a problem within that section."""
         return any(each.path.startswith(f"{path}.") for each in self.problems)
 
     def clean(self, text: str) -> str:
-        """The text without what references stood for."""
+        """Return the text without the values of references."""
         for secret in sorted(self.resolved, key=len, reverse=True):
             text = redact(text, (secret,), self.resolved[secret])
         return text
 
     def check(self, remedy: str) -> None:
-        """Raises the first problem, if there is one; says how many more there are and `remedy`, how to see them.
+        """Raise the first problem, if there is one, with the number of the others and `remedy`: how to see them.
 
         Raises:
             ConfigError: when a section, key or value is wrong.

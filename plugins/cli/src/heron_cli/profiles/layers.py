@@ -1,7 +1,7 @@
-"""Lays the sections of one layer over those of another.
+"""Merges the sections of one layer with those of the layer below.
 
-Key by key, with one exception: a layer that names another driver for a section starts that section anew, because the
-options below are those of a driver that no longer serves. A list (the sinks) is replaced as a whole.
+Sections are merged key by key, with one exception. A layer that names another driver for a section replaces that
+section, because the options below belong to a driver that is no longer used. A list (the sinks) is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from heron_cli.profiles.located import Located
 __all__ = ["DRIVER", "RUN_KEYS", "SECTIONS", "SINGLE", "SINKS", "Sections", "known_sections", "merge_sections"]
 
 SINGLE = ("scheduler", "statemgr", "uploader", "packing")
-"""The families a profile chooses exactly one driver of."""
+"""The families of which a profile chooses exactly one driver."""
 
 SINKS = "metricsink"
-"""The family that a profile has a list of."""
+"""The family of which a profile has a list."""
 
 SECTIONS = (*SINGLE, SINKS, "engine", "run")
 RUN_KEYS = ("log_dir", "run_dir")
@@ -28,7 +28,7 @@ Sections: TypeAlias = dict[str, Located]
 
 
 def known_sections(sections: Sections, findings: Findings) -> Sections:
-    """Those that a profile may have, each of the kind it has to be; the others are problems. None is empty."""
+    """Return the sections that a profile may have and that have the right type; the others are problems."""
     found: Sections = {}
     for name, section in sections.items():
         if name not in SECTIONS:
@@ -43,7 +43,7 @@ def known_sections(sections: Sections, findings: Findings) -> Sections:
 
 
 def merge_sections(below: Sections, above: Sections) -> Sections:
-    """The sections `below` with those `above` laid over them."""
+    """Return the sections `below`, merged with those `above`."""
     return {
         **below,
         **{name: _section(below[name], above[name]) if name in below else above[name] for name in above},

@@ -1,4 +1,4 @@
-"""Everything that a profile sets, defaults included, with where it comes from; what is secret stays a reference."""
+"""Lists all settings of a profile, defaults included, each with its origin; secrets stay references."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN = "(hidden: unknown key)"
 
 @dataclass(frozen=True, slots=True)
 class ListedSetting:
-    """One value: `steps` lead to it, `layer` and `origin` say who gave it and where. References are unresolved."""
+    """One value: `steps` lead to it, and `layer` and `origin` say where it was given. References are unresolved."""
 
     steps: tuple[str | int, ...]
     value: object
@@ -55,7 +55,7 @@ def list_settings(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> ListedProfile:
-    """What a profile says. Defaults of a driver that is not installed are left out: nobody knows them.
+    """Return the settings of a profile, without the unknown defaults of drivers that are not installed.
 
     Raises:
         ConfigError: when there is no such profile, a file does not read, or says what has no place in it.
@@ -105,13 +105,13 @@ def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Located) 
 
 
 def _unknown(steps: tuple[str | int, ...], leaf: Located) -> object:
-    """A value whose meaning no schema tells: a misspelt key, or one of a driver that is not installed."""
+    """Return a value that no schema describes: of a misspelt key, or of a driver that is not installed."""
     tells = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
     return _UNKNOWN if tells else plain(leaf)
 
 
 def _is_reference(leaf: Located) -> bool:
-    """Whether it is a reference and nothing else."""
+    """Return whether the value is nothing but a reference."""
     written = leaf.value if leaf.text is None else leaf.text
     return written in {"", None} or (isinstance(written, str) and is_reference(written))
 

@@ -1,4 +1,4 @@
-"""Values of configuration with the place that each came from, so that an error or a listing can name it."""
+"""Values of configuration, each with the place where it was given, so an error or a listing can name it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Step: TypeAlias = str | int
 
 
 class Layer(enum.Enum):
-    """Who gave a value; a later one hides an earlier one."""
+    """The layer that gave a value; a later layer hides an earlier one."""
 
     DEFAULT = "default"
     FILE = "file"
@@ -24,7 +24,7 @@ class Layer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was given: ``FILE:LINE``, the name of a variable, ``--set KEY``, or whose default it is."""
+    """The place where a value was given: ``FILE:LINE``, a variable, ``--set KEY``, or the owner of a default."""
 
     layer: Layer
     place: str
@@ -37,8 +37,8 @@ class Origin:
 class Located:
     """A JSON value whose parts are located too.
 
-    `text` is how it was written, where it came as text (a variable, ``--set``, what a reference stood for): a setting
-    that is text takes this. `shown` stands for it wherever it is printed: the reference instead of what it stood for.
+    `text` is the value as written, when it came as text (a variable, ``--set``, a resolved reference). A setting of
+    type text uses it. `shown` is printed instead of the value: the reference instead of what it refers to.
     """
 
     value: dict[str, Located] | list[Located] | str | int | float | bool | None
@@ -48,7 +48,7 @@ class Located:
 
 
 def plain(located: Located) -> object:
-    """The value without its places."""
+    """Return the value without its places."""
     if isinstance(located.value, dict):
         return {key: plain(each) for key, each in located.value.items()}
     if isinstance(located.value, list):
@@ -57,7 +57,7 @@ def plain(located: Located) -> object:
 
 
 def leaves(located: Located, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Located]]:
-    """Everything that has no parts, with its path; an empty section or list is such a thing."""
+    """Yield every value without parts, with its path; an empty section or list is one."""
     if isinstance(located.value, dict) and located.value:
         for key, each in located.value.items():
             yield from leaves(each, (*path, key))
@@ -69,7 +69,7 @@ def leaves(located: Located, path: tuple[Step, ...] = ()) -> Iterator[tuple[tupl
 
 
 def value_at(located: Located, path: Sequence[Step]) -> Located:
-    """What stands at the path, or the last on the way to it that is there."""
+    """Return the value at the path, or the deepest existing value on the way to it."""
     for step in path:
         parts: dict[Step, Located] = {}
         if isinstance(located.value, dict):

@@ -1,8 +1,8 @@
-"""What ``${…}`` in a value stands for: a variable of the command's environment, or the text of a file.
+"""Resolves references in values: ``${env:NAME}`` is a variable of the environment, ``${file:PATH}`` the text of a file.
 
-This is how a secret is named in a profile instead of written into it. Only the command resolves references; the value
-keeps the reference as what is shown of it. ``$${`` is a plain ``${``. In a sink, ``${run:logs}`` is the folder of the
-run's logs, which is known only when there is a run.
+A profile names a secret by a reference instead of containing it. Only the command resolves references; messages show
+the reference instead of its value. ``$${`` is a plain ``${``. In a sink, ``${run:logs}`` is the folder of the run's
+logs, which is known only when there is a run.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _REFERENCE = re.compile(r"(?P<plain>\$)?\$\{(?P<source>[^:{}]*)(?::(?P<name>[^{}
 
 
 def is_reference(written: str) -> bool:
-    """Whether a value is a reference as a whole, so that it can be shown even where it stands for a secret."""
+    """Return whether a value is nothing but a reference, so it can be shown even when its value is secret."""
     match = _REFERENCE.fullmatch(written)
     return match is not None and bool(match["name"] and match["end"]) and not match["plain"]
 
 
 class References:
-    """Resolves the references of one profile, each file read once."""
+    """Resolves the references of one profile; reads each file once."""
 
     def __init__(self, environ: Mapping[str, str], findings: Findings) -> None:
         self._environ = environ
@@ -40,7 +40,7 @@ class References:
         self._read: dict[str, str] = {}
 
     def resolved(self, located: Located, path: tuple[Step, ...]) -> Located:
-        """The value with every reference in it resolved; one that cannot be is a problem, and stays."""
+        """Return the value with every reference resolved; a reference that cannot be resolved stays, as a problem."""
         written = located.value if located.text is None else located.text
         whole = self._whole(located, written, path)
         if isinstance(located.value, dict):

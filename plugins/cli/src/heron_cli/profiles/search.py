@@ -1,8 +1,8 @@
-"""Where profiles are found, and what one extends.
+"""Finds the files of a profile: its own, and those that it extends.
 
-Folders in their order: the one of ``--config-path``, ``~/.heron/profiles``, the one shipped. The first file of a name
-hides the others; one that extends its own name extends the next of them, so ``local.yaml`` with ``extends: local`` in
-``~/.heron/profiles`` changes the shipped profile instead of replacing it.
+The folders are, in this order: that of ``--config-path``, ``~/.heron/profiles``, the shipped one. The first file of a
+name hides the others. A file that extends its own name extends the next file of that name. So a file ``local.yaml``
+with ``extends: local`` in ``~/.heron/profiles`` changes the shipped profile instead of replacing it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EXTENDS = "extends"
 
 @dataclass(frozen=True, slots=True)
 class ProfileFile:
-    """A file that was read: its path and its sections, without what it extends."""
+    """A file that was read: its path and its own sections."""
 
     path: Path
     sections: dict[str, Located]
@@ -32,7 +32,7 @@ class ProfileFile:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:
-    """A profile for a list: its first comment, and what it extends; `error` says why it does not read."""
+    """A profile in a list: its first comment, and what it extends; `error` says why it cannot be read."""
 
     name: str
     source: Path
@@ -43,7 +43,7 @@ class ProfileEntry:
 
 
 def profile_names(config_path: Path | None = None) -> dict[str, Path]:
-    """The profiles there are: name and the file that serves it.
+    """Return the names of all profiles, each with its file.
 
     Raises:
         ConfigError: when `config_path` is no folder.
@@ -52,7 +52,7 @@ def profile_names(config_path: Path | None = None) -> dict[str, Path]:
 
 
 def profile_entries(config_path: Path | None = None) -> tuple[ProfileEntry, ...]:
-    """The profiles there are, by name, with what their files say of themselves.
+    """Return all profiles by name, each with the description in its file.
 
     Raises:
         ConfigError: when `config_path` is no folder.
@@ -61,12 +61,12 @@ def profile_entries(config_path: Path | None = None) -> tuple[ProfileEntry, ...]
 
 
 def is_shipped(origin: Origin) -> bool:
-    """Whether a value stands in a profile that everybody has."""
+    """Return whether a value was given in a shipped profile."""
     return origin.place.startswith(f"{_SHIPPED}/")
 
 
 def read_chain(name: str, config_path: Path | None) -> tuple[ProfileFile, ...]:
-    """The file of a profile, then what it extends, and so on.
+    """Return the file of a profile, then the files that it extends, in order.
 
     Raises:
         ConfigError: when there is no such profile, a file does not read, or they extend each other in a circle.

@@ -1,4 +1,4 @@
-"""The section of one driver: finds the driver, and holds the section against its schema."""
+"""The section of one driver: finds the driver, and checks the section against its schema."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Resolver(Protocol):
     """Finds an installed driver; `heron_cli.catalog.drivers.Drivers.resolve` is the one that commands use."""
 
     def __call__(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
-        """The driver as a reference; raises PluginError when there is none that works."""
+        """Return the driver as a reference; raises PluginError when no working driver has the name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSection:
-    """A section whose driver was found; `ref` has no options yet, and `options` lack the key ``driver``."""
+    """A section whose driver was found; `ref` has no options yet, and `options` is without the key ``driver``."""
 
     path: tuple[Step, ...]
     ref: DriverRef
@@ -42,11 +42,11 @@ class DriverSection:
     options: Located
 
     def field_at(self, steps: tuple[Step, ...]) -> OptionField | None:
-        """The schema's field at a path within the options, or the one that it is a part of."""
+        """Return the field of the schema at a path within the options, or the field that contains it."""
         return _field_at(self.schema, steps)
 
     def checked(self, findings: Findings) -> DriverRef | None:
-        """The driver with its options; None when something is wrong with them."""
+        """Return the driver with its options; None when the options have problems."""
         secrets = self._secrets(findings)
         problems = option_problems(cast("Mapping[str, object]", plain(self.options)), self.schema)
         for each in problems:
@@ -66,7 +66,7 @@ class DriverSection:
         return replace(self.ref, options=options, secrets=tuple(sorted(secrets)), referring=referring)
 
     def _secrets(self, findings: Findings) -> set[str]:
-        """The texts that nobody may see; from now on they are hidden in messages too."""
+        """Return the texts that no message may show, and hide them in messages from now on."""
         found: set[str] = set()
         for steps, leaf in leaves(self.options):
             field = self.field_at(steps)
@@ -75,7 +75,7 @@ class DriverSection:
                 found.add(leaf.value)
                 if leaf.shown is not None and is_reference(leaf.shown):
                     findings.resolved.setdefault(leaf.value, leaf.shown)
-                else:  # what stands around a reference is a part of the secret
+                else:  # the text around a reference is a part of the secret
                     findings.resolved.update(dict.fromkeys((leaf.value, leaf.shown or leaf.value), "(secret)"))
                 findings.variables.update(_VARIABLE.findall(leaf.shown or ""))
                 if leaf.origin.layer is Layer.ENVIRONMENT:
@@ -87,7 +87,7 @@ class DriverSection:
 
 
 def _value_of(problem: OptionProblem, at: Located) -> str:
-    """What stands there, for a message; parts of a section or list may be what references stood for."""
+    """Return the value for a message; not a section or list, because its parts may be values of references."""
     if at.shown is not None:
         return f"; it is {at.shown}"
     return f"; it is {problem.value!r:.80}" if problem.has_value and not isinstance(at.value, dict | list) else ""
@@ -96,7 +96,7 @@ def _value_of(problem: OptionProblem, at: Located) -> str:
 def driver_section(
     section: Located, path: tuple[Step, ...], resolve: Resolver, findings: Findings
 ) -> DriverSection | None:
-    """The section with its driver; None when it names none that works, which is a problem then."""
+    """Return the section with its driver; None, with a problem, when it names no working driver."""
     where = path_text(path)
     if not isinstance(section.value, dict):
         findings.add(where, f"{plain(section)!r:.80} is not a section of keys and values", section.origin)
@@ -120,7 +120,7 @@ def driver_section(
 
 
 def _typed(located: Located, schema: type, path: tuple[Step, ...]) -> Located:
-    """With what came as text being of the kind that the schema asks for."""
+    """Return the value with the types of the schema where it came as text."""
     field = _field_at(schema, path)
     if located.text is not None and field is not None and field.is_text:
         return replace(located, value=located.text)
@@ -143,7 +143,7 @@ def _field_at(schema: type | None, steps: tuple[Step, ...]) -> OptionField | Non
 
 
 def read_reference(located: Located) -> Located:
-    """What a reference stood for where no text is asked for: a number, say. Any other value as it is."""
+    """Return the value of a reference for a setting that is not text, such as a number; other values as they are."""
     if located.shown is None:
         return located
     try:

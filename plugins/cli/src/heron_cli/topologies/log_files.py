@@ -30,7 +30,7 @@ _LINE_BYTES = 1 << 20  # a longer line without an end is returned in pieces of t
 
 
 class LogFolder:
-    """All its files, or those of one task; files that appear later belong to it."""
+    """The files of a log folder, or those of one task; it includes files that appear later."""
 
     def __init__(self, folder: Path, task_id: int | None = None) -> None:
         self._folder = folder
@@ -38,10 +38,10 @@ class LogFolder:
         self._files: dict[Path, LogFile] = {}
 
     def last(self, count: int) -> list[LogLine]:
-        """The last lines of each file: the engine's by time, then what was printed, by task.
+        """Return the last lines of each file: those of the engine by time, then the output of the tasks, by task.
 
         Raises:
-            UsageError: when the task has no files here; names those that have.
+            UsageError: when the task has no files here; names the tasks that have files.
         """
         paths = self._paths()
         if self._task_id is not None and not paths:
@@ -57,14 +57,14 @@ class LogFolder:
         return sorted(engine, key=lambda line: line.at) + printed
 
     def new(self, *, final: bool = False) -> Iterator[LogLine]:
-        """The lines since the last call; with `final`, also last ones that have no end."""
+        """Return the lines since the last call; with `final`, also last lines without an end."""
         for path in self._paths():
             if path not in self._files:
                 self._files[path] = LogFile(path)
             yield from (_log_line_of(path, line) for line in self._files[path].lines(final=final))
 
     def close(self) -> None:
-        """Closes the files; idempotent."""
+        """Close the files; idempotent."""
         for file in self._files.values():
             file.close()
         self._files.clear()
@@ -85,16 +85,16 @@ def _log_line_of(path: Path, line: str) -> LogLine:
 
 
 class LogFile:
-    """A file that need not exist yet, and may be renamed and begun anew at any time."""
+    """A file that need not exist yet, and that a process may rename and replace at any time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stream: BinaryIO | None = None
-        self._rest = b""  # of a line whose end is still to come
+        self._rest = b""  # the beginning of a line whose end has not been read
         self._open()
 
     def last(self, count: int) -> list[str]:
-        """The last lines that are there, those of older files (``.1``, ``.2``) too; `lines` goes on behind them."""
+        """Return the last lines, also of older files (``.1``, ``.2``); `lines` continues after them."""
         lines: list[str] = []
         if self._stream is not None:
             found, self._rest = _tail(self._stream, count)
@@ -105,10 +105,10 @@ class LogFile:
         return lines
 
     def lines(self, *, final: bool = False) -> Iterator[str]:
-        """New lines; with `final`, also a last one that has no end."""
+        """Return new lines; with `final`, also a last line without an end."""
         yield from self._read()
         if self._renewed():
-            yield from self._read()  # what was written between the look and the renaming
+            yield from self._read()  # lines written between the read and the renaming
             yield from self._end()
             self.close()
             self._open()
@@ -117,7 +117,7 @@ class LogFile:
             yield from self._end()
 
     def close(self) -> None:
-        """Closes it; idempotent."""
+        """Close the file; idempotent."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -125,7 +125,7 @@ class LogFile:
     def _open(self) -> None:
         try:
             self._stream = self.path.open("rb")
-        except OSError:  # not there yet, or not any more
+        except OSError:  # it does not exist yet, or any more
             self._stream = None
 
     def _read(self) -> Iterator[str]:
@@ -143,7 +143,7 @@ class LogFile:
             yield _decoded(rest)
 
     def _renewed(self) -> bool:
-        """Whether there is another file of that name now, or this one was emptied."""
+        """Return whether another file has the name now, or this file was truncated."""
         try:
             now = self.path.stat()
         except OSError:
@@ -164,7 +164,7 @@ def _older(path: Path, count: int) -> list[str]:
 
 
 def _tail(stream: BinaryIO, count: int) -> tuple[list[str], bytes]:
-    """The last whole lines up to the end of the stream, where it stands afterwards, and what follows them."""
+    """Return the last whole lines of the stream, and the rest after them; the stream is then at its end."""
     end = position = stream.seek(0, os.SEEK_END)
     data = b""
     while position and data.count(b"\n") <= count:
@@ -175,7 +175,7 @@ def _tail(stream: BinaryIO, count: int) -> tuple[list[str], bytes]:
     stream.seek(end)
     *whole, rest = data.split(b"\n")
     if position:
-        del whole[:1]  # it begins in the middle
+        del whole[:1]  # the first line is cut
     return [_decoded(line) for line in whole[-count:]] if count else [], rest
 
 
@@ -193,8 +193,9 @@ class _Record(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line, and whose it is (``count/5``, ``stmgr-1``); without `at` (UTC) and `level` it is what user code
-    printed.
+    """One line of the process or task `who` (``stmgr-1``, ``count/5``).
+
+    A line of the engine has a time `at` (UTC) and a `level`; output of user code has neither.
     """
 
     who: str
@@ -204,7 +205,7 @@ class LogLine:
     error: str = ""
 
     def formatted(self) -> str:
-        """For a person; a traceback stands below its message."""
+        """Return the line for people, with a traceback below its message."""
         if not self.at:
             return f"{self.who} | {self.text}"
         lines = [f"{self.at[:23].replace('T', ' ')} {self.level:<8} {self.text}", *self.error.splitlines()]
@@ -212,7 +213,7 @@ class LogLine:
 
 
 def who_writes(stem: str) -> tuple[str, int]:
-    """Whose file it is, by its name without suffix, and the task, 0 for the engine's own processes."""
+    """Return who writes the file of that name (without suffix), and the task id; 0 for a process of the engine."""
     found = _NAME.fullmatch(stem)
     if found is None or found["name"] in ENGINE:
         return stem, 0
@@ -220,7 +221,7 @@ def who_writes(stem: str) -> tuple[str, int]:
 
 
 def log_line(who: str, text: str, *, engine: bool) -> LogLine:
-    """A line of a file; in one of the engine's, what is not one of its records stands as it is."""
+    """Return a line of a file; in a file of the engine, text that is not a record is kept as it is."""
     if engine:
         try:
             record = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Record)
