@@ -49,7 +49,7 @@ def test_errors_of_connect_are_heron_errors(profiles: Path) -> None:
         connect("here", config_path=profiles, overrides={"statemgr.rot": "/x"})
     with pytest.raises(PluginError, match=r"--without ffdd: .*nearest: 'ffd'"):
         connect("here", config_path=profiles, without=["ffdd"])
-    with pytest.raises(UsageError, match="--plugin-path: .* is not a folder"):
+    with pytest.raises(UsageError, match=r"--plugin-path: .* is not a folder"):
         connect("here", config_path=profiles, plugin_path=[profiles / "none"])
 
 

@@ -44,8 +44,8 @@ def add_plugin_path(folders: Sequence[Path]) -> None:
             projects.append(_Project(folder))
     new = [each for each in imported if each not in sys.path]
     sys.path[:0] = new
-    inherited = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join([*imported, *([inherited] if inherited else [])])
+    inherited = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*imported, *inherited]))
     known = {each.project.folder for each in sys.meta_path if isinstance(each, _ProjectFinder)}
     sys.meta_path += [_ProjectFinder(each) for each in projects if each.folder not in known]
     importlib.invalidate_caches()
