@@ -68,6 +68,11 @@ def put(key: bytes, value: bytes, lease: int = 0) -> object:
     return {"request_put": {"key": key, "value": value, "lease": lease}}
 
 
+def replace(key: bytes, value: bytes) -> object:
+    """Makes a step that writes an existing key, which keeps its lease."""
+    return {"request_put": {"key": key, "value": value, "ignore_lease": True}}
+
+
 def delete(key: bytes) -> object:
     """Makes a step that removes a key."""
     return {"request_delete_range": {"key": key}}
@@ -83,9 +88,11 @@ class Gateway:
         self._url = url
         self._client = httpx.Client(base_url=f"{url.rstrip('/')}/v3/")
 
-    def transaction(self, compare: Sequence[object], steps: Sequence[object]) -> Answer:
-        """Runs all steps if all comparisons hold, and otherwise none."""
-        return self.call("kv/txn", {"compare": compare, "success": steps})
+    def transaction(
+        self, compare: Sequence[object], steps: Sequence[object], otherwise: Sequence[object] = ()
+    ) -> Answer:
+        """Runs all steps if all comparisons hold, and otherwise the others."""
+        return self.call("kv/txn", {"compare": compare, "success": steps, "failure": otherwise})
 
     def call(self, path: str, request: object, timeout_s: float = _TIMEOUT_S) -> Answer:
         """Sends one request and returns the answer."""

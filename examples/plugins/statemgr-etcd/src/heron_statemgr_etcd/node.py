@@ -11,7 +11,7 @@ import re
 from heron.errors import StateConflictError, StateError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
 
-from heron_statemgr_etcd.gateway import Gateway, Pair, delete, put, read
+from heron_statemgr_etcd.gateway import Gateway, Pair, delete, put, read, replace
 
 __all__ = ["Node"]
 
@@ -45,10 +45,17 @@ class Node:
         return self.etcd.transaction([], [read(self.key)]).read(0)
 
     def write(self, value: bytes, expected: int | None, lease: int = 0) -> int:
-        """Puts value and counter in one transaction, and returns the counter."""
-        steps = [put(self.key, value, lease), put(self._counter, b""), read(self._counter)]
-        answer = self.etcd.transaction(self._expectation(expected), steps)
-        counter = answer.read(2) if answer.succeeded else None
+        """Puts value and counter in one transaction, and returns the counter. An existing key keeps its lease."""
+        count = [put(self._counter, b""), read(self._counter)]
+        create = [put(self.key, value, lease), *count]
+        if expected == MUST_NOT_EXIST:
+            answer = self.etcd.transaction(self._expectation(expected), create)
+        else:
+            compare = self._expectation(expected) or [self._exists()]
+            answer = self.etcd.transaction(
+                compare, [replace(self.key, value), *count], create if expected is None else ()
+            )
+        counter = answer.read(2) if answer.responses else None
         if counter is None:
             raise StateConflictError(self._changed(expected))
         return counter.version
@@ -65,9 +72,12 @@ class Node:
         if expected == MUST_NOT_EXIST:
             return [{"key": self.key, "target": "CREATE", "result": "EQUAL", "create_revision": 0}]
         return [
-            {"key": self.key, "target": "CREATE", "result": "GREATER", "create_revision": 0},
+            self._exists(),
             {"key": self._counter, "target": "VERSION", "result": "EQUAL", "version": expected},
         ]
+
+    def _exists(self) -> object:
+        return {"key": self.key, "target": "CREATE", "result": "GREATER", "create_revision": 0}
 
     def _changed(self, expected: int | None) -> str:
         wanted = "no node" if expected == MUST_NOT_EXIST else f"version {expected}"
