@@ -156,3 +156,23 @@ def test_wrong_type_of_root_is_refused() -> None:
     """A number where a path belongs is a mistake that must not wait for the first upload."""
     with pytest.raises(ConfigError, match=r"uploader\.root: expected `str`, got `int`; it is 3"):
         LocalfsUploader.open({"root": 3})
+
+
+def test_an_upload_at_its_end_is_not_taken_for_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another upload of the same content removes partial files of killed uploads, and only those."""
+    package = tmp_path / "package.tar.gz"
+    package.write_bytes(b"content")
+    options = {"root": str(tmp_path / "root")}
+    first, second = LocalfsUploader.open(options), LocalfsUploader.open(options)
+    rename = Path.replace
+
+    def rename_beside_another_upload(partial: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", rename)
+        second.upload(package, "words")
+        return rename(partial, target)
+
+    monkeypatch.setattr(Path, "replace", rename_beside_another_upload)
+    uri = first.upload(package, "words")
+    fetched = tmp_path / "fetched.tar.gz"
+    second.download(uri, fetched)
+    assert fetched.read_bytes() == b"content"

@@ -127,12 +127,16 @@ def _copy(source: Path, target: Path, digest: str) -> None:
     """Copies a file under a temporary name and renames it when its SHA-256 is `digest`."""
     descriptor, partial = _partial_file(target)
     try:
-        with os.fdopen(descriptor, "wb") as sink, source.open("rb") as opened:
-            found = _pump(opened, sink.write)
-        if found != digest:
-            msg = f"package {source}: its SHA-256 is {found}, not {digest}; it was changed, submit the topology again"
-            raise PackageError(msg)
-        partial.replace(target)
+        with os.fdopen(descriptor, "wb") as sink:
+            with source.open("rb") as opened:
+                found = _pump(opened, sink.write)
+            if found != digest:
+                msg = (
+                    f"package {source}: its SHA-256 is {found}, not {digest}; it was changed, submit the topology again"
+                )
+                raise PackageError(msg)
+            sink.flush()
+            partial.replace(target)  # before the lock is released: another upload would remove the partial file
     finally:
         partial.unlink(missing_ok=True)
 
