@@ -88,11 +88,9 @@ class Gateway:
         self._url = url
         self._client = httpx.Client(base_url=f"{url.rstrip('/')}/v3/")
 
-    def transaction(
-        self, compare: Sequence[object], steps: Sequence[object], otherwise: Sequence[object] = ()
-    ) -> Answer:
-        """Runs all steps if all comparisons hold, and otherwise the others."""
-        return self.call("kv/txn", {"compare": compare, "success": steps, "failure": otherwise})
+    def transaction(self, compare: Sequence[object], steps: Sequence[object]) -> Answer:
+        """Runs all steps if all comparisons hold, and otherwise none."""
+        return self.call("kv/txn", {"compare": compare, "success": steps})
 
     def call(self, path: str, request: object, timeout_s: float = _TIMEOUT_S) -> Answer:
         """Sends one request and returns the answer."""

@@ -46,19 +46,17 @@ class Node:
 
     def write(self, value: bytes, expected: int | None, lease: int = 0) -> int:
         """Puts value and counter in one transaction, and returns the counter. An existing key keeps its lease."""
-        count = [put(self._counter, b""), read(self._counter)]
-        create = [put(self.key, value, lease), *count]
-        if expected == MUST_NOT_EXIST:
-            answer = self.etcd.transaction(self._expectation(expected), create)
-        else:
-            compare = self._expectation(expected) or [self._exists()]
-            answer = self.etcd.transaction(
-                compare, [replace(self.key, value), *count], create if expected is None else ()
-            )
-        counter = answer.read(2) if answer.responses else None
-        if counter is None:
-            raise StateConflictError(self._changed(expected))
-        return counter.version
+        replaces = expected != MUST_NOT_EXIST
+        while True:
+            step = replace(self.key, value) if replaces else put(self.key, value, lease)
+            compare = self._expectation(expected) or [self._exists() if replaces else self._is_missing()]
+            answer = self.etcd.transaction(compare, [step, put(self._counter, b""), read(self._counter)])
+            counter = answer.read(2) if answer.succeeded else None
+            if counter is not None:
+                return counter.version
+            if expected is not None:
+                raise StateConflictError(self._changed(expected))
+            replaces = not replaces  # the key came or went
 
     def remove(self, expected: int | None) -> None:
         """Removes the key and leaves the counter."""
@@ -70,11 +68,14 @@ class Node:
         if expected is None:
             return []
         if expected == MUST_NOT_EXIST:
-            return [{"key": self.key, "target": "CREATE", "result": "EQUAL", "create_revision": 0}]
+            return [self._is_missing()]
         return [
             self._exists(),
             {"key": self._counter, "target": "VERSION", "result": "EQUAL", "version": expected},
         ]
+
+    def _is_missing(self) -> object:
+        return {"key": self.key, "target": "CREATE", "result": "EQUAL", "create_revision": 0}
 
     def _exists(self) -> object:
         return {"key": self.key, "target": "CREATE", "result": "GREATER", "create_revision": 0}
