@@ -95,7 +95,8 @@ class CarbonServer(ServerProcess):
         offset, step_s, count = _ARCHIVE.unpack_from(data, _HEADER.size)
         found = dict(_POINT.iter_unpack(data[offset : offset + count * _POINT.size]))
         newest = max(found)
-        return {at_s: found[at_s] for at_s in sorted(found) if at_s > newest - step_s * count}
+        # A slot that carbon has not written yet has time 0: it creates a file before it writes the first value.
+        return {at_s: found[at_s] for at_s in sorted(found) if at_s and at_s > newest - step_s * count}
 
     def _cached(self, series: str) -> dict[int, float]:
         question = pickle.dumps({"type": "cache-query", "metric": series}, protocol=2)
