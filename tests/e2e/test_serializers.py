@@ -40,10 +40,10 @@ def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) ->
 
 
 def test_a_serializer_that_is_not_installed_is_refused_before_anything_starts(sandbox: Sandbox) -> None:
-    """The error names the component, the value, the installed drivers, and the package to install."""
+    """The error names the component, the value and the installed drivers, and suggests no package of a misspelt name."""
     run = sandbox.run("mixed_values.py", args=("--neutral", "msgpak"))
     assert run.process.returncode == 2, run.all_output
     assert "component 'neutral': topology.serializer: no serializer driver 'msgpak' is installed" in run.stderr
     assert "(nearest: 'msgpack')" in run.stderr
-    assert "`pip install heron-serializer-msgpak`" in run.stderr
+    assert "pip install" not in run.stderr
     assert sandbox.remaining() == []
