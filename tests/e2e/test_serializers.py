@@ -40,7 +40,7 @@ def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) ->
 
 
 def test_a_serializer_that_is_not_installed_is_refused_before_anything_starts(sandbox: Sandbox) -> None:
-    """The error names the component, the value and the installed drivers, and suggests no package of a misspelt name."""
+    """The error names the component, the value and the installed drivers, and suggests no misspelt package."""
     run = sandbox.run("mixed_values.py", args=("--neutral", "msgpak"))
     assert run.process.returncode == 2, run.all_output
     assert "component 'neutral': topology.serializer: no serializer driver 'msgpak' is installed" in run.stderr
