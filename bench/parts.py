@@ -11,16 +11,16 @@ __all__ = ["GATEWAY", "OTHER", "PARTS", "PART_OF", "USER", "ZMQ", "part_of"]
 USER = "user code"
 _FILES = {
     "calls and emits": (
-        "bolt_runner emit_source emitter out_stream runner spout_runner splitters stream_routes task task_metrics "
-        "tuple tuple_pool tuple_source key_encoding key_group user_component"
+        "batch_reader bolt_runner emit_source emitter key_encoding key_group out_stream pacing runner spout_runner "
+        "stream_routes task task_context task_metrics tuple tuple_pool user_component"
     ),
-    "serialisation": "batch_codec",
-    "routing": ("frame instance_links outlet peer_links peer_session router stream_manager"),
+    "serialisation": "batch_codec serializers",
+    "routing": "frame instance_links outlet peer_links peer_session router stream_manager",
     "ledger": (
-        "ack_outcomes ack_routing anchors array_tracking arrays bolt_tracker finish_roots in_batch ledger "
-        "root_book root_settler tracked_stream tracking tracking_arrays"
+        "ack_outcomes ack_routing array_tracking bolt_acks ledger pending_roots tracked_batch tracked_stream tracking "
+        "tracking_arrays"
     ),
-    "sockets": "data_queue gateway link reactor session socket wakeup",
+    "sockets": "data_queue flow_limits gateway link reactor session socket wakeup",
 }
 PART_OF = {f"{name}.py": part for part, names in _FILES.items() for name in names.split()}
 _USER_FILES = frozenset(path.name for path in TOPOLOGIES.glob("*.py"))
