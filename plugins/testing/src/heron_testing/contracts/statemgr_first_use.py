@@ -109,17 +109,29 @@ def _answer(process: subprocess.Popen[str]) -> str:
 
 
 def _count(manager: StateManager, topology: str) -> None:
-    """Count to `_ADDITIONS` in a node of this process. A store that is busy may not answer; then the node tells."""
+    """Count to `_ADDITIONS` in a node that only this process writes; every acknowledged step must be there.
+
+    A server on a busy machine may not answer in time. Then the outcome of the step is unknown, and the node tells it.
+    """
     end_s = monotonic_s() + _BUSY_S
+    done, pending = 0, False  # pending: the outcome of the last step is unknown
     while True:
         try:
             present = manager.get(NodeKind.CHECKPOINTS, topology)
             number, expected = (0, MUST_NOT_EXIST) if present is None else (int(present.value), present.version)
-            if number == _ADDITIONS:
+            if pending and number == done + 1:
+                done, pending = number, False
+            assert number == done, f"the node has {number} after {done} steps"
+            if done == _ADDITIONS:
                 return
-            manager.set(NodeKind.CHECKPOINTS, topology, b"%d" % (number + 1), expected=expected)
+            manager.set(NodeKind.CHECKPOINTS, topology, b"%d" % (done + 1), expected=expected)
+            done, pending = done + 1, False
         except StateUnavailableError:
             if monotonic_s() > end_s:
+                raise
+            pending = True
+        except StateConflictError:
+            if not pending:
                 raise
 
 
