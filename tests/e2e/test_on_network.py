@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -322,7 +323,9 @@ def test_a_killed_tests_namespaces_are_removed_by_the_next_test(network: Network
         "print(subprocess.Popen([*network.enter(0), 'sleep', '1000'], stdout=subprocess.DEVNULL).pid, flush=True)\n"
         "signal.pause()\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as killed:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}  # which has `servers`
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
         path = Path(killed.stdout.readline().strip().removeprefix("--net="))
         sleeper = int(killed.stdout.readline())

@@ -26,7 +26,7 @@ from servers.zookeeper import ZooKeeperServer
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.servers]
 
 _GONE_S = 10.0
 _OLD = "3.5.6"

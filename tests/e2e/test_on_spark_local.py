@@ -123,7 +123,7 @@ def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
 @pytest.mark.parametrize(
     ("value", "path", "output"),
     [
-        ("threading.Lock()", os.defpath, r"'unsent': lock: a value of type lock is not JSON and cannot travel; give"),
+        ("threading.Lock()", os.defpath, r"'unsent': lock: a value of type lock is not JSON; give"),
         ("1", "/nowhere", r"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version 17"),
     ],
 )

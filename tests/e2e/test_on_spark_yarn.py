@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import psutil
+import pyspark
 import pytest
 from conftest import sandbox_at
 from spark_journal import BACK_S, HERE, SparkJournal, refusal
@@ -25,9 +27,13 @@ scheduler:
   hadoop_conf_dir: {conf}
   start_s: 90
   stable_s: 0
-  conf: {{spark.yarn.stagingDir: "file://{home}/.staging", spark.executorEnv.TMPDIR: "{tmp}"}}
+  conf:
+    spark.yarn.stagingDir: "file://{home}/.staging"
+    spark.yarn.jars: "local:{jars}/*"  # copies of 400 MB take a minute on a busy machine
+    spark.executorEnv.TMPDIR: "{tmp}"
 engine: {{heron.executor.stable.s: 0}}
 """
+_JARS = Path(pyspark.__file__).parent / "jars"
 _GONE_S = 20.0
 _MASTER = "org.apache.spark.deploy.yarn.ExecutorLauncher"
 
@@ -41,7 +47,7 @@ def yarn_sandbox(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[
     with sandbox_at(yarn.home.parent, request) as box:
         folder = box.home / ".heron" / "profiles"
         folder.mkdir(parents=True)
-        profile = _PROFILE.format(conf=yarn.conf, home=box.home, tmp=box.tmp)
+        profile = _PROFILE.format(conf=yarn.conf, home=box.home, tmp=box.tmp, jars=_JARS)
         (folder / "cluster.yaml").write_text(profile, encoding="utf-8")
         yield box
 
