@@ -25,18 +25,21 @@ _THIS = "this tree"
 
 @contextmanager
 def working_tree(revision: str) -> Iterator[Path]:
-    """Yield a working tree of a revision and remove it at the end.
+    """Yield a working tree of a revision, with its environment, and remove it at the end.
+
+    The revision's own ``./dev`` installs it, because distributions and entry points differ between revisions.
 
     Raises:
-        BenchError: when git has no such revision.
+        BenchError: when git has no such revision, or it cannot be installed.
     """
     with tempfile.TemporaryDirectory(prefix="hb-tree-") as folder:
         tree = Path(folder) / "tree"
-        _git("worktree", "add", "--detach", str(tree), revision)
+        _run("git", "-C", str(ROOT), "worktree", "add", "--detach", str(tree), revision)
         try:
+            _run(str(tree / "dev"))
             yield tree
         finally:
-            _git("worktree", "remove", "--force", str(tree))
+            _run("git", "-C", str(ROOT), "worktree", "remove", "--force", str(tree))
 
 
 def compare(bench: Throughput, mode: str, pace: Pace, other: tuple[str, Path]) -> Findings:
@@ -46,7 +49,7 @@ def compare(bench: Throughput, mode: str, pace: Pace, other: tuple[str, Path]) -
         BenchError: when a run of either engine fails or counts wrongly.
     """
     name, tree = other
-    paces = {each: replace(pace, engine=pace.engine.of_tree(root)) for each, root in ((name, tree), (_THIS, ROOT))}
+    paces = {name: replace(pace, engine=pace.engine.of_tree(tree)), _THIS: pace}
     runs: defaultdict[str, list[Measured]] = defaultdict(list)
     job = bench.job.in_mode(mode)
     for number in range(pace.pairs):
@@ -69,8 +72,8 @@ def _cpu_ratio(ours: Sequence[Measured], theirs: Sequence[Measured]) -> float:
     return statistics.median(sum(one.cpu_s.values()) / sum(two.cpu_s.values()) for one, two in pairs)
 
 
-def _git(*arguments: str) -> None:
-    result = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+def _run(*command: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        msg = f"git {' '.join(arguments[:2])}: {result.stderr.strip()}"
+        msg = f"{' '.join(command)}: {result.stderr.strip()}"
         raise BenchError(msg)

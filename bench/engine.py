@@ -1,8 +1,9 @@
-"""The engine that a bench runs: its settings, and its source tree if that is not the installed one."""
+"""The engine that a bench runs: its settings, and its environment if that is not this one."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +13,24 @@ __all__ = ["Engine"]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`settings` have the form of ``heron run --set``; `paths` and `variables` go into the processes' environment."""
+    """`settings` have the form of ``heron run --set``; `paths` and `variables` go into the processes' environment.
+
+    `python` is the interpreter that has the engine installed.
+    """
 
     settings: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    python: str = sys.executable
 
     def of_tree(self, root: Path) -> Engine:
-        """Return a copy that uses the sources of another working tree."""
-        sources = (root / "heron-core" / "src", *sorted(root.glob("plugins/*/src")))
-        return replace(self, paths=(*map(str, sources), *self.paths))
+        """Return a copy that uses the environment that ``./dev`` has made in a working tree."""
+        return replace(self, python=str(root / ".venv" / "bin" / "python"))
+
+    @property
+    def command(self) -> str:
+        """The path of ``heron``."""
+        return str(Path(self.python).with_name("heron"))
 
     def with_path(self, folder: Path, **variables: str) -> Engine:
         """Return a copy with one more import folder and more variables."""

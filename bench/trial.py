@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -47,7 +46,7 @@ class Trial:
         self.records = Records(records)
         self._output = self._folder / "output"
         command = [
-            *(str(Path(sys.executable).with_name("heron")), "run", str(TOPOLOGIES / f"{self._topology}.py")),
+            *(self._engine.command, "run", str(TOPOLOGIES / f"{self._topology}.py")),
             *("--timeout", str(_TIMEOUT_S), "--report", str(self._folder / "report.json")),
             *self._engine.options(),
             *("--", "--folder", str(records), *self._arguments),

@@ -162,12 +162,13 @@ def test_the_parts_of_a_profile_name_files_that_exist() -> None:
     assert part_of("<string>", "make.<locals>.emit") == "calls and emits"
 
 
-def test_the_engine_of_another_tree_comes_first() -> None:
+def test_the_engine_of_another_tree_is_run_from_its_own_environment() -> None:
     """Otherwise both sides of a comparison would run the installed engine."""
-    environment = Engine().of_tree(ROOT).environment(Path("/home/nobody"))
-    first, *_ = environment["PYTHONPATH"].split(os.pathsep)
-    assert first == str(ROOT / "heron-core" / "src")
-    assert environment["HOME"] == "/home/nobody"
+    other = Engine(settings=("a=1",)).of_tree(Path("/other/tree"))
+    assert other.command == "/other/tree/.venv/bin/heron"
+    assert other.settings == ("a=1",)
+    assert Path(Engine().command).is_file()
+    assert Engine().environment(Path("/home/nobody"))["HOME"] == "/home/nobody"
 
 
 def test_words_of_a_batch_are_late_until_its_end() -> None:
