@@ -1,4 +1,4 @@
-"""The file sink: its contract, and what is its own: file names, rotation, torn lines."""
+"""The file sink: its contract, file names, rotation, and incomplete lines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def whole_lines(path: Path) -> Iterator[dict[str, object]]:
-    """As a reader does: a line that was cut short is passed over."""
+def complete_lines(path: Path) -> Iterator[dict[str, object]]:
+    """Skip incomplete lines, as a reader does."""
     for line in path.read_text().splitlines() if path.exists() else ():
         with contextlib.suppress(json.JSONDecodeError):
             yield json.loads(line)
 
 
 class TestContract(MetricsSinkContract):
-    """The file sink keeps the family's contract."""
+    """The file sink meets the contract of the family."""
 
     name = "file"
     driver_class = FileSink
@@ -44,7 +44,7 @@ class TestContract(MetricsSinkContract):
         return file_faults(tmp_path / "logs")
 
     def metrics(self) -> Sequence[Metric]:
-        found = [each["metrics"] for each in whole_lines(self.directory / "metrics-1.jsonl")]
+        found = [each["metrics"] for each in complete_lines(self.directory / "metrics-1.jsonl")]
         return [metric for each in found for metric in msgspec.convert(each, list[Metric])]
 
     def events(self) -> Sequence[Event]:
@@ -60,8 +60,8 @@ def gauge(value: float) -> MetricsRecord:
     return MetricsRecord(SOURCE, 1.0, (Metric("queue", MetricKind.GAUGE, "bytes", value),))
 
 
-def test_line_says_from_whom_and_when(sink: FileSink, tmp_path: Path) -> None:
-    """A figure without its process and moment is worth nothing; readers outside stand on this shape."""
+def test_line_has_the_source_and_the_time(sink: FileSink, tmp_path: Path) -> None:
+    """A value without its process and time has no meaning; other programs depend on this format."""
     sink.process(MetricsRecord(SOURCE, 1.5, (EMITTED,)))
     sink.close()
     assert lines(tmp_path / "logs" / "metrics-1.jsonl") == [
@@ -88,8 +88,8 @@ def test_line_says_from_whom_and_when(sink: FileSink, tmp_path: Path) -> None:
     ]
 
 
-def test_event_is_a_line_of_its_own_with_its_source(sink: FileSink, tmp_path: Path) -> None:
-    """Events are looked for by name with line tools, so each has its own line."""
+def test_each_event_is_one_line_with_its_source(sink: FileSink, tmp_path: Path) -> None:
+    """People search for events by name with tools that work on lines."""
     sink.process(MetricsRecord(ENGINE, 1.0, (), (STARTED, STARTED)))
     sink.close()
     found = lines(tmp_path / "logs" / "events-1.jsonl")
@@ -101,8 +101,8 @@ def lines_source(source: Source) -> object:
     return json.loads(msgspec.json.encode(source))
 
 
-def test_containers_have_their_own_files(sink: FileSink, tmp_path: Path) -> None:
-    """The metrics managers of one machine share the folder; two of them must never rename one file."""
+def test_containers_have_separate_files(sink: FileSink, tmp_path: Path) -> None:
+    """The metrics managers of one machine share the folder, and two of them must never rename the same file."""
     for container in (0, 1):
         sink.process(MetricsRecord(Source("words", container, "stmgr", 0), 1.0, (EMITTED,)))
     sink.close()
@@ -110,8 +110,8 @@ def test_containers_have_their_own_files(sink: FileSink, tmp_path: Path) -> None
     assert names == ["metrics-0.jsonl", "metrics-1.jsonl"]
 
 
-def test_full_file_is_renamed_and_the_oldest_goes(sink: FileSink, tmp_path: Path) -> None:
-    """A topology may run for months: the bound must hold, and the newest figures must survive."""
+def test_full_file_is_renamed_and_the_oldest_file_is_removed(sink: FileSink, tmp_path: Path) -> None:
+    """A topology can run for months: the bound must hold, and the newest values must stay."""
     for value in range(100):
         sink.process(gauge(float(value)))
     sink.close()
@@ -124,8 +124,8 @@ def test_full_file_is_renamed_and_the_oldest_goes(sink: FileSink, tmp_path: Path
     assert values == [float(value) for value in range(100 - len(values), 100)]
 
 
-def test_one_file_is_enough(tmp_path: Path) -> None:
-    """With one file a full one simply starts anew."""
+def test_a_full_single_file_starts_again_empty(tmp_path: Path) -> None:
+    """With `files: 1` the content of a full file is dropped."""
     sink = FileSink.open({"directory": str(tmp_path), "max_bytes": 4096, "files": 1})
     for value in range(100):
         sink.process(gauge(float(value)))
@@ -133,20 +133,20 @@ def test_one_file_is_enough(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["metrics-1.jsonl"]
 
 
-def test_torn_line_spoils_no_other(sink: FileSink, tmp_path: Path) -> None:
-    """A full disk or a crash may cut the last line; what comes after must be readable all the same."""
+def test_line_after_an_incomplete_line_is_readable(sink: FileSink, tmp_path: Path) -> None:
+    """A full disk or a crash can cut the last line short."""
     path = tmp_path / "logs" / "metrics-1.jsonl"
     path.parent.mkdir()
     path.write_text('{"at_s": 1.0, "sou')
     sink.process(gauge(1.0))
     sink.close()
-    torn, whole = path.read_text().splitlines()
-    assert torn == '{"at_s": 1.0, "sou'
-    assert json.loads(whole)["at_s"] == 1.0
+    incomplete, complete = path.read_text().splitlines()
+    assert incomplete == '{"at_s": 1.0, "sou'
+    assert json.loads(complete)["at_s"] == 1.0
 
 
-def test_unwritable_folder_loses_the_record_and_recovers(sink: FileSink, tmp_path: Path) -> None:
-    """An exception means "this record is lost" to the metrics manager; the next one must have its chance."""
+def test_record_after_an_unwritable_folder_is_written(sink: FileSink, tmp_path: Path) -> None:
+    """The metrics manager counts a record as lost after an exception, and passes the next record."""
     (tmp_path / "logs").touch()
     with pytest.raises(OSError, match="logs"):
         sink.process(gauge(1.0))
@@ -157,7 +157,7 @@ def test_unwritable_folder_loses_the_record_and_recovers(sink: FileSink, tmp_pat
 
 
 def test_only_the_owner_can_read(sink: FileSink, tmp_path: Path) -> None:
-    """Figures tell what a company does; the folder and its files are the owner's."""
+    """Metrics can be confidential."""
     sink.process(gauge(1.0))
     sink.close()
     folder = tmp_path / "logs"
@@ -165,8 +165,8 @@ def test_only_the_owner_can_read(sink: FileSink, tmp_path: Path) -> None:
     assert (folder / "metrics-1.jsonl").stat().st_mode & 0o777 == 0o600
 
 
-def test_opening_touches_nothing(sink: FileSink, tmp_path: Path) -> None:
-    """Commands open sinks only to have their options checked."""
+def test_opening_creates_no_file(sink: FileSink, tmp_path: Path) -> None:
+    """Commands open sinks only to check their options."""
     sink.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -181,6 +181,6 @@ def test_opening_touches_nothing(sink: FileSink, tmp_path: Path) -> None:
     ],
 )
 def test_option_out_of_range_is_refused(options: dict[str, object], message: str) -> None:
-    """A limit that cannot work is found before anything starts."""
+    """The error appears before any process starts."""
     with pytest.raises(ConfigError, match=message):
         FileSink.open(options)

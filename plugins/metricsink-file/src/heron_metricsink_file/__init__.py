@@ -1,4 +1,4 @@
-"""The metrics sink for one machine: files with one JSON object a line."""
+"""The metrics sink that writes to files, one JSON object per line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A file of lines with a bounded size: when it is full it is renamed to ``.1``, ``.2``, …, and the oldest goes.
+"""A file of lines with a bounded size.
 
-Every line is one write of its own, so that a killed process loses nothing it has written. Where a write was cut short
-(no space, a crash), the next line begins on a new line: one line is lost and no other is spoilt.
+A full file is renamed to ``.1``, an older file to ``.2``, …, and the oldest file is removed. Each line is one write, so
+a killed process loses no line that it has written. After an incomplete write (no space, a crash) the next line begins
+on a new line, so only the incomplete line is lost.
 """
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ __all__ = ["LineFile"]
 
 
 class LineFile:
-    """Appends lines; opened, with its folder made, by the first one."""
+    """Appends lines. The first line creates the folder and opens the file."""
 
     def __init__(self, path: Path, max_bytes: int, files: int) -> None:
         self._path = path
         self._max_bytes = max_bytes
         self._files = files
         self._file: BinaryIO | None = None
-        self._torn = False
+        self._incomplete = False  # the last line has no end
 
     def append(self, line: bytes) -> None:
-        """Writes the line and its end.
+        """Write the line and a line end.
 
         Raises:
-            OSError: when it cannot be written whole; a later line is not affected.
+            OSError: when the line cannot be written completely; later lines are not affected.
         """
         file = self._file or self._open()
-        data = b"\n" + line + b"\n" if self._torn else line + b"\n"
+        data = b"\n" + line + b"\n" if self._incomplete else line + b"\n"
         size = file.tell()
         if size and size + len(data) > self._max_bytes:
             file = self._rotate()
             data = line + b"\n"
-        self._torn = True
+        self._incomplete = True
         if file.write(data) != len(data):
             raise OSError(errno.ENOSPC, "no space left for a whole line", str(self._path))
-        self._torn = False
+        self._incomplete = False
 
     def close(self) -> None:
-        """Closes the file; a later line opens it again. Idempotent."""
+        """Close the file; a later line opens it again. Idempotent."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -53,10 +54,10 @@ class LineFile:
         make_private_dir(self._path.parent)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._file = os.fdopen(descriptor, "r+b", buffering=0)
-        self._torn = False
+        self._incomplete = False
         if self._file.seek(0, os.SEEK_END):
             self._file.seek(-1, os.SEEK_END)
-            self._torn = self._file.read(1) != b"\n"
+            self._incomplete = self._file.read(1) != b"\n"
         return self._file
 
     def _rotate(self) -> BinaryIO:

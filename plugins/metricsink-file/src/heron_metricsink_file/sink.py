@@ -1,7 +1,7 @@
-"""Writes records as JSON lines: metrics and events in files of their own, per container.
+"""Writes records as JSON lines: one file of metrics and one file of events for each container.
 
-The metrics managers of a run may share one folder; each writes only its own container's files, so none of them
-renames a file that another one is writing.
+The metrics managers of a run can share one folder. Each writes only the files of its container, so no metrics manager
+renames a file that another metrics manager is writing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["FileOptions", "FileSink"]
 
 
 class FileOptions(msgspec.Struct, frozen=True):
-    """The driver's section of a profile: the folder of the files, the size of one, and how many are kept."""
+    """The driver's section of a profile: the folder, the largest file, and the number of files that are kept."""
 
     directory: Annotated[str, msgspec.Meta(min_length=1)]
     max_bytes: Annotated[int, msgspec.Meta(ge=4096)] = 16 * 1024 * 1024
@@ -45,20 +45,20 @@ class FileSink(MetricsSink):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Takes the options `directory`, `max_bytes` and `files`; touches nothing yet."""
+        """Read the options; the first record creates the folder and the files."""
         chosen = decode_options(options, FileOptions, "metricsink")
         return cls(Path(chosen.directory).expanduser(), chosen.max_bytes, chosen.files)
 
     def check(self, timeout_s: float) -> str:
-        """The folder can be written, or made."""
-        there = next(each for each in (self._directory, *self._directory.parents) if os.path.lexists(each))
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            msg = f"metricsink.directory: {there} is not a folder that can be written to; choose another one"
+        """Check that the folder can be written to, or created."""
+        existing = next(each for each in (self._directory, *self._directory.parents) if os.path.lexists(each))
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            msg = f"metricsink.directory: {existing} is not a writable folder; choose another folder"
             raise ConfigError(msg)
         return f"folder {self._directory}"
 
     def process(self, record: MetricsRecord) -> None:
-        """Writes one line for the metrics, if there are any, and one for each event."""
+        """Write one line for the metrics, if there are any, and one line for each event."""
         container = record.source.container_id
         if record.metrics:
             line = {"at_s": record.at_s, "source": record.source, "metrics": record.metrics}
@@ -67,10 +67,9 @@ class FileSink(MetricsSink):
             self._append(f"events-{container}.jsonl", {**asdict(event), "source": record.source})
 
     def flush(self) -> None:
-        """Does nothing: every line is with the operating system once it is written."""
+        """Do nothing: `process` has passed each line to the operating system."""
 
     def close(self) -> None:
-        """Closes the files."""
         for each in self._open.values():
             each.close()
 
