@@ -16,8 +16,7 @@ from heron.clock import wall_s
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron_metricsink_graphite import GraphiteSink
-from heron_metricsink_graphite.encoding import parts
-from heron_metricsink_graphite.series import points, series_name
+from heron_metricsink_graphite.series import parts, points, series_name
 from heron_testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SOURCE, MetricsSinkContract
 from heron_testing.contracts.metricsink_actor import numbered
 from heron_testing.faults import Faults, relay_faults
@@ -29,11 +28,11 @@ from servers.server_process import free_port
 ENGINE = Source("words", 1, "stmgr", 2)
 LATE = (Source("words", 1, "late", 0), Metric("late", MetricKind.GAUGE, "1", 1.0))
 KNOWN = ((SOURCE, EMITTED), (ENGINE, EMITTED), (SOURCE, QUEUE), (SOURCE, numbered(1).metrics[0]), LATE)
-"""Graphite keeps names and values; which kind and unit a name has its reader knows."""
+"""Graphite keeps only names and values; this table has the kind and unit for each name."""
 
 
 class GraphiteCases(MetricsSinkContract):
-    """The family's contract, with carbon behind a relay where there are faults."""
+    """The contract of the family; in the cases of faults, carbon is behind a relay."""
 
     name = "graphite"
     driver_class = GraphiteSink
@@ -53,7 +52,7 @@ class GraphiteCases(MetricsSinkContract):
     def options(self, carbon: CarbonServer, request: pytest.FixtureRequest) -> dict[str, object]:
         self.carbon = carbon
         self.prefix = f"t{secrets.token_hex(6)}"
-        # A relay may still have what was flushed when the test looks.
+        # Only the cases of faults use the relay: it can delay flushed data beyond the check of a test.
         behind = "faults" in request.fixturenames
         host, port = request.getfixturevalue("relay").address if behind else getattr(carbon, self.protocol)
         return {"host": host, "port": port, "protocol": self.protocol, "prefix": self.prefix}
@@ -78,23 +77,23 @@ class GraphiteCases(MetricsSinkContract):
 
 
 class TestPlaintext(GraphiteCases):
-    """A line for each value."""
+    """The contract with the plain text protocol."""
 
     protocol = "plaintext"
 
 
 class TestPickle(GraphiteCases):
-    """Messages of many values."""
+    """The contract with the pickle protocol."""
 
     protocol = "pickle"
 
 
 def mark(carbon: CarbonServer) -> None:
-    """Returns when carbon has taken what came before: it has one thread that takes."""
+    """Wait until carbon has received all earlier data: one thread of carbon receives everything in order."""
     name = f"mark.m{secrets.token_hex(6)}"
     with socket.create_connection(carbon.plaintext, 10) as connected:
         connected.sendall(f"{name} 1 {int(wall_s())}\n".encode())
-        wait_until(lambda: carbon.points(name), 10.0, "carbon takes a mark")
+        wait_until(lambda: carbon.points(name), 10.0, "carbon receives a mark")
 
 
 @pytest.fixture
@@ -104,7 +103,7 @@ def prefix() -> str:
 
 @pytest.fixture(params=["plaintext", "pickle"])
 def sink(request: pytest.FixtureRequest, carbon: CarbonServer, prefix: str) -> Iterator[GraphiteSink]:
-    """Connected to carbon without anything between."""
+    """A sink with a direct connection to carbon."""
     host, port = getattr(carbon, request.param)
     sink = GraphiteSink.open({"host": host, "port": port, "protocol": request.param, "prefix": prefix})
     yield sink
@@ -115,10 +114,10 @@ def gauge(value: float, at_s: float = AT_S) -> MetricsRecord:
     return MetricsRecord(SOURCE, at_s, (Metric("queue", MetricKind.GAUGE, "bytes", value),))
 
 
-def test_whisper_has_names_and_values(
+def test_whisper_files_have_names_and_values(
     sink: GraphiteSink, carbon: CarbonServer, prefix: str, eventually: Eventually
 ) -> None:
-    """What a dashboard reads: the names that the README promises, and of latencies count and sum."""
+    """Dashboards read the names that the README promises; a latency has a count and a sum."""
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED, LATENCY)))
     sink.process(MetricsRecord(ENGINE, AT_S, (replace(EMITTED, name="outlet-bytes", labels={"task": "3"}),)))
     sink.flush()
@@ -136,10 +135,10 @@ def test_whisper_has_names_and_values(
     assert carbon.written(wanted[3]) == {int(AT_S): 0.25}
 
 
-def test_a_killed_carbon_gets_what_it_missed(
+def test_a_killed_carbon_receives_missed_records_later(
     sink: GraphiteSink, carbon: CarbonServer, prefix: str, eventually: Eventually
 ) -> None:
-    """The graph of an outage has no hole: what was sent last, and what was kept since, comes with its own time."""
+    """A graph has no gap after an outage: records that were sent last, and kept records, have their original times."""
     series = series_name(prefix, SOURCE, QUEUE)
     sink.process(gauge(1.0))
     sink.flush()
@@ -157,8 +156,8 @@ def test_a_killed_carbon_gets_what_it_missed(
     eventually(lambda: list(carbon.points(series).values()) == [1.0, 2.0, 3.0])
 
 
-def test_what_nobody_has_read_is_sent_again() -> None:
-    """To a host that ends, connections can be made until the last moment: nobody takes them, and nothing tells it."""
+def test_unread_records_are_sent_again() -> None:
+    """A host that shuts down accepts connections until the end, but no process reads from them."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         sink = GraphiteSink.open({"host": "127.0.0.1", "port": listening.getsockname()[1], "prefix": "p"})
         for number in (1, 2):
@@ -167,9 +166,9 @@ def test_what_nobody_has_read_is_sent_again() -> None:
         listening.accept()[0].close()
         sink.process(gauge(3.0, AT_S + 3))
         sink.flush()
-        taken = listening.accept()[0]
+        accepted = listening.accept()[0]
     sink.close()
-    with taken, taken.makefile() as lines:
+    with accepted, accepted.makefile() as lines:
         assert [float(line.split()[1]) for line in lines] == [1.0, 2.0, 3.0]
 
 
@@ -181,8 +180,10 @@ def flushes(sink: GraphiteSink) -> bool:
     return True
 
 
-def test_close_sends_the_last_record_also_in_a_pause(carbon: CarbonServer, prefix: str, eventually: Eventually) -> None:
-    """A carbon that came back a moment before the end still gets the last figures."""
+def test_close_sends_the_last_record_also_during_the_wait(
+    carbon: CarbonServer, prefix: str, eventually: Eventually
+) -> None:
+    """A carbon that returns shortly before the end still receives the last values."""
     host, port = carbon.plaintext
     sink = GraphiteSink.open({"host": host, "port": port, "prefix": prefix})
     carbon.kill()
@@ -197,7 +198,7 @@ def test_close_sends_the_last_record_also_in_a_pause(carbon: CarbonServer, prefi
 
 
 def test_memory_is_bounded_and_losses_are_counted() -> None:
-    """An outage of a weekend must not end the metrics manager."""
+    """A long outage must not exhaust the memory of the metrics manager."""
     sink = GraphiteSink.open({"host": "127.0.0.1", "port": free_port(), "max_buffer_bytes": 65536})
     lost: Counter[str] = Counter()
     for number in range(2000):
@@ -210,8 +211,8 @@ def test_memory_is_bounded_and_losses_are_counted() -> None:
     sink.close()
 
 
-def test_names_that_differ_stay_apart_and_are_carbons() -> None:
-    """Users name streams as they like; whatever they do, no two names may share a series or leave the tree."""
+def test_different_names_stay_different_and_are_valid_for_carbon() -> None:
+    """Streams can have any name. Two names never share a series, and no name leaves the folder of the metrics."""
     hostile = ["a b", "a_b", "a.b", "../x", "", ".", "ä", "x" * 300, "x" * 301, "a\nb 1 2\n", "\ud800", "a/b"]
     names = [series_name("p", SOURCE, Metric("n", MetricKind.GAUGE, "1", 1.0, {"s": text})) for text in hostile]
     assert len(set(names)) == len(names)
@@ -223,16 +224,16 @@ def test_names_that_differ_stay_apart_and_are_carbons() -> None:
     assert len(series_name("p", SOURCE, many)) < 1100
 
 
-def test_what_is_no_finite_number_is_left_out() -> None:
-    """Carbon drops a line with NaN, and whisper keeps infinity, which no sum survives."""
+def test_values_that_are_not_finite_are_left_out() -> None:
+    """Carbon drops a line with NaN. Whisper stores infinity, which makes every sum infinite."""
     values: tuple[float | Histogram, ...] = (math.nan, math.inf, 1.0, Histogram((1.0,), (1, 0), math.nan))
     metrics = tuple(Metric(f"m{number}", MetricKind.GAUGE, "1", value) for number, value in enumerate(values))
     found = [name.partition(".count.3.")[2] for name, _ in points("p", MetricsRecord(SOURCE, 1.0, metrics))]
     assert found == ["m2", "m3.count"]
 
 
-def test_messages_stay_below_what_carbon_takes() -> None:
-    """Carbon ends the connection at a pickled message above 1 MiB."""
+def test_messages_stay_below_the_limit_of_carbon() -> None:
+    """Carbon closes the connection at a pickled message above 1 MiB."""
     many = [(f"name{number}" * 20, (1, 1.0)) for number in range(20000)]
     divided = list(parts(many))
     assert [point for part in divided for point in part] == many
@@ -245,18 +246,18 @@ def test_messages_stay_below_what_carbon_takes() -> None:
         ({}, r"metricsink\.host: missing"),
         ({"host": "h", "port": 0}, r"metricsink\.port: expected `int` >= 1; it is 0"),
         ({"host": "h", "protocol": "udp"}, r"metricsink\.protocol: .*'udp'"),
-        ({"host": "h", "prefix": "a b"}, r"prefix 'a b' is no name of Graphite's"),
-        ({"host": "h", "prefix": ".a"}, "prefix '.a' is no name"),
+        ({"host": "h", "prefix": "a b"}, r"prefix 'a b' is not a Graphite name"),
+        ({"host": "h", "prefix": ".a"}, "prefix '.a' is not a Graphite name"),
     ],
 )
 def test_option_out_of_range_is_refused(options: dict[str, object], message: str) -> None:
-    """A setting that cannot work is found before anything starts."""
+    """The error appears before any process starts."""
     with pytest.raises(ConfigError, match=message):
         GraphiteSink.open(options)
 
 
-def test_check_names_what_does_not_answer() -> None:
-    """Host, port and protocol are what there is to get wrong."""
+def test_check_names_the_server_that_does_not_answer() -> None:
+    """The likely mistakes are a wrong host and a wrong port."""
     port = free_port()
     with pytest.raises(SinkError, match=rf"127\.0\.0\.1:{port} does not answer.*are host and port right"):
         GraphiteSink.open({"host": "127.0.0.1", "port": port}).check(1.0)

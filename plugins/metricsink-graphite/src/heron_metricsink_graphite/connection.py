@@ -1,4 +1,7 @@
-"""The connection to carbon, which answers nothing: what can be known is that it is there."""
+"""The connection to carbon.
+
+Carbon sends no answers. A client can only see whether the connection exists.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,21 @@ from heron.errors import SinkError
 
 __all__ = ["Connection"]
 
-_TIMEOUT_S = 4.0  # to connect, and again to send: a flush may block for 10 s
+_TIMEOUT_S = 4.0  # once to connect and once to send, because a flush may block for 10 s
 
 
 class Connection:
-    """Made by the first `send`, and anew by the next one after an error."""
+    """A connection that `send` opens when there is none, also after an error."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
         self._socket: socket.socket | None = None
 
     def open(self, timeout_s: float = _TIMEOUT_S) -> socket.socket:
-        """The connection, made if there is none.
+        """Return the connection; open it first if there is none.
 
         Raises:
-            SinkError: when nobody listens there, or not within `timeout_s`.
+            SinkError: when the connection is refused, or does not open within `timeout_s`.
         """
         if self._socket is None:
             host, port = self._address
@@ -36,13 +39,13 @@ class Connection:
         return self._socket
 
     def alive(self) -> bool:
-        """Whether there is a connection and the other side has not ended it."""
-        if self._socket is not None and _ended(self._socket):
+        """Whether the connection is open and carbon has not closed it."""
+        if self._socket is not None and _closed(self._socket):
             self.close()
         return self._socket is not None
 
-    def ends_within(self, timeout_s: float) -> bool:
-        """Whether the other side ends it in that time."""
+    def closes_within(self, timeout_s: float) -> bool:
+        """Whether carbon closes the connection within this time."""
         connected = self.open(timeout_s)
         connected.settimeout(timeout_s)
         try:
@@ -53,10 +56,10 @@ class Connection:
             return True
 
     def send(self, data: bytes) -> None:
-        """Hands the bytes to the operating system.
+        """Pass the bytes to the operating system.
 
         Raises:
-            SinkError: when there is no connection, or carbon reads nothing for seconds.
+            SinkError: when there is no connection, or carbon does not read for 4 s.
         """
         connected = self.open()
         try:
@@ -64,11 +67,11 @@ class Connection:
         except OSError as error:
             self.close()
             host, port = self._address
-            msg = f"carbon at {host}:{port} has taken nothing: {error}; look at its log"
+            msg = f"carbon at {host}:{port} does not accept data: {error}; see the log of carbon"
             raise SinkError(msg) from error
 
     def close(self) -> None:
-        """Ends it; what was sent still arrives. Idempotent."""
+        """Close the connection; sent bytes still arrive. Idempotent."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
@@ -76,8 +79,8 @@ class Connection:
             self._socket = None
 
 
-def _ended(connected: socket.socket) -> bool:
-    """Carbon never says anything: what can be read is the end."""
+def _closed(connected: socket.socket) -> bool:
+    """Carbon never sends data, so a read returns only when carbon has closed the connection."""
     connected.settimeout(0.0)
     try:
         return connected.recv(1) == b""

@@ -1,32 +1,40 @@
-"""Names of series and their points: how a record looks in Graphite. Pure.
+"""The series and points of a record, and the two formats in which carbon receives points. Pure.
 
-A name goes from the general to the special, so that wildcards add up: ``PREFIX.TOPOLOGY.tasks.COMPONENT.TASK.METRIC``
-for tasks, ``PREFIX.TOPOLOGY.containers.CONTAINER.PROCESS.METRIC`` for the engine's processes, and for each label its
-name and value behind that. A node whose text had to be changed ends in a checksum of it: two never become one.
+The name of a series begins with the most general node, so that wildcards can select groups of series:
+
+    PREFIX.TOPOLOGY.tasks.COMPONENT.TASK.METRIC                 a task
+    PREFIX.TOPOLOGY.containers.CONTAINER.PROCESS.METRIC         a process of the engine
+
+The name and value of each label follow. Characters that Graphite does not allow are replaced, and the node then ends
+in a checksum of the original text, so that different names stay different.
 """
 
 from __future__ import annotations
 
 import math
+import pickle
 import re
+import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from heron.spi.metricsink import Histogram, Metric, MetricsRecord, Source
 
-__all__ = ["Point", "points", "series_name"]
+__all__ = ["Point", "as_pickle", "as_plaintext", "parts", "points", "series_name"]
 
 Point: TypeAlias = tuple[str, tuple[int, float]]
-"""The name of the series, its second since the epoch, and the value: as carbon's pickle protocol has it."""
+"""The name of the series, the time in seconds since the epoch, and the value: the layout of carbon's pickle format."""
 
-_STRANGE = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_NODE = 120  # each node is a file name, which ends at 255 bytes with its suffix
-_LONGEST_NAME = 1000  # a line of carbon ends at 16 KiB, and a path at 4096 bytes
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NODE = 120  # each node becomes a file name: at most 255 bytes with suffix
+_LONGEST_NAME = 1000  # carbon accepts lines of at most 16 KiB, and a path has at most 4096 bytes
+_PART_BYTES = 256 * 1024  # carbon accepts pickled messages of at most 1 MiB
+_POINT_BYTES = 50  # the most bytes of a point without its name
 
 
 def points(prefix: str, record: MetricsRecord) -> Iterator[Point]:
-    """What of a record Graphite can hold; values that are no finite number are left out."""
+    """Return the points of a record; skip values that are not finite numbers."""
     for metric in record.metrics:
         name = series_name(prefix, record.source, metric)
         if isinstance(metric.value, Histogram):
@@ -38,7 +46,7 @@ def points(prefix: str, record: MetricsRecord) -> Iterator[Point]:
 
 
 def series_name(prefix: str, source: Source, metric: Metric) -> str:
-    """The name; of a histogram, what its ``.count`` and ``.sum`` begin with."""
+    """Return the name of the series; for a histogram, the common beginning of its ``.count`` and ``.sum``."""
     if source.task_id:
         place = ("tasks", source.component, str(source.task_id))
     else:
@@ -49,8 +57,33 @@ def series_name(prefix: str, source: Source, metric: Metric) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}-{_checksum(name)}"
 
 
+def parts(points: Iterable[Point]) -> Iterator[list[Point]]:
+    """Divide the points into parts that fit into one message each."""
+    part: list[Point] = []
+    size = 0
+    for point in points:
+        part.append(point)
+        size += len(point[0]) + _POINT_BYTES
+        if size >= _PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def as_plaintext(points: Sequence[Point]) -> bytes:
+    """Return one line per point."""
+    return "".join(f"{name} {value!r} {at_s}\n" for name, (at_s, value) in points).encode("ascii")
+
+
+def as_pickle(points: Sequence[Point]) -> bytes:
+    """Return one message: the length and a pickled list, in a protocol that carbon reads on Python 2 and 3."""
+    data = pickle.dumps(list(points), protocol=2)
+    return struct.pack("!L", len(data)) + data
+
+
 def _node(text: str) -> str:
-    clean = _STRANGE.sub("_", text)[:_LONGEST_NODE]
+    clean = _NOT_ALLOWED.sub("_", text)[:_LONGEST_NODE]
     return clean if clean and clean == text else f"{clean or '_'}-{_checksum(text)}"
 
 

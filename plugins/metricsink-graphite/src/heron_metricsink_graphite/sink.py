@@ -1,8 +1,7 @@
 """Sends metrics to carbon, the receiver of Graphite.
 
-Carbon says nothing about what it takes, and a connection that it will never read looks like any other at first. So what
-was sent in the last seconds is sent again when its connection turns out to be broken: a point that carbon has already
-is written over by itself.
+Carbon confirms nothing, and a connection that carbon never reads looks healthy at first. If the connection breaks, the
+sink sends the data of the last seconds again. A point that carbon already has is overwritten with the same value.
 """
 
 from __future__ import annotations
@@ -21,24 +20,23 @@ from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
 from heron.spi.sink_buffer import SinkBuffer
 from heron_metricsink_graphite.connection import Connection
-from heron_metricsink_graphite.encoding import as_pickle, as_plaintext, parts
-from heron_metricsink_graphite.series import Point, points
+from heron_metricsink_graphite.series import Point, as_pickle, as_plaintext, parts, points
 
 __all__ = ["GraphiteOptions", "GraphiteSink"]
 
 _PREFIX = re.compile(r"(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)?")
 _PORTS = {"plaintext": 2003, "pickle": 2004}
-_RECORDS_A_PART = 50  # what is sent again when sending breaks off
-_POINT_BYTES = 250  # what Python needs for a point beside its name
-_RECENT_BYTES = 1024 * 1024  # a second's points of a container are some ten thousand bytes
-_READ_S = 5.0  # a carbon that has not ended the connection by then has read what was sent
-_LISTEN_S = 0.2  # who does not want us ends the connection by then
+_RECORDS_PER_PART = 50  # records that are sent again after a failed send
+_POINT_BYTES = 250  # memory of a point in Python, without its name
+_RECENT_BYTES = 1024 * 1024  # a container has tens of kilobytes of points per second
+_READ_S = 5.0  # if the connection is still open after this time, carbon has read the data
+_REFUSAL_S = 0.2  # a server that refuses this client closes the connection within this time
 
 _log = logging.getLogger(__name__)
 
 
 class GraphiteOptions(msgspec.Struct, frozen=True):
-    """The driver's section of a profile: where carbon is, how it is spoken to, what names begin with."""
+    """The driver's section of a profile: the address and protocol of carbon, the prefix of names, the buffer."""
 
     host: Annotated[str, msgspec.Meta(min_length=1)]
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
@@ -47,14 +45,14 @@ class GraphiteOptions(msgspec.Struct, frozen=True):
     max_buffer_bytes: Annotated[int, msgspec.Meta(ge=65536)] = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        """Looks at what a type cannot say."""
+        """Check the prefix."""
         if not _PREFIX.fullmatch(self.prefix):
-            msg = f"prefix {self.prefix!r} is no name of Graphite's; use A-Z a-z 0-9 _ - with dots between"
+            msg = f"prefix {self.prefix!r} is not a Graphite name; use A-Z a-z 0-9 _ -, and dots between nodes"
             raise ValueError(msg)
 
 
 class GraphiteSink(MetricsSink):
-    """Keeps records until the flush; while carbon is away, as many as the buffer holds."""
+    """Keeps records until the flush. While carbon is away, it keeps as many records as the buffer holds."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"history", "server"})
@@ -67,40 +65,40 @@ class GraphiteSink(MetricsSink):
         self._encode = as_pickle if options.protocol == "pickle" else as_plaintext
         self._connection = Connection(options.host, port)
         self._buffer = SinkBuffer[Sequence[Point]](self._place, options.max_buffer_bytes)
-        self._recent: deque[tuple[float, bytes]] = deque()  # sent when; carbon may end without having read it
+        self._recent: deque[tuple[float, bytes]] = deque()  # time and message; carbon may not have read it
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Takes the options; connects at the first flush."""
+        """Read the options; the first flush connects."""
         return cls(decode_options(options, GraphiteOptions, "metricsink"))
 
     def check(self, timeout_s: float) -> str:
-        """Somebody listens there; carbon does not say who it is."""
+        """Check that a server accepts the connection; carbon does not identify itself."""
         try:
             self._connection.open(timeout_s / 2)
-            if self._connection.ends_within(min(timeout_s / 4, _LISTEN_S)):
-                msg = f"{self._place} ends the connection at once; is that port carbon's, and open to this machine?"
+            if self._connection.closes_within(min(timeout_s / 4, _REFUSAL_S)):
+                msg = f"{self._place} closes the connection at once; is this carbon, and does it accept this host?"
                 raise SinkError(msg)
         finally:
             self._connection.close()
         return self._place
 
     def process(self, record: MetricsRecord) -> None:
-        """Keeps the metrics; events have no place in Graphite."""
+        """Keep the metrics until the flush. Events are dropped, because Graphite has only numbers."""
         found = tuple(points(self._prefix, record))
         if found:
             self._buffer.add(found, sum(len(name) + _POINT_BYTES for name, _ in found))
 
     def flush(self) -> None:
-        """Sends what is kept, before it what was sent lately if the connection has broken since."""
+        """Send the kept records. If the connection broke, send the recent messages again first."""
         if self._connection.alive():
             self._forget(monotonic_s() - _READ_S)
-        self._buffer.deliver(self._send, _RECORDS_A_PART)
+        self._buffer.deliver(self._send, _RECORDS_PER_PART)
 
     def close(self) -> None:
-        """Tries a last time, and ends the connection."""
+        """Try to send the kept records once more, then close the connection."""
         try:
-            self._buffer.deliver_at_last(self._send, _RECORDS_A_PART)
+            self._buffer.deliver_at_last(self._send, _RECORDS_PER_PART)
         except SinkError as error:
             _log.warning("%s", error)
         self._connection.close()
@@ -110,7 +108,7 @@ class GraphiteSink(MetricsSink):
         again = not self._connection.alive()
         if again:
             messages[:0] = [message for _, message in self._recent]
-        self._connection.send(b"".join(messages))  # at once, so that one time limit holds for all of it
+        self._connection.send(b"".join(messages))  # one call, so one timeout covers all messages
         if again:
             self._recent.clear()
         sent_s = monotonic_s()
