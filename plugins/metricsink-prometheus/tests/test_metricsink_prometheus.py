@@ -1,4 +1,4 @@
-"""The Prometheus sink, scraped by a real Prometheus: its contract, names, and readers that misbehave."""
+"""The Prometheus sink with a real Prometheus: its contract, names, and faulty readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron_metricsink_prometheus import PrometheusSink
-from heron_metricsink_prometheus.board import Board
+from heron_metricsink_prometheus.collector import SeriesCollector
 from heron_metricsink_prometheus.names import family_name, labels_of
 from heron_metricsink_prometheus.sink import PrometheusOptions
 from heron_testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
@@ -30,7 +30,7 @@ from servers.server_process import free_port
 
 
 class TestContract(MetricsSinkContract):
-    """The Prometheus sink keeps the family's contract; what arrived is what Prometheus says it scraped."""
+    """The Prometheus sink meets the contract of the family; Prometheus reports the values that it has scraped."""
 
     name = "prometheus"
     driver_class = PrometheusSink
@@ -65,21 +65,21 @@ class TestContract(MetricsSinkContract):
 
 @pytest.fixture
 def sink() -> Iterator[PrometheusSink]:
-    """At a port of its own."""
+    """A sink at a free port."""
     sink = PrometheusSink.open({"port": free_port(), "ports": 1})
     yield sink
     sink.close()
 
 
 def page(sink: PrometheusSink) -> str:
-    """What Prometheus would read."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{sink.port}/metrics", timeout=10) as answer:  # the test's own
+    """Read the page, like Prometheus."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{sink.port}/metrics", timeout=10) as answer:  # of this test
         text: str = answer.read().decode()
         return text
 
 
 def values(text: str) -> dict[str, float]:
-    """Values by name; of several series the last."""
+    """Return the values by name; for several series of one name the last value."""
     families = text_string_to_metric_families(text)
     return {sample.name: sample.value for family in families for sample in family.samples}
 
@@ -88,8 +88,8 @@ def gauge(name: str, value: float = 1.0, **labels: str) -> Metric:
     return Metric(name, MetricKind.GAUGE, "1", value, labels)
 
 
-def test_labels_say_from_whom(prometheus: PrometheusServer) -> None:
-    """A dashboard sums over tasks and splits by component; Prometheus' own words job and instance stay its own."""
+def test_labels_name_the_source(prometheus: PrometheusServer) -> None:
+    """Dashboards sum over tasks and split by component. Prometheus itself sets the labels job and instance."""
     sink = PrometheusSink.open({"port": prometheus.target_port, "ports": 1})
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     (found,) = (each for each in prometheus.scraped() if each.labels["__name__"] == "heron_emitted_total")
@@ -99,8 +99,8 @@ def test_labels_say_from_whom(prometheus: PrometheusServer) -> None:
     assert found == Sample({**place, **own, "stream": "default"}, 12.0)
 
 
-def test_a_killed_prometheus_scrapes_on(prometheus: PrometheusServer) -> None:
-    """Nobody waits for it, and totals say what it missed."""
+def test_a_restarted_prometheus_scrapes_the_newest_values(prometheus: PrometheusServer) -> None:
+    """The sink does not wait for Prometheus, and totals include the missed changes."""
     sink = PrometheusSink.open({"port": prometheus.target_port, "ports": 1})
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     prometheus.kill()
@@ -114,20 +114,20 @@ def test_a_killed_prometheus_scrapes_on(prometheus: PrometheusServer) -> None:
     assert found == [20.0]
 
 
-def test_a_prometheus_that_comes_no_more_is_said_until_it_comes_again(
+def test_missing_scrapes_are_an_outage_until_the_next_scrape(
     prometheus: PrometheusServer, fake_clock: FakeClock, eventually: Eventually
 ) -> None:
-    """Who is scraped learns of an outage by the silence only; `heron status` shows what a flush says."""
+    """The sink can detect an outage only by missing scrapes; `heron status` shows the error of the flush."""
     options = PrometheusOptions(port=prometheus.target_port, ports=1, silence_s=60.0)
     sink = PrometheusSink(options, fake_clock)
-    prometheus.kill()  # it comes four times a second
+    prometheus.kill()  # it scrapes four times a second
     try:
         fake_clock.advance(1000.0)
         sink.flush()
         sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
         page(sink)
         fake_clock.advance(1000.0)
-        sink.flush()  # no Prometheus has come yet; who looks at the page by hand is none
+        sink.flush()  # there was no scrape yet; a page that a person reads does not count
     finally:
         prometheus.start()
     prometheus.scraped()
@@ -135,13 +135,11 @@ def test_a_prometheus_that_comes_no_more_is_said_until_it_comes_again(
     try:
         sink.flush()
         fake_clock.advance(61.0)
-        with pytest.raises(
-            SinkError, match=rf"nobody has scraped http://127\.0\.0\.1:{sink.port}/\S+ for 60 s"
-        ) as said:
+        with pytest.raises(SinkError, match=rf"no scrape of http://127\.0\.0\.1:{sink.port}/\S+ for 60 s") as caught:
             sink.flush()
     finally:
         prometheus.start()
-    assert said.value.lost == 0
+    assert caught.value.lost == 0
     eventually(lambda: flushes(sink), 30.0)
     sink.close()
 
@@ -155,7 +153,7 @@ def flushes(sink: PrometheusSink) -> bool:
 
 
 def test_prometheus_finds_the_page_by_its_file(prometheus: PrometheusServer, eventually: Eventually) -> None:
-    """Ports need not be known before; the file goes with the page."""
+    """Users need not choose ports. The file is removed with the page."""
     sink = PrometheusSink.open({"port": 0, "targets_directory": str(prometheus.targets)})
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     path = prometheus.targets / "heron-words-1.json"
@@ -166,7 +164,7 @@ def test_prometheus_finds_the_page_by_its_file(prometheus: PrometheusServer, eve
 
 
 def test_containers_of_one_machine_take_one_port_after_the_other() -> None:
-    """Each has a metrics manager, and none knows of the others."""
+    """Each container has a metrics manager, and they do not coordinate their ports."""
     first = free_port()
     sinks = [PrometheusSink.open({"port": first, "ports": 50}) for _ in range(3)]
     for sink in sinks:
@@ -178,7 +176,7 @@ def test_containers_of_one_machine_take_one_port_after_the_other() -> None:
 
 
 def test_a_port_is_free_again_after_kill_9() -> None:
-    """The next metrics manager of the container must not be driven to another port by the dead one's connections."""
+    """Connections of a dead metrics manager must not force the next metrics manager to another port."""
     port = free_port()
     program = (
         "import sys; from heron_metricsink_prometheus import PrometheusSink as S; "
@@ -200,12 +198,12 @@ def test_a_port_is_free_again_after_kill_9() -> None:
     sink.close()
 
 
-def test_no_free_port_is_said_with_the_keys() -> None:
-    """It is counted for each record, and comes right when a port becomes free."""
+def test_error_without_a_free_port_names_the_keys() -> None:
+    """Each record counts as lost until a port becomes free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sink = PrometheusSink.open({"port": port, "ports": 1})
-        with pytest.raises(SinkError, match=rf"no port .* from {port} to {port} is free.*metricsink\.ports") as caught:
+        with pytest.raises(SinkError, match=rf"no free port .* from {port} to {port}; .*metricsink\.ports") as caught:
             sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
         assert (caught.value.lost, caught.value.reason) == (1, "unserved")
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
@@ -213,27 +211,27 @@ def test_no_free_port_is_said_with_the_keys() -> None:
     sink.close()
 
 
-def test_readers_that_read_nothing_do_not_keep_others_out_for_ever(sink: PrometheusSink) -> None:
-    """A port scanner that connects and waits must neither hold up the sink nor take threads without end."""
+def test_silent_readers_do_not_block_the_sink(sink: PrometheusSink) -> None:
+    """A port scanner that connects and waits must not block the sink, and must not start any number of threads."""
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     silent = [socket.create_connection(("127.0.0.1", sink.port), 10) for _ in range(5)]
     assert values(page(sink))["heron_emitted_total"] == 12.0
     silent += [socket.create_connection(("127.0.0.1", sink.port), 10) for _ in range(20)]
     silent[-1].settimeout(5)
-    assert silent[-1].recv(1) == b""  # turned away
+    assert silent[-1].recv(1) == b""  # rejected
     sink.process(MetricsRecord(SOURCE, AT_S + 1, (EMITTED,)))
     for each in silent:
         each.close()
 
 
-def test_page_is_read_by_both_formats(sink: PrometheusSink) -> None:
-    """Prometheus asks for OpenMetrics, people and older readers for text."""
+def test_page_has_both_formats(sink: PrometheusSink) -> None:
+    """Prometheus requests OpenMetrics; people and older readers request text."""
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED, QUEUE, LATENCY)))
     wanted = {"heron_emitted_total": 12.0, "heron_queue_bytes": 0.5, "heron_latency_seconds_count": 6.0}
     assert values(page(sink)).items() >= wanted.items()
     headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
-    request = urllib.request.Request(f"http://127.0.0.1:{sink.port}/metrics", headers=headers)  # the test's own
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  # the same
+    request = urllib.request.Request(f"http://127.0.0.1:{sink.port}/metrics", headers=headers)  # of this test
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  # of this test
         assert answer.read().endswith(b"# EOF\n")
 
 
@@ -251,12 +249,12 @@ def test_page_is_read_by_both_formats(sink: PrometheusSink) -> None:
     ],
 )
 def test_names_follow_the_conventions(name: str, kind: MetricKind, unit: str, wanted: str) -> None:
-    """Base units in full, and no name that looks like a part of another."""
+    """Units are written in full, and no name looks like a part of a counter or histogram."""
     assert family_name(Metric(name, kind, unit, 1.0)) == wanted
 
 
-def test_labels_of_a_metric_never_hide_from_whom_it_is() -> None:
-    """The source of tuples is called component, too."""
+def test_labels_of_a_metric_never_replace_labels_of_the_source() -> None:
+    """Metrics about a source of tuples also have a label component."""
     labels = {"component": "words", "le": "x", "__name__": "y", "1": "z"}
     found = labels_of(SOURCE, Metric("n", MetricKind.GAUGE, "1", 1.0, labels))
     assert found["component"] == "count"
@@ -266,44 +264,44 @@ def test_labels_of_a_metric_never_hide_from_whom_it_is() -> None:
     assert set(labels_of(ENGINE, gauge("n", task="3"))) == {"topology", "container", "process", "exported_task"}
 
 
-def test_half_a_character_spoils_no_page(sink: PrometheusSink) -> None:
-    """One label that cannot be written would cost every series of the page."""
+def test_a_lone_surrogate_does_not_break_the_page(sink: PrometheusSink) -> None:
+    """A label that UTF-8 cannot encode would make the whole page fail."""
     sink.process(MetricsRecord(SOURCE, AT_S, (gauge("n", stream="\ud800"), EMITTED)))
     assert values(page(sink))["heron_emitted_total"] == 12.0
 
 
-def test_what_is_not_reported_any_more_leaves_the_page(fake_clock: FakeClock) -> None:
-    """A task that moved to another container would be counted twice for ever."""
-    board = Board(10, 60.0, fake_clock)
-    board.take(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+def test_a_series_without_reports_leaves_the_page(fake_clock: FakeClock) -> None:
+    """Otherwise a task that moved to another container would count twice."""
+    collector = SeriesCollector(10, 60.0, fake_clock)
+    collector.add(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     fake_clock.advance(50.0)
-    board.take(MetricsRecord(ENGINE, AT_S, (QUEUE,)))
+    collector.add(MetricsRecord(ENGINE, AT_S, (QUEUE,)))
     fake_clock.advance(20.0)
-    assert [family.name for family in board.collect()] == ["heron_queue_bytes", "heron_sink_left_out"]
+    assert [family.name for family in collector.collect()] == ["heron_queue_bytes", "heron_sink_left_out"]
 
 
-def test_a_former_life_does_not_overwrite_a_later_one(fake_clock: FakeClock) -> None:
-    """Its last record may come late, and its totals are of another count."""
-    board = Board(10, 60.0, fake_clock)
-    board.take(MetricsRecord(replace(SOURCE, incarnation=1), AT_S, (QUEUE,)))
-    board.take(MetricsRecord(replace(SOURCE, incarnation=0), AT_S, (replace(QUEUE, value=9.0),)))
-    queue, _ = board.collect()
+def test_an_earlier_incarnation_does_not_overwrite_a_later_one(fake_clock: FakeClock) -> None:
+    """The last record of a dead process can be late, and its totals belong to that process."""
+    collector = SeriesCollector(10, 60.0, fake_clock)
+    collector.add(MetricsRecord(replace(SOURCE, incarnation=1), AT_S, (QUEUE,)))
+    collector.add(MetricsRecord(replace(SOURCE, incarnation=0), AT_S, (replace(QUEUE, value=9.0),)))
+    queue, _ = collector.collect()
     assert [sample.value for sample in queue.samples] == [0.5]
 
 
-def test_what_has_no_place_is_counted_by_reason(fake_clock: FakeClock) -> None:
-    """Users make series without end; a page has one, and no two kinds under one name."""
-    board = Board(2, 60.0, fake_clock)
+def test_left_out_values_are_counted_by_reason(fake_clock: FakeClock) -> None:
+    """Users can create any number of series. A page has a limit, and a name has one kind."""
+    collector = SeriesCollector(2, 60.0, fake_clock)
     record = MetricsRecord(
         SOURCE, AT_S, (gauge("a"), gauge("b"), gauge("c"), replace(gauge("a"), kind=MetricKind.COUNTER))
     )
-    assert board.take(record) == "series"
-    *_, left_out = board.collect()
+    assert collector.add(record) == "series"
+    *_, left_out = collector.collect()
     assert {each.labels["reason"]: each.value for each in left_out.samples} == {"series": 1, "kind": 1}
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """The page is served all the same, and what it is for is said."""
+def test_error_names_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    """The page works without the target file."""
     (tmp_path / "file").touch()
     sink = PrometheusSink.open({"port": free_port(), "ports": 1, "targets_directory": str(tmp_path / "file" / "x")})
     with pytest.raises(SinkError, match=r"metricsink\.targets_directory: cannot write"):
@@ -313,7 +311,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    """The error of the system says neither which key nor what to do."""
+    """The error of the operating system names neither the key nor a remedy."""
     sink = PrometheusSink.open({"host": "192.0.2.1", "port": 0})
     with pytest.raises(SinkError, match=r"192\.0\.2\.1.*is metricsink\.host an address of this machine"):
         sink.process(MetricsRecord(Source("w", 1, "stmgr", 0), AT_S, (EMITTED,)))
@@ -328,6 +326,6 @@ def test_an_address_of_another_machine_is_refused() -> None:
     ],
 )
 def test_option_out_of_range_is_refused(options: dict[str, object], message: str) -> None:
-    """A limit that cannot work is found before anything starts."""
+    """The error appears before any process starts."""
     with pytest.raises(ConfigError, match=message):
         PrometheusSink.open(options)

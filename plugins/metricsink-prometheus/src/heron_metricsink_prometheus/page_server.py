@@ -1,4 +1,4 @@
-"""Serves the page over HTTP, on threads of its own and few of them: who reads slowly is in nobody's way for long."""
+"""Serves the page over HTTP on a few threads, so that a slow reader does not block other readers for long."""
 
 from __future__ import annotations
 
@@ -7,39 +7,67 @@ import logging
 import socket
 import socketserver
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.registry import Collector
 
+from heron.clock import Clock, SystemClock
 from heron.errors import SinkError
-from heron_metricsink_prometheus.scrapes import Scrapes
 
 if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["PageServer"]
+__all__ = ["PageServer", "Scrapes"]
 
-_TIMEOUT_S = 10.0  # for a request to come, and for a page to be taken: Prometheus itself gives up after 10 s
-_READERS = 8  # at once; the others are turned away
+_TIMEOUT_S = 10.0  # to receive a request, and to send a page: the default timeout of a scrape is 10 s
+_READERS = 8  # at the same time; further readers are rejected
 _CLOSE_S = 0.05
+_SCRAPE_HEADER = "HTTP_X_PROMETHEUS_SCRAPE_TIMEOUT_SECONDS"
 
 _log = logging.getLogger(__name__)
 
 
-class PageServer:
-    """Listens from its making to `close`, on the first port of a range that is free."""
+class Scrapes:
+    """The time of the last scrape. Its silence is the only sign that Prometheus no longer scrapes.
 
-    def __init__(self, board: Collector, scrapes: Scrapes, host: str, ports: range) -> None:
-        """A range that begins with 0 means any free port.
+    People and probes read the page too. Only a scrape has a header with the timeout of the scraper. The threads of the
+    page server write the time, and the thread of the sink reads it.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._last_s: float | None = None
+
+    def recorded(self, page: WSGIApplication) -> WSGIApplication:
+        """Return an application that serves the page and records the time of each scrape."""
+
+        def serve(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            if _SCRAPE_HEADER in environ:
+                self._last_s = self._clock.monotonic_s()
+            return page(environ, start_response)
+
+        return serve
+
+    def silent_s(self) -> float:
+        """Return the seconds since the last scrape; 0 before the first scrape."""
+        return 0.0 if self._last_s is None else self._clock.monotonic_s() - self._last_s
+
+
+class PageServer:
+    """Listens on the first free port of a range, until `close`."""
+
+    def __init__(self, collector: Collector, scrapes: Scrapes, host: str, ports: range) -> None:
+        """Start to listen; a range that begins with 0 means any free port.
 
         Raises:
-            SinkError: when none is free, or the host is no address of this machine.
+            SinkError: when no port is free, or the host is not an address of this machine.
         """
         registry = CollectorRegistry()
-        registry.register(board)
-        self._server: _Server | None = _listening(host, ports, scrapes.of(make_wsgi_app(registry)))
+        registry.register(collector)
+        self._server: _Server | None = _listening(host, ports, scrapes.recorded(make_wsgi_app(registry)))
         self.port: int = self._server.server_port
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_CLOSE_S,), name="prometheus-page", daemon=True
@@ -47,7 +75,7 @@ class PageServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Serves no more; idempotent."""
+        """Stop the server. Idempotent."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -63,7 +91,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
-        """As the library's, without asking a name server for our name, which may take long."""
+        """Bind like the library, but without a DNS query for the name of this machine, which can be slow."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
@@ -81,7 +109,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._readers.release()
 
     def handle_error(self, _request: object, address: object) -> None:
-        _log.debug("a reader of the page at %s has gone", address, exc_info=True)
+        _log.debug("the reader of the page at %s has disconnected", address, exc_info=True)
 
 
 class _Server6(_Server):
@@ -92,7 +120,7 @@ class _Handler(WSGIRequestHandler):
     timeout = _TIMEOUT_S
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads of each page that was read."""
+        """Log no line per request."""
 
 
 def _listening(host: str, ports: range, app: WSGIApplication) -> _Server:
@@ -103,5 +131,5 @@ def _listening(host: str, ports: range, app: WSGIApplication) -> _Server:
             if error.errno != errno.EADDRINUSE:
                 msg = f"cannot listen at {host}:{port}: {error}; is metricsink.host an address of this machine?"
                 raise SinkError(msg, lost=1, reason="unserved") from error
-    msg = f"no port of {host} from {ports[0]} to {ports[-1]} is free; change metricsink.port or metricsink.ports"
+    msg = f"no free port at {host} from {ports[0]} to {ports[-1]}; change metricsink.port or metricsink.ports"
     raise SinkError(msg, lost=1, reason="unserved")

@@ -13,22 +13,25 @@ import msgspec
 from heron.errors import SinkError
 from heron.spi.metricsink import Source
 
-__all__ = ["TargetFile", "reached_as"]
+__all__ = ["TargetFile", "page_address"]
 
-_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
-_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  # compared with, not listened at
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
+_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  # only compared
 
 
 class TargetFile:
-    """``heron-TOPOLOGY-CONTAINER.json`` in a folder; there as long as the page is, and after a kill until the next."""
+    """``heron-TOPOLOGY-CONTAINER.json`` in a folder, from the first record to `remove`.
+
+    After a kill of the metrics manager the file stays until the next metrics manager of the container replaces it.
+    """
 
     def __init__(self, directory: Path, source: Source, address: str) -> None:
-        """Writes it, in one step, so that Prometheus never reads a half.
+        """Write the file by a rename, so that Prometheus never reads an incomplete file.
 
         Raises:
-            SinkError: when the folder cannot be made or written to.
+            SinkError: when the folder cannot be created or written to.
         """
-        self._path = directory / f"heron-{_STRANGE.sub('_', source.topology)}-{source.container_id}.json"
+        self._path = directory / f"heron-{_NOT_ALLOWED.sub('_', source.topology)}-{source.container_id}.json"
         unfinished = self._path.with_suffix(f".{os.getpid()}.tmp")
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -39,12 +42,12 @@ class TargetFile:
             raise SinkError(msg, lost=1, reason="unserved") from error
 
     def remove(self) -> None:
-        """Takes it away. Idempotent."""
+        """Remove the file. Idempotent."""
         with contextlib.suppress(OSError):
             self._path.unlink()
 
 
-def reached_as(host: str, port: int) -> str:
-    """How others reach the page: under the machine's name where it listens on all addresses."""
+def page_address(host: str, port: int) -> str:
+    """Return the address for Prometheus: the host, or the name of this machine if the page listens on all addresses."""
     name = socket.gethostname() if host in _WILDCARDS else host
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
