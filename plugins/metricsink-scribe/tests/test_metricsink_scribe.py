@@ -1,4 +1,4 @@
-"""The Scribe sink on a real Flume: its contract, TRY_LATER, and outages."""
+"""The Scribe sink with a real Flume: its contract, TRY_LATER, and outages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from servers.scribe import ScribeServer
 from servers.server_process import free_port
 
 _ARRIVES_S = 30.0
-FLUSH_S = 10.0  # the contract's longest flush
+FLUSH_S = 10.0  # the longest flush that the contract allows
 
 
 def read(scribe: ScribeServer, category: str) -> list[dict[str, object]]:
-    """All messages of a category, once what was sent before has been written: Flume's channel is a queue."""
+    """Return all messages of a category, after Flume has written all earlier messages: its channel is a queue."""
     mark = secrets.token_hex(8)
     client = Client(*scribe.address)
     assert client.log([Entry("marks", mark)]) is Answer.OK
@@ -39,7 +39,7 @@ def read(scribe: ScribeServer, category: str) -> list[dict[str, object]]:
 
 
 class TestContract(MetricsSinkContract):
-    """The Scribe sink keeps the family's contract, with Flume behind a relay."""
+    """The Scribe sink meets the contract of the family, with Flume behind a relay."""
 
     name = "scribe"
     driver_class = ScribeSink
@@ -101,8 +101,8 @@ def flushes(sink: ScribeSink) -> bool:
     return True
 
 
-def test_a_message_says_from_whom_and_when(scribe: ScribeServer, category: str) -> None:
-    """Readers outside stand on this shape, which is the file sink's."""
+def test_message_has_the_source_and_the_time(scribe: ScribeServer, category: str) -> None:
+    """Other programs depend on this format; the file sink has the same format."""
     sink = opened(scribe, category)
     sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
     sink.flush()
@@ -116,11 +116,11 @@ def test_a_message_says_from_whom_and_when(scribe: ScribeServer, category: str) 
 def test_try_later_is_back_pressure_and_loses_nothing(
     scribe: ScribeServer, category: str, eventually: Eventually
 ) -> None:
-    """Flume puts off batches above its limit for ever: only smaller ones get through, each of them once."""
+    """Flume never accepts a batch above its limit. Each record arrives once, in a smaller batch."""
     sink = opened(scribe, category, batch_messages=4 * scribe.batch_messages)
     for value in range(1000):
         sink.process(gauge(float(value)))
-    with pytest.raises(SinkError, match="TRY_LATER: records are kept") as caught:
+    with pytest.raises(SinkError, match="answers TRY_LATER: records are kept") as caught:
         sink.flush()
     assert caught.value.lost == 0
     eventually(lambda: flushes(sink), 30.0)
@@ -128,8 +128,10 @@ def test_try_later_is_back_pressure_and_loses_nothing(
     sink.close()
 
 
-def test_a_killed_server_gets_what_it_missed(scribe: ScribeServer, category: str, eventually: Eventually) -> None:
-    """No record that was not acknowledged is given up."""
+def test_a_killed_server_receives_missed_records_later(
+    scribe: ScribeServer, category: str, eventually: Eventually
+) -> None:
+    """The sink keeps each record until the server confirms it."""
     sink = opened(scribe, category)
     sink.process(gauge(1.0))
     sink.flush()
@@ -148,7 +150,7 @@ def test_a_killed_server_gets_what_it_missed(scribe: ScribeServer, category: str
 
 
 def test_memory_is_bounded_and_losses_are_counted() -> None:
-    """An outage of a weekend must not end the metrics manager; events count like metrics."""
+    """A long outage must not exhaust the memory of the metrics manager; events count like metrics."""
     sink = ScribeSink.open({"host": "127.0.0.1", "port": free_port(), "max_buffer_bytes": 65536})
     lost: Counter[str] = Counter()
     for _ in range(1000):
@@ -161,12 +163,12 @@ def test_memory_is_bounded_and_losses_are_counted() -> None:
     sink.close()
 
 
-def test_a_message_that_no_server_takes_is_dropped_alone(scribe: ScribeServer, category: str) -> None:
-    """It would end the connection each time it is sent, and hold up all others for ever."""
+def test_only_the_message_above_the_limit_is_dropped(scribe: ScribeServer, category: str) -> None:
+    """The server would close the connection at this message each time, and no later message would arrive."""
     sink = opened(scribe, category)
     sink.process(gauge(1.0))
     wide = Metric("wide", MetricKind.GAUGE, "1", 1.0, {"stream": "x" * (9 * 1024 * 1024)})
-    with pytest.raises(SinkError, match="above what Scribe's servers take") as caught:
+    with pytest.raises(SinkError, match="larger than the limit for Scribe, 8388608 bytes") as caught:
         sink.process(MetricsRecord(SOURCE, AT_S, (wide,)))
     assert (caught.value.lost, caught.value.reason) == (1, "too-large")
     sink.process(gauge(2.0))
@@ -175,24 +177,24 @@ def test_a_message_that_no_server_takes_is_dropped_alone(scribe: ScribeServer, c
     sink.close()
 
 
-def test_check_names_what_does_not_answer() -> None:
-    """Host and port are what there is to get wrong."""
+def test_check_names_the_server_that_does_not_answer() -> None:
+    """The likely mistakes are a wrong host and a wrong port."""
     port = free_port()
     with pytest.raises(SinkError, match=rf"Scribe at 127\.0\.0\.1:{port} does not answer.*are host and port right"):
         ScribeSink.open({"host": "127.0.0.1", "port": port}).check(1.0)
 
 
-class Stranger(BaseRequestHandler):
-    """Some web server: it answers, and its first letters would be the length of an answer of a gigabyte."""
+class WebServer(BaseRequestHandler):
+    """Sends an answer of HTTP. As Thrift, its first four bytes are the length of an answer of a gigabyte."""
 
     def handle(self) -> None:
         self.request.recv(65536)
         self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 
 
-def test_another_server_at_the_address_is_an_outage() -> None:
-    """A port that was mixed up: records are kept until it is mended, and nobody waits for the gigabyte."""
-    with ThreadingTCPServer(("127.0.0.1", 0), Stranger) as server:
+def test_a_server_of_another_protocol_is_an_outage() -> None:
+    """With a wrong port the sink keeps the records, and does not wait for a gigabyte."""
+    with ThreadingTCPServer(("127.0.0.1", 0), WebServer) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         port = server.server_address[1]
@@ -216,6 +218,6 @@ def test_another_server_at_the_address_is_an_outage() -> None:
     ],
 )
 def test_option_out_of_range_is_refused(options: dict[str, object], message: str) -> None:
-    """A category becomes a folder at many servers."""
+    """Many servers use the category as the name of a folder."""
     with pytest.raises(ConfigError, match=message):
         ScribeSink.open(options)

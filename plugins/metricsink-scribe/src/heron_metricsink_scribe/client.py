@@ -1,4 +1,4 @@
-"""Scribe's one call, over framed Thrift. What the library is not typed for ends here."""
+"""The call ``Log`` of Scribe over framed Thrift. This module encloses the untyped parts of the library."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from heron.errors import SinkError
 
 __all__ = ["Answer", "Client", "Entry"]
 
-_TIMEOUT_S = 4.0  # to connect, and again for the answer: a flush may block for 10 s
+_TIMEOUT_S = 4.0  # once to connect and once for the answer, because a flush may block for 10 s
 
 
 class Answer(enum.Enum):
-    """What the server says of a batch: taken, or not now."""
+    """The answer to a batch: accepted, or refused for now."""
 
     OK = 0
     TRY_LATER = 1
 
 
 class Entry(NamedTuple):
-    """One message and the category that it is filed under."""
+    """A message and its category."""
 
     category: str
     message: str
 
 
 class _Remote(Protocol):
-    """The client that the library makes of the interface."""
+    """The client that the library generates from the interface."""
 
     def Log(self, messages: Sequence[object]) -> int: ...  # as in scribe.thrift
 
@@ -44,7 +44,7 @@ class _Remote(Protocol):
 
 
 class Client:
-    """Connects at the first call, and anew at the next one after an error."""
+    """Connects at the first call, and at the first call after an error."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -52,10 +52,10 @@ class Client:
         self._interface = thriftpy2.load(str(Path(__file__).with_name("scribe.thrift")), "heron_scribe_thrift")
 
     def log(self, entries: Sequence[Entry], timeout_s: float = _TIMEOUT_S) -> Answer:
-        """Sends a batch, which the server takes as a whole or not at all.
+        """Send a batch; the server accepts or refuses all of it.
 
         Raises:
-            SinkError: when there is no answer; whether the batch was taken is unknown then.
+            SinkError: when there is no answer. The server may have accepted the batch.
         """
         host, port = self._address
         try:
@@ -63,13 +63,13 @@ class Client:
                 self._remote = self._connect(timeout_s)
             batch = [self._interface.LogEntry(category=each.category, message=each.message) for each in entries]
             return Answer(self._remote.Log(batch))
-        except Exception as error:  # of whatever kind: what answers may be no Scribe at all
+        except Exception as error:  # any kind: the server may not be Scribe
             self.close()
             msg = f"Scribe at {host}:{port} does not answer: {error}; is it running, and are host and port right?"
             raise SinkError(msg) from error
 
     def close(self) -> None:
-        """Ends the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         if self._remote is not None:
             with contextlib.suppress(OSError, TException):
                 self._remote.close()
@@ -81,7 +81,7 @@ class Client:
             self._interface.scribe,
             host,
             port,
-            # Flume and old servers answer in the form without a version.
+            # Flume and old servers send answers without a version.
             proto_factory=TBinaryProtocolFactory(strict_read=False),  # type: ignore[no-untyped-call]
             trans_factory=TFramedTransportFactory(),
             timeout=int(timeout_s * 1000),

@@ -1,4 +1,4 @@
-/* What of Scribe's interface a client needs. */
+/* The part of the interface of Scribe that the client uses. */
 
 enum ResultCode {
   OK = 0,

@@ -1,13 +1,14 @@
 """Sends metrics and events to a Scribe server.
 
-The server answers OK or TRY_LATER. The latter is back pressure: it has stored nothing of the batch, which is kept and
-offered again, in smaller batches, since one above the server's own limit would be put off for ever.
+The server answers OK or TRY_LATER. TRY_LATER is back pressure: the server has stored nothing of the batch. The sink
+keeps the batch and sends it again in smaller batches, because the server never accepts a batch above its limit.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, ClassVar, Self
 
 import msgspec
@@ -17,12 +18,11 @@ from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
 from heron.spi.sink_buffer import SinkBuffer
 from heron_metricsink_scribe.client import Answer, Client, Entry
-from heron_metricsink_scribe.entries import entries
 
 __all__ = ["ScribeOptions", "ScribeSink"]
 
-_ENTRY_BYTES = 200  # what Python needs for an entry beside its text
-_LARGEST_BYTES = 8 * 1024 * 1024  # servers end the connection at 16 MB
+_ENTRY_BYTES = 200  # memory of an entry in Python, without its text
+_LARGEST_BYTES = 8 * 1024 * 1024  # servers close the connection at 16 MB
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _Category = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_.-]{1,100}$")]
 
 
 class ScribeOptions(msgspec.Struct, frozen=True):
-    """The driver's section of a profile: the server, what it files messages under, how much is sent at once."""
+    """The driver's section of a profile: the server, the categories, the size of batches and of the buffer."""
 
     host: Annotated[str, msgspec.Meta(min_length=1)]
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 1463
@@ -41,7 +41,7 @@ class ScribeOptions(msgspec.Struct, frozen=True):
 
 
 class ScribeSink(MetricsSink):
-    """Keeps messages until the flush; while the server is away or busy, as many as the buffer holds."""
+    """Keeps messages until the flush. While the server is away or busy, it keeps as many as the buffer holds."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"events", "histograms", "history", "server"})
@@ -56,21 +56,21 @@ class ScribeSink(MetricsSink):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Takes the options; connects at the first flush."""
+        """Read the options; the first flush connects."""
         return cls(decode_options(options, ScribeOptions, "metricsink"))
 
     def check(self, timeout_s: float) -> str:
-        """The server answers a batch without messages."""
+        """Check that the server answers a batch without messages."""
         try:
             answer = self._client.log((), timeout_s / 2)
         finally:
             self._client.close()
-        return self._place if answer is Answer.OK else f"{self._place}, which takes nothing at the moment"
+        return self._place if answer is Answer.OK else f"{self._place}; it accepts nothing at the moment (TRY_LATER)"
 
     def process(self, record: MetricsRecord) -> None:
-        """Keeps one message for the metrics, if there are any, and one for each event."""
+        """Keep one message for the metrics, if there are any, and one message for each event."""
         lost: list[SinkError] = []
-        for entry in entries(record, self._options.metrics_category, self._options.events_category):
+        for entry in self._entries(record):
             try:
                 self._keep(entry)
             except SinkError as error:
@@ -79,27 +79,43 @@ class ScribeSink(MetricsSink):
             raise SinkError(str(lost[0]), lost=sum(each.lost for each in lost), reason=lost[0].reason)
 
     def flush(self) -> None:
-        """Sends what is kept."""
+        """Send the kept messages."""
         self._buffer.deliver(self._send, self._batch)
 
     def close(self) -> None:
-        """Tries a last time, and ends the connection."""
+        """Try to send the kept messages once more, then close the connection."""
         try:
             self._buffer.deliver_at_last(self._send, self._batch)
         except SinkError as error:
             _log.warning("%s", error)
         self._client.close()
 
+    def _entries(self, record: MetricsRecord) -> Iterator[Entry]:
+        """Yield the messages of a record. JSON has no line ends, and readers of Scribe split at line ends."""
+        source = asdict(record.source)
+        if record.metrics:
+            line = {"at_s": record.at_s, "source": source, "metrics": record.metrics}
+            yield Entry(self._options.metrics_category, _json(line))
+        for event in record.events:
+            yield Entry(self._options.events_category, _json({**asdict(event), "source": source}))
+
     def _keep(self, entry: Entry) -> None:
         size = len(entry.message.encode())
         if size > _LARGEST_BYTES:
-            msg = f"a record of {size} bytes is above what Scribe's servers take, {_LARGEST_BYTES} bytes"
+            msg = (
+                f"a message of {size} bytes is dropped, because it is larger than the limit for Scribe, "
+                f"{_LARGEST_BYTES} bytes; report fewer metrics or shorter labels"
+            )
             raise SinkError(msg, lost=1, reason="too-large")
         self._buffer.add(entry, size + _ENTRY_BYTES)
 
     def _send(self, part: Sequence[Entry]) -> None:
         if self._client.log(part) is Answer.TRY_LATER:
             self._batch = max(1, len(part) // 2)
-            msg = f"{self._place} says TRY_LATER: records are kept, and offered again in smaller batches"
+            msg = f"{self._place} answers TRY_LATER: records are kept, and sent again in smaller batches"
             raise SinkError(msg)
         self._batch = min(self._batch + 1, self._options.batch_messages)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
