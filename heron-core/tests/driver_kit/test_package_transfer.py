@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, LocalPackage, PackageName, receive
+from heron.driver_kit.packages import (
+    CHUNK_BYTES,
+    InterruptedTransferError,
+    LocalPackage,
+    PackageName,
+    receive,
+    sha256_of,
+    translated_errors,
+)
 from heron.errors import PackageError
 from heron_testing.faults import full_files
 
@@ -85,9 +95,32 @@ def test_another_content_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_explained_and_leaves_nothing(tmp_path: Path) -> None:
     """The container's own disk may be the full one."""
-    with full_files(), pytest.raises(PackageError, match=r"package p: cannot be written to .*; make room there"):
+    with full_files(), pytest.raises(PackageError, match=r"package p: cannot be written to .*; free some space there"):
         arrive(tmp_path / "package", [])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.ENOSPC, "free some space there"),
+        (errno.EDQUOT, "free some space there"),
+        (errno.EACCES, "grant the permission, or build it again"),
+        (errno.EROFS, "grant the permission, or build it again"),
+        (errno.EIO, "build it again"),
+    ],
+)
+def test_the_remedy_fits_the_error_of_the_system(code: int, remedy: str) -> None:
+    """A full disk and a missing permission have the same remedy in every driver."""
+    with pytest.raises(PackageError) as caught, translated_errors("package p: cannot be read", "build it again"):
+        raise OSError(code, os.strerror(code), "place")
+    assert str(caught.value) == f"package p: cannot be read: {os.strerror(code)} (place); {remedy}"
+
+
+def test_the_digest_does_not_depend_on_the_chunks() -> None:
+    """A store delivers a package in chunks of any size."""
+    assert sha256_of(CONTENT[start : start + 1000] for start in range(0, len(CONTENT), 1000)) == DIGEST
+    assert sha256_of([]) == hashlib.sha256().hexdigest()
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The local uploader: its contract, and what is its own: folders, modes, limits of the disk."""
+"""The local uploader: its contract, folders, file modes, and errors of the disk."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ def stored(uri: str) -> Path:
 
 
 class TestContract(UploaderContract):
-    """The local uploader keeps the family's contract."""
-
     name = "localfs"
     driver_class = LocalfsUploader
 
@@ -58,29 +56,29 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_name_is_readable_and_content_addressed(uploader: LocalfsUploader, package: Path) -> None:
-    """A person who looks into the folder sees whose package it is; the digest keeps two apart."""
+    """The name shows people which topology a package belongs to; the digest separates two packages."""
     path = stored(uploader.upload(package, "words"))
     assert path.name == f"words-{hashlib.sha256(b'content').hexdigest()}.tar.gz"
 
 
 def test_only_the_owner_can_read(uploader: LocalfsUploader, root: Path, package: Path) -> None:
-    """Packages are people's code and may hold what is not meant for others."""
+    """Packages contain code, and may contain secrets."""
     path = stored(uploader.upload(package, "words"))
     modes = [each.stat().st_mode & 0o777 for each in (root.parent, root, path)]
     assert modes == [0o700, 0o700, 0o600]
 
 
-def test_nothing_partial_is_left(uploader: LocalfsUploader, root: Path, package: Path) -> None:
-    """Temporary files that stay would fill the disk in the end."""
+def test_an_upload_leaves_no_partial_file(uploader: LocalfsUploader, root: Path, package: Path) -> None:
+    """Partial files that stay would fill the disk."""
     path = stored(uploader.upload(package, "words"))
     assert list(root.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("then", ["upload", "undo"])
-def test_partial_file_of_a_killed_upload_goes_with_the_next_command(
+def test_the_next_command_removes_the_partial_file_of_a_killed_upload(
     uploader: LocalfsUploader, root: Path, package: Path, then: str
 ) -> None:
-    """``kill -9`` cannot be caught, so who comes next tidies up; a file that somebody writes has its lock taken."""
+    """A process cannot catch ``kill -9``, so a later command cleans up. A lock protects a running upload."""
     uri = uploader.upload(package, "words")
     dead, alive = (root / f".{stored(uri).name}.part-{each}" for each in ("dead", "alive"))
     dead.touch()
@@ -94,28 +92,28 @@ def test_partial_file_of_a_killed_upload_goes_with_the_next_command(
         assert alive.exists()
 
 
-def test_spaces_and_marks_in_the_root_survive_the_uri(tmp_path: Path, package: Path) -> None:
-    """Home folders have all sorts of names, and a URI has its own use for % and #."""
+def test_the_uri_quotes_special_characters_of_the_root(tmp_path: Path, package: Path) -> None:
+    """Names of home folders can contain spaces, % and #, which have a meaning in a URI."""
     uploader = LocalfsUploader.open({"root": str(tmp_path / "a b#c%20ä")})
     uploader.download(uploader.upload(package, "words"), tmp_path / "target")
     assert (tmp_path / "target").read_bytes() == b"content"
 
 
 def test_tilde_in_the_root_is_the_home_folder(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default begins with it, and a driver may be opened without a profile."""
+    """The default root starts with a tilde, and a driver may be opened without a profile."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert stored(LocalfsUploader.open({}).upload(package, "w")).parent == tmp_path / ".heron" / "packages"
 
 
-def test_other_root_is_refused_with_a_reason(uploader: LocalfsUploader, tmp_path: Path, package: Path) -> None:
-    """A container with another profile than the command's must say so, not that the file is missing."""
+def test_a_uri_of_another_root_names_the_option(uploader: LocalfsUploader, tmp_path: Path, package: Path) -> None:
+    """If a container uses another profile than the command, the error must not say that the file is missing."""
     other = LocalfsUploader.open({"root": str(tmp_path / "other")})
     with pytest.raises(PackageError, match=r"uploader\.root"):
         other.download(uploader.upload(package, "words"), tmp_path / "target")
 
 
-def test_file_in_the_way_of_the_root_is_named(root: Path, uploader: LocalfsUploader, package: Path) -> None:
-    """A wrong root is a mistake in a profile; the error leads there."""
+def test_a_root_that_is_a_file_is_named(root: Path, uploader: LocalfsUploader, package: Path) -> None:
+    """A wrong root is a mistake in a profile, so the error names the option."""
     root.parent.mkdir()
     root.touch()
     with pytest.raises(PackageError, match=r"deep/root.*choose another uploader\.root"):
@@ -124,9 +122,9 @@ def test_file_in_the_way_of_the_root_is_named(root: Path, uploader: LocalfsUploa
 
 @pytest.mark.parametrize(
     ("code", "remedy"),
-    [(errno.ENOSPC, "free some space"), (errno.EDQUOT, "free some space"), (errno.EACCES, "allow it")],
+    [(errno.ENOSPC, "free some space"), (errno.EDQUOT, "free some space"), (errno.EACCES, "grant the permission")],
 )
-def test_failing_disk_is_explained_and_leaves_nothing(
+def test_an_error_of_the_disk_names_a_remedy_and_leaves_no_file(
     uploader: LocalfsUploader,
     root: Path,
     package: Path,
@@ -134,7 +132,7 @@ def test_failing_disk_is_explained_and_leaves_nothing(
     code: int,
     remedy: str,
 ) -> None:
-    """A full disk and a missing permission want different remedies; neither may leave half a package."""
+    """A full disk and a missing permission have different remedies. Neither may leave a partial package."""
 
     def fail(*_: object) -> None:
         raise OSError(code, os.strerror(code), "somewhere")
@@ -146,20 +144,20 @@ def test_failing_disk_is_explained_and_leaves_nothing(
 
 
 def test_missing_target_folder_is_named(uploader: LocalfsUploader, package: Path, tmp_path: Path) -> None:
-    """A container whose folder was removed under it must say which one."""
+    """The folder of a running container can be removed."""
     uri = uploader.upload(package, "words")
     with pytest.raises(PackageError, match="no-such-folder"):
         uploader.download(uri, tmp_path / "no-such-folder" / "target")
 
 
 def test_wrong_type_of_root_is_refused() -> None:
-    """A number where a path belongs is a mistake that must not wait for the first upload."""
+    """The mistake shows when the driver is opened, not at the first upload."""
     with pytest.raises(ConfigError, match=r"uploader\.root: expected `str`, got `int`; it is 3"):
         LocalfsUploader.open({"root": 3})
 
 
-def test_an_upload_at_its_end_is_not_taken_for_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another upload of the same content removes partial files of killed uploads, and only those."""
+def test_a_finishing_upload_does_not_count_as_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another upload of the same content removes only the partial files of killed uploads."""
     package = tmp_path / "package.tar.gz"
     package.write_bytes(b"content")
     options = {"root": str(tmp_path / "root")}

@@ -7,6 +7,7 @@ another folder.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -26,6 +27,7 @@ __all__ = [
     "PackageName",
     "chunks_of",
     "receive",
+    "sha256_of",
     "translated_errors",
 ]
 
@@ -34,6 +36,8 @@ CHUNK_BYTES = 256 * 1024
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _FILE = re.compile(r"(?P<name>.+)-(?P<digest>[0-9a-f]{64})\.tar\.gz")
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NAME_LIMIT = 180  # with digest and ending it stays below 255 bytes, the limit for file names in most stores
 
 
@@ -125,6 +129,14 @@ def chunks_of(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
             yield chunk
 
 
+def sha256_of(chunks: Iterable[bytes]) -> str:
+    """Return the SHA-256 of the content that arrives in chunks, hexadecimal."""
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
 def receive(
     source: Callable[[int], Iterable[bytes]], target: Path, digest: str, what: str, progress: Progress, total_bytes: int
 ) -> None:
@@ -144,7 +156,7 @@ def receive(
             interrupted, start = False, have
             try:
                 for chunk in source(have):
-                    with translated_errors(f"{what}: cannot be written to {target.parent}", "make room there"):
+                    with translated_errors(f"{what}: cannot be written to {target.parent}", "free some space there"):
                         file.write(chunk)
                     found.update(chunk)
                     have += len(chunk)
@@ -164,10 +176,17 @@ def receive(
 
 @contextmanager
 def translated_errors(what: str, remedy: str) -> Iterator[None]:
-    """Turn an OSError of the block into a PackageError that starts with `what` and ends with `remedy`."""
+    """Turn an OSError of the block into a PackageError that starts with `what` and ends with `remedy`.
+
+    The remedy for a full disk is always to free space. For a missing permission, granting it comes before `remedy`.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _NO_SPACE:
+            remedy = "free some space there"
+        elif error.errno in _NOT_PERMITTED:
+            remedy = f"grant the permission, or {remedy}"
         place = f" ({error.filename})" if error.filename else ""
         msg = f"{what}: {error.strerror or error}{place}; {remedy}"
         raise PackageError(msg) from error
