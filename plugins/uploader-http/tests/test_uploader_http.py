@@ -1,4 +1,4 @@
-"""The HTTP uploader: the contract on a real nginx, and what is its own: signing in, refusals, listing."""
+"""The HTTP uploader: the contract on a real nginx, authentication, refusals, lists."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(nginx: NginxServer) -> Path:
 
 @pytest.fixture
 def relay(nginx: NginxServer) -> Iterator[Relay]:
-    """What stands between the driver and the server."""
+    """Connects the driver to the server, and can cut the connections."""
     relay = Relay(nginx.address)
     yield relay
     relay.close()
@@ -56,8 +56,6 @@ def options(relay: Relay, folder: Path) -> dict[str, object]:
 
 
 class TestContract(UploaderContract):
-    """The HTTP uploader keeps the family's contract."""
-
     name = "http"
     driver_class = HttpUploader
 
@@ -91,7 +89,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_name_is_readable_and_content_addressed(uploader: HttpUploader, folder: Path, package: Path) -> None:
-    """A person who looks into the folder sees whose package it is."""
+    """The name shows people which topology a package belongs to."""
     uri = uploader.upload(package, "words")
     (file,) = folder.iterdir()
     assert uri.endswith(f"/{file.name}")
@@ -99,10 +97,10 @@ def test_name_is_readable_and_content_addressed(uploader: HttpUploader, folder: 
     assert len(file.name) == len("words-") + 64 + len(".tar.gz")
 
 
-def test_a_download_goes_on_where_the_connection_broke(
+def test_a_download_continues_after_a_broken_connection(
     uploader: HttpUploader, package: Path, relay: Relay, tmp_path: Path
 ) -> None:
-    """Half a gigabyte over a bad line would never arrive if it began again each time."""
+    """If each attempt started at the beginning, a large package would never arrive over a bad line."""
     uri = uploader.upload(package, "words")
     cuts = [4 * MIB, 8 * MIB]
 
@@ -124,17 +122,17 @@ def refusal(options: dict[str, object], package: Path) -> str:
 
 
 def test_a_wrong_password_is_named(options: dict[str, object], package: Path) -> None:
-    """Where it stands, without showing it."""
-    said = refusal({**options, "password": "wrong-secret"}, package)
-    assert "401" in said
-    assert "uploader.password" in said
-    assert "wrong-secret" not in said
+    """The message names the option, and does not show its value."""
+    message = refusal({**options, "password": "wrong-secret"}, package)
+    assert "401" in message
+    assert "uploader.password" in message
+    assert "wrong-secret" not in message
 
 
-def test_netrc_serves_where_the_profile_has_no_password(
+def test_netrc_is_used_when_the_profile_has_no_password(
     options: dict[str, object], package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The file that curl and git read too."""
+    """curl and git read the same file, so users may have it already."""
     monkeypatch.setenv("HOME", str(tmp_path))
     bare = {"url": options["url"]}
     assert "~/.netrc" in refusal(bare, package)
@@ -148,50 +146,50 @@ def test_netrc_serves_where_the_profile_has_no_password(
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
-        ("packages/no-such-folder", "there is no such folder; make it"),
+        ("packages/no-such-folder", "the folder does not exist; create it"),
         ("readonly", "403.*allow this user"),
         ("static", "405.*allow this method"),
     ],
 )
-def test_a_folder_that_takes_nothing_is_named(
-    nginx: NginxServer, options: dict[str, object], package: Path, path: str, said: str
+def test_the_error_of_an_unusable_folder_names_the_remedy(
+    nginx: NginxServer, options: dict[str, object], package: Path, path: str, message: str
 ) -> None:
-    """A path that is not there, no permission, a server that is no store: three remedies."""
+    """A missing folder, a missing permission and a server that stores nothing have different remedies."""
     host, port = nginx.address
-    with pytest.raises(PackageError, match=said):
+    with pytest.raises(PackageError, match=message):
         HttpUploader.open({**options, "url": f"http://{host}:{port}/{path}"}).upload(package, "words")
 
 
 def test_a_package_above_the_servers_limit_is_refused_and_leaves_nothing(
     tmp_path: Path, package: Path, nginx: NginxServer
 ) -> None:
-    """A quota that is full has its remedy in the message; the fixture only says that nginx is installed."""
-    del nginx
+    """The message has the remedy for a full quota."""
+    del nginx  # it only shows that nginx is installed
     (tmp_path / "limited").mkdir()
     limited = NginxServer(tmp_path / "limited", limit_bytes=MIB)
     limited.start()
     try:
-        said = refusal({"url": limited.url, "username": limited.user, "password": limited.password}, package)
+        message = refusal({"url": limited.url, "username": limited.user, "password": limited.password}, package)
     finally:
         limited.kill()
-    assert "413" in said
-    assert "heron packages prune" in said
+    assert "413" in message
+    assert "heron packages prune" in message
     assert list((limited.data / "packages").iterdir()) == []
 
 
-def test_a_server_that_never_answers_is_given_up(options: dict[str, object], package: Path) -> None:
-    """Accepts and is silent: the command has to end by itself."""
+def test_an_upload_to_a_server_that_never_answers_fails(options: dict[str, object], package: Path) -> None:
+    """The server accepts connections and sends nothing; the command must still end."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/packages"
-        said = refusal({**options, "url": url}, package)
-    assert "does not answer" in said
-    assert url in said
+        message = refusal({**options, "url": url}, package)
+    assert "does not answer" in message
+    assert url in message
 
 
-class Forgetful(BaseHTTPRequestHandler):
-    """Takes every PUT, says so, and has nothing."""
+class ForgetfulHandler(BaseHTTPRequestHandler):
+    """Confirms every PUT, and stores nothing."""
 
     def do_PUT(self) -> None:
         left = int(self.headers["Content-Length"])
@@ -211,28 +209,28 @@ class Forgetful(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
-def test_a_server_that_says_yes_and_forgets_is_found_out_before_anything_starts(package: Path) -> None:
-    """A cache in front, or a page that answers everything: containers would look for the package in vain for ever."""
-    server = HTTPServer(("127.0.0.1", 0), Forgetful)
+def test_an_upload_fails_when_the_server_confirms_and_stores_nothing(package: Path) -> None:
+    """A cache in front, or a page that answers every request. Containers would never find the package."""
+    server = HTTPServer(("127.0.0.1", 0), ForgetfulHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        said = refusal({"url": f"http://127.0.0.1:{server.server_port}/packages"}, package)
+        message = refusal({"url": f"http://127.0.0.1:{server.server_port}/packages"}, package)
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert "has taken the package and does not have it" in said
-    assert "uploader.url" in said
+    assert "confirmed the package but does not have it" in message
+    assert "uploader.url" in message
 
 
 def test_a_server_that_cannot_write_is_named_and_keeps_nothing(
     uploader: HttpUploader, nginx: NginxServer, folder: Path, package: Path
 ) -> None:
-    """A full disk, as far as a test may fill one: the server's files end at a size, its log says why."""
+    """A limit on the size of the server's files replaces a full disk."""
     before = resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(nginx.pid, resource.RLIMIT_FSIZE, (MIB, before[1]))
     try:
@@ -244,8 +242,8 @@ def test_a_server_that_cannot_write_is_named_and_keeps_nothing(
     uploader.upload(package, "words")
 
 
-def test_a_clock_that_is_an_hour_off_does_not_matter(options: dict[str, object], package: Path) -> None:
-    """Ages come from the server's clock on both ends, so nothing looks old that is not."""
+def test_ages_do_not_depend_on_the_clock_of_this_machine(options: dict[str, object], package: Path) -> None:
+    """`heron packages prune` removes old packages. Both times of an age come from the server's clock."""
     HttpUploader.open(options).upload(package, "words")
     code = (
         "import json, sys; from heron_uploader_http import HttpUploader;"
@@ -258,20 +256,20 @@ def test_a_clock_that_is_an_hour_off_does_not_matter(options: dict[str, object],
     assert ran.stdout == "True\n", ran.stderr
 
 
-def test_half_a_gigabyte_fits_into_little_memory(options: dict[str, object], tmp_path: Path) -> None:
-    """Packages carry models and libraries; the machine that submits them may be small."""
+def test_half_a_gigabyte_needs_little_memory(options: dict[str, object], tmp_path: Path) -> None:
+    """Packages can contain models and libraries, and the submitting machine can be small."""
     assert peak_bytes(HttpUploader, options, 500 * MIB, tmp_path) < MOST_BYTES
 
 
-def test_a_server_without_listing_says_so(nginx: NginxServer, options: dict[str, object]) -> None:
-    """Listing is WebDAV's, and a server that takes PUT need not have it."""
+def test_a_server_without_webdav_cannot_list(nginx: NginxServer, options: dict[str, object]) -> None:
+    """A server that accepts PUT does not always support PROPFIND."""
     host, port = nginx.address
-    with pytest.raises(PackageError, match="lists no folders"):
+    with pytest.raises(PackageError, match="cannot list a folder"):
         HttpUploader.open({**options, "url": f"http://{host}:{port}/static"}).packages()
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"url": "packages"}, "uploader.url"),
         ({"url": "ftp://host/a"}, "uploader.url"),
@@ -282,8 +280,8 @@ def test_a_server_without_listing_says_so(nginx: NginxServer, options: dict[str,
         ({"ca_file": "/no/such/file"}, "uploader.ca_file"),
     ],
 )
-def test_options_that_cannot_be_are_refused(change: dict[str, object], said: str) -> None:
-    """Before anything is started, with the key."""
+def test_invalid_options_are_refused(change: dict[str, object], message: str) -> None:
+    """The error names the key, before a connection is made."""
     given = {"url": "http://host/packages", "username": "u", "password": "p", **change}
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         HttpUploader.open(given)

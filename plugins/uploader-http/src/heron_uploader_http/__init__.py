@@ -1,4 +1,4 @@
-"""The uploader for any HTTP server that takes PUT."""
+"""The uploader for HTTP servers that accept PUT."""
 
 from __future__ import annotations
 

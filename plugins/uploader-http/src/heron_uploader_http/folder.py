@@ -1,4 +1,4 @@
-"""A folder of an HTTP server: PUT, HEAD, GET, DELETE, and WebDAV's PROPFIND where the server has it."""
+"""A folder of an HTTP server, used with PUT, HEAD, GET, DELETE and, for lists, PROPFIND of WebDAV."""
 
 from __future__ import annotations
 
@@ -8,50 +8,79 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
 from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError, PackageError
+from heron.spi.options import Secret
 from heron_uploader_http.http_errors import checked, translated
 from heron_uploader_http.multistatus import Member, members
-from heron_uploader_http.options import HttpOptions
 
-__all__ = ["Folder", "StoredFile"]
+__all__ = ["Folder", "HttpOptions", "StoredFile"]
 
 _CONNECT_S = 5.0
-_READ_S = 12.0  # twice, when a download goes on, stays within the contract's 30 s
-_STORED_S = 25.0  # the answer to a PUT comes when all is on the server's disk
+_READ_S = 12.0  # a download that continues waits twice, within the contract's 30 s
+_STORED_S = 25.0  # a server answers a PUT when the file is on its disk
 _MISSING = {404, 410}
-_NO_FOLDER = {404, 409, 500}  # what servers say of a PUT below a folder that is not there
+_NO_FOLDER = {404, 409, 500}  # answers of servers to a PUT into a folder that does not exist
 _NO_LISTING = {404, 405, 501}
+
+
+class HttpOptions(msgspec.Struct, frozen=True):
+    """The driver's section of a profile. Without username and token, ``~/.netrc`` is read."""
+
+    url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/?#]+")]
+    username: str = ""
+    password: Secret = ""
+    token: Secret = ""
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if "@" in parts.netloc:
+            msg = "url contains a user or password, which URLs of packages would show; use username and password"
+            raise ValueError(msg)
+        if parts.query or parts.fragment:
+            msg = "url ends with a query or fragment; give the address of a folder"
+            raise ValueError(msg)
+        if bool(self.username) != bool(self.password):
+            msg = "username and password belong together; give both or neither"
+            raise ValueError(msg)
+        if self.token and self.username:
+            msg = "a token and a username are two ways to sign in; give one"
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of the folder; the tag is the server's, "" where it gives none."""
+    """A file of the folder."""
 
     size_bytes: int
     tag: str
+    """The server's entity tag; "" if the server sends none."""
 
 
 class Folder:
     """Every call raises PackageError when the server refuses, InterruptedTransferError when it does not answer."""
 
     def __init__(self, options: HttpOptions) -> None:
-        """Connects with the first call."""
+        """Create the client. The first call connects."""
         self.url = options.url.rstrip("/")
         self._client = httpx.Client(
             auth=_auth(options),
             headers={"Accept-Encoding": "identity", "User-Agent": "heron"},
-            # Uploaders are never closed, so a connection ends with its answer.
+            # Nothing closes an uploader, so each connection closes after its answer.
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S),
             verify=_context(options.ca_file),
         )
 
     def find(self, file: str, timeout_s: float = _READ_S) -> StoredFile | None:
-        """The file of that name."""
+        """Ask for a file; None when it does not exist."""
         with translated(self.url):
             response = self._client.head(
                 self.url_of(file), follow_redirects=True, timeout=httpx.Timeout(timeout_s, connect=timeout_s / 2)
@@ -62,7 +91,11 @@ class Folder:
         return StoredFile(int(headers.get("content-length", 0)), headers.get("etag", ""))
 
     def put(self, file: str, content: Iterable[bytes], size_bytes: int, *, only_new: bool) -> bool:
-        """Stores a file; False when it is there already, only `only_new` is true and the server heeds that."""
+        """Store a file, by default over an existing one.
+
+        With `only_new`, the call returns False when the file exists. A server may ignore this condition and replace
+        the file; the call then returns True.
+        """
         condition = {"If-None-Match": "*"} if only_new else {}
         with translated(self.url):
             response = self._client.put(
@@ -74,24 +107,24 @@ class Folder:
         if only_new and response.status_code == httpx.codes.PRECONDITION_FAILED:
             return False
         if response.status_code in _NO_FOLDER and self._is_missing():
-            msg = f"{self.url}: there is no such folder; make it, or see uploader.url"
+            msg = f"{self.url}: the folder does not exist; create it, or correct uploader.url"
             raise PackageError(msg)
         checked(response)
         return True
 
     def delete(self, file: str) -> None:
-        """Removes a file; one that is not there is no error."""
+        """Remove a file; a missing file is not an error."""
         with translated(self.url):
             response = self._client.delete(self.url_of(file))
         if response.status_code not in _MISSING:
             checked(response)
 
     def read(self, file: str, offset: int, tag: str) -> Iterator[bytes]:
-        """The content from the offset on."""
-        behind = {"Range": f"bytes={offset}-"} if offset else {}
+        """Yield the content from the offset on."""
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
         if offset and tag and not tag.startswith("W/"):
-            behind["If-Range"] = tag
-        with self._streamed(self.url_of(file), behind) as response:
+            headers["If-Range"] = tag
+        with self._streamed(self.url_of(file), headers) as response:
             skipped = 0 if response.status_code == httpx.codes.PARTIAL_CONTENT else offset
             for chunk in response.iter_raw(CHUNK_BYTES):
                 rest = chunk[skipped:]
@@ -100,20 +133,22 @@ class Folder:
                     yield rest
 
     def members(self) -> tuple[Member, ...]:
-        """The files of the folder.
+        """List the files of the folder.
 
         Raises:
-            PackageError: also when the server has no PROPFIND.
+            PackageError: also when the server does not support PROPFIND.
         """
         with translated(self.url):
             response = self._client.request("PROPFIND", f"{self.url}/", headers={"Depth": "1"})
         if response.status_code in _NO_LISTING:
-            msg = f"{self.url}: the server lists no folders (PROPFIND of WebDAV, {response.status_code}); look there"
+            msg = (
+                f"{self.url}: the server cannot list a folder: it answers {response.status_code} to PROPFIND; "
+                "enable WebDAV there, or look into the folder on the server"
+            )
             raise PackageError(msg)
         return members(checked(response).content, response.headers.get("date", ""), self.url)
 
     def url_of(self, file: str) -> str:
-        """The address of a file of the folder."""
         return f"{self.url}/{file}"
 
     def _is_missing(self) -> bool:
@@ -139,12 +174,12 @@ def _auth(options: HttpOptions) -> httpx.Auth | None:
     except FileNotFoundError:
         return None
     except (OSError, netrc.NetrcParseError) as error:
-        msg = f"uploader: ~/.netrc cannot be read: {error}; mend it, or set uploader.username and uploader.password"
+        msg = f"uploader: ~/.netrc cannot be read: {error}; correct it, or set uploader.username and uploader.password"
         raise ConfigError(msg) from error
 
 
 class _Bearer(httpx.Auth):
-    """Sends a token; like httpx's own kinds, not to another host that a redirect leads to."""
+    """Sends a token. Like the classes of httpx, it sends nothing to another host after a redirect."""
 
     def __init__(self, token: str) -> None:
         self._header = f"Bearer {token}"

@@ -1,4 +1,4 @@
-"""What a WebDAV server answers to PROPFIND."""
+"""Parses the answer of a WebDAV server to PROPFIND, a multistatus document."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ _DAV = "{DAV:}"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of a folder; its age is by the server's clock, 0 where that is not told."""
+    """A file of a folder."""
 
     file: str
     size_bytes: int
     age_s: float
+    """The age by the server's clock; 0 if the server does not send both times."""
 
 
 def members(document: bytes, date: str, url: str) -> tuple[Member, ...]:
-    """The files in a multistatus document; `date` is the head of the answer, `url` the folder.
+    """Return the files in the document. `date` is the ``Date`` header of the answer, `url` the folder.
 
     Raises:
-        PackageError: when it is no such document.
+        PackageError: when the document is not XML.
     """
     try:
-        root = ElementTree.fromstring(document)  # noqa: S314  # of the operator's own server; expat bounds entities
+        root = ElementTree.fromstring(document)  # noqa: S314  # the operator chose the server; expat bounds entities
     except ElementTree.ParseError as error:
-        msg = f"{url}: the answer to PROPFIND is no XML: {error}; is uploader.url right?"
+        msg = f"{url}: the answer to PROPFIND is not XML: {error}; check uploader.url"
         raise PackageError(msg) from error
     now_s = _seconds(date)
     return tuple(_member(each, now_s) for each in root.iter(f"{_DAV}response"))

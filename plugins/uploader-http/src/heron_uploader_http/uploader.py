@@ -1,7 +1,7 @@
 """Stores packages as files of a web folder, named by their content.
 
-Servers differ in how they treat a PUT that breaks off, and only some heed that a file must be new. So what is there
-already is read and compared before it is taken for the package, and every download compares the SHA-256.
+Some servers keep the first part of an interrupted PUT, and some ignore the condition that a file must be new. So an
+upload reads and compares an existing file before it relies on it, and every download compares the SHA-256.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from heron.driver_kit.packages import CHUNK_BYTES, LocalPackage, PackageName, chunks_of, receive
+from heron.driver_kit.packages import CHUNK_BYTES, LocalPackage, PackageName, chunks_of, receive, sha256_of
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
-from heron_uploader_http.folder import Folder
-from heron_uploader_http.options import HttpOptions
+from heron_uploader_http.folder import Folder, HttpOptions
 
 __all__ = ["HttpUploader"]
 
 
 class HttpUploader(Uploader):
-    """Packages in a folder of a web server, for containers on every machine that reaches it."""
+    """Packages in a folder of a web server, for containers on every machine that can reach the server."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"listing", "server", "shared"})
@@ -33,38 +32,37 @@ class HttpUploader(Uploader):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Makes the client; nothing is asked yet."""
+        """Create the driver. The first call connects."""
         return cls(decode_options(options, HttpOptions, "uploader"))
 
     def check(self, timeout_s: float) -> str:
-        """The server says whether a file is there that nobody has."""
+        """Ask for a file that does not exist. Every answer except a refusal is a success."""
         self._folder.find(PackageName("check", "0" * 64).file, timeout_s)
         return f"{self._folder.url} answers"
 
     def upload(self, package: Path, name: str) -> str:
-        """Puts the file, unless it is there and whole."""
+        """Put the file, unless the server has it with the same content."""
         PackageName(name, "")
         local = LocalPackage.read(package, CHUNK_BYTES)
         file = PackageName(name, local.digest).file
-        is_there = self._folder.find(file) is not None
-        if not (is_there and self._is_whole(file, local)):
-            stored = self._folder.put(file, self._outgoing(local), local.size_bytes, only_new=not is_there)
-            if not stored and not self._is_whole(file, local):  # another upload came first, or left a half
+        exists = self._folder.find(file) is not None
+        if not (exists and self._is_whole(file, local)):
+            stored = self._folder.put(file, self._outgoing(local), local.size_bytes, only_new=not exists)
+            if not stored and not self._is_whole(file, local):  # another upload left an incomplete file since `find`
                 self._folder.put(file, self._outgoing(local), local.size_bytes, only_new=False)
-            self._assure(file)
+            self._confirm(file)
         self._moved(local.size_bytes, local.size_bytes)
         return self._folder.url_of(file)
 
     def undo(self, uri: str) -> None:
-        """Deletes the file."""
         self._folder.delete(self._stored(uri).file)
 
     def download(self, uri: str, target: Path) -> None:
-        """Gets the file, and goes on where a connection breaks."""
+        """Get the file, and continue after a broken connection."""
         stored = self._stored(uri)
         found = self._folder.find(stored.file)
         if found is None:
-            msg = f"package {uri}: is not there; it was removed, submit the topology again"
+            msg = f"package {uri}: not found; it was removed, submit the topology again"
             raise PackageError(msg)
         receive(
             lambda offset: self._folder.read(stored.file, offset, found.tag),
@@ -76,7 +74,7 @@ class HttpUploader(Uploader):
         )
 
     def packages(self) -> tuple[PackageEntry, ...]:
-        """Lists the folder with WebDAV's PROPFIND."""
+        """List the folder with PROPFIND of WebDAV."""
         named = ((each, PackageName.of_file(each.file)) for each in self._folder.members())
         return tuple(
             PackageEntry(self._folder.url_of(each.file), stored.name, each.size_bytes, each.age_s)
@@ -85,7 +83,7 @@ class HttpUploader(Uploader):
         )
 
     def _outgoing(self, package: LocalPackage) -> Iterator[bytes]:
-        """The content, refused at its end when it is not what was announced, so that the PUT breaks off."""
+        """Yield the content, and fail before its last chunk when the file has changed, so that the PUT fails too."""
         digest, sent = hashlib.sha256(), 0
         for chunk in chunks_of(package.path):
             digest.update(chunk)
@@ -96,12 +94,12 @@ class HttpUploader(Uploader):
             yield chunk
             self._moved(sent, package.size_bytes)
 
-    def _assure(self, file: str) -> None:
-        """That what was put is there: a server that is no store may say yes to everything."""
+    def _confirm(self, file: str) -> None:
+        """Check that a stored file exists: a server that stores nothing may confirm every PUT."""
         if self._folder.find(file) is None:
             msg = (
-                f"{self._folder.url_of(file)}: the server has taken the package and does not have it; "
-                "is uploader.url a folder that keeps what is put there, without a cache in front?"
+                f"{self._folder.url_of(file)}: the server confirmed the package but does not have it; "
+                "check that uploader.url is a folder that keeps files, without a cache in front"
             )
             raise PackageError(msg)
 
@@ -109,13 +107,10 @@ class HttpUploader(Uploader):
         found = self._folder.find(file)
         if found is None or found.size_bytes != package.size_bytes:
             return False
-        digest = hashlib.sha256()
-        for chunk in self._folder.read(file, 0, found.tag):
-            digest.update(chunk)
-        return digest.hexdigest() == package.digest
+        return sha256_of(self._folder.read(file, 0, found.tag)) == package.digest
 
     def _stored(self, uri: str) -> PackageName:
-        """The package that a URI names."""
+        """Parse a URI."""
         stored = PackageName.of_file(uri.rpartition("/")[2])
         if stored is None or uri != self._folder.url_of(stored.file):
             msg = (
