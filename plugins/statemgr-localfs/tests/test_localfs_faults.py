@@ -1,4 +1,4 @@
-"""What may happen to the files: garbled, left over, gone, unwritable; and to the watches: no inotify."""
+"""Faults of files (garbled, left by a killed writer, missing, not writable) and of watches (no inotify)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watchdog.observers.api import BaseObserver
 
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
-from heron_statemgr_localfs.os_errors import translated
+from heron_statemgr_localfs.os_errors import translate_os_errors
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 
 _KIND = NodeKind.PHYSICAL_PLAN
@@ -37,7 +37,7 @@ def manager(root: Path) -> Iterator[LocalFsStateManager]:
 
 
 def test_a_garbled_file_is_named_and_a_write_repairs_it(manager: LocalFsStateManager, root: Path) -> None:
-    """Reading it would be worse than failing; the version goes on growing, so that nobody takes it for old."""
+    """A garbled value is never returned. The version continues to grow, so that readers accept the new value."""
     manager.set(_KIND, "t", b"one")
     manager.set(_KIND, "t", b"two")
     file = root / "pplans" / "t"
@@ -53,10 +53,10 @@ def test_a_garbled_file_is_named_and_a_write_repairs_it(manager: LocalFsStateMan
     assert manager.get(_KIND, "t") is None
 
 
-def test_what_a_killed_writer_left_is_never_read_and_goes_with_the_next_write(
+def test_the_temporary_file_of_a_killed_writer_is_never_read_and_the_next_write_removes_it(
     manager: LocalFsStateManager, root: Path
 ) -> None:
-    """The temporary file of a node has one name, so that they cannot pile up."""
+    """A node has one name for its temporary file, so that killed writers leave at most one."""
     manager.set(_KIND, "t", b"one")
     left = root / "pplans" / ".t.tmp"
     left.write_bytes(b"half a")
@@ -67,7 +67,7 @@ def test_what_a_killed_writer_left_is_never_read_and_goes_with_the_next_write(
 
 
 def test_versions_grow_across_removal(manager: LocalFsStateManager) -> None:
-    """A plan that was removed and written anew must not pass for the one a command has read."""
+    """A command must not take a plan that was removed and written again for the plan that it read."""
     first = manager.set(_KIND, "t", b"one")
     manager.delete(_KIND, "t")
     assert manager.set(_KIND, "t", b"two") > first
@@ -76,7 +76,7 @@ def test_versions_grow_across_removal(manager: LocalFsStateManager) -> None:
 
 
 def test_a_held_node_stays_held_when_its_value_changes(manager: LocalFsStateManager, root: Path) -> None:
-    """A topology manager may write its location again without giving up its place."""
+    """A topology manager may write its location again and still lead."""
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
     manager.set(NodeKind.TMANAGER_LOCATION, "t", b"two")
     assert not hold.lost()
@@ -88,16 +88,16 @@ def test_a_held_node_stays_held_when_its_value_changes(manager: LocalFsStateMana
     other.close()
 
 
-def test_folders_and_files_are_the_users_alone(manager: LocalFsStateManager, root: Path) -> None:
-    """Plans and locations tell an intruder where to knock."""
+def test_only_the_user_can_read_folders_and_files(manager: LocalFsStateManager, root: Path) -> None:
+    """The nodes contain keys and addresses of running topologies."""
     manager.set(_KIND, "t", b"one")
     manager.hold(NodeKind.LOCK, "t", b"")
     for path in (root.parent, root, *root.rglob("*")):
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_a_root_that_vanished_is_said_and_not_made_again(manager: LocalFsStateManager, root: Path) -> None:
-    """An unmounted disk must not look like an empty store, and epochs must not begin anew beside it."""
+def test_a_missing_root_is_reported_and_not_created_again(manager: LocalFsStateManager, root: Path) -> None:
+    """An unmounted disk must not look like an empty store, in which epochs would start again at 1."""
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"x")
     root.rename(root.with_name("elsewhere"))
     for attempt in (
@@ -108,7 +108,7 @@ def test_a_root_that_vanished_is_said_and_not_made_again(manager: LocalFsStateMa
         with pytest.raises(StateUnavailableError, match="is gone; bring it back"):
             attempt()
     assert not root.exists()
-    assert not hold.lost()  # not known: the store is away, which is no verdict
+    assert not hold.lost()  # unknown while the store is away
     with pytest.raises(StateUnavailableError, match=r"is gone; bring it back .*; if it was removed for good, remove "):
         LocalFsStateManager.open({"root": str(root)})
     assert not root.exists()
@@ -118,19 +118,19 @@ def test_a_root_that_vanished_is_said_and_not_made_again(manager: LocalFsStateMa
 
 
 def test_a_root_that_was_removed_for_good_can_be_made_again(manager: LocalFsStateManager, root: Path) -> None:
-    """As the message says: with the mark goes the memory of it."""
+    """The remedy in the message works: without the mark the root is created again."""
     manager.close()
     shutil.rmtree(root)
     root.with_name(".state.made").unlink()
-    with closing(LocalFsStateManager.open({"root": str(root)})) as anew:
-        assert anew.list(_KIND) == ()
+    with closing(LocalFsStateManager.open({"root": str(root)})) as reopened:
+        assert reopened.list(_KIND) == ()
 
 
 @pytest.mark.parametrize("damage", [b"", b"heron-node 1 ver", b"by hand"])
-def test_a_held_node_that_was_damaged_is_written_again_as_it_was(
+def test_a_damaged_held_node_is_rewritten_with_the_same_value_and_epoch(
     manager: LocalFsStateManager, root: Path, damage: bytes
 ) -> None:
-    """Nobody could find its holder otherwise; it stays the same hold, so its epoch stays too."""
+    """Other processes must find its holder. The hold is the same, so its epoch is the same."""
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"tcp://here:1")
     (root / "tmanagers" / "t").write_bytes(damage)
     with pytest.raises(StateError, match="tmanagers/t: "):
@@ -141,8 +141,8 @@ def test_a_held_node_that_was_damaged_is_written_again_as_it_was(
         other.hold(NodeKind.TMANAGER_LOCATION, "t", b"tcp://there:1")
 
 
-def test_a_file_in_the_way_is_a_refusal_with_a_remedy(tmp_path: Path) -> None:
-    """The commonest slip with `root`."""
+def test_a_file_in_the_path_of_the_root_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    """This is the most common mistake with `root`."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StateError, match="choose another 'root'"):
         LocalFsStateManager.open({"root": str(tmp_path / "file" / "state")})
@@ -161,11 +161,11 @@ def test_a_file_in_the_way_is_a_refusal_with_a_remedy(tmp_path: Path) -> None:
         (errno.ESTALE, StateUnavailableError, "check the file system"),
     ],
 )
-def test_the_systems_refusals_are_said_with_path_and_remedy(number: int, kind: type[StateError], remedy: str) -> None:
-    """A refusal changed nothing; what may be half done is unavailability."""
+def test_a_system_error_names_the_path_and_the_remedy(number: int, kind: type[StateError], remedy: str) -> None:
+    """A refusal is a StateError: nothing has changed. After other errors the outcome is unknown."""
     with (
         pytest.raises(StateError, match=f"cannot write /state/t: .*{remedy}") as caught,
-        translated("write", Path("/state/t")),
+        translate_os_errors("write", Path("/state/t")),
     ):
         raise OSError(number, os.strerror(number))
     assert type(caught.value) is kind
@@ -174,7 +174,7 @@ def test_the_systems_refusals_are_said_with_path_and_remedy(number: int, kind: t
 def test_no_space_changes_nothing_and_leaves_no_temporary_file(
     manager: LocalFsStateManager, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old value stays readable when the disk is full."""
+    """The previous value stays readable when the disk is full."""
     manager.set(_KIND, "t", b"one")
 
     def full(_descriptor: int, _data: bytes) -> int:
@@ -191,7 +191,7 @@ def test_no_space_changes_nothing_and_leaves_no_temporary_file(
 def test_watches_work_without_inotify(
     manager: LocalFsStateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The system's watches may be used up, and network file systems have none: looking now and then remains."""
+    """The inotify watches may be used up, and network file systems have none. The watcher then only polls."""
 
     def exhausted(*_arguments: object, **_named: object) -> None:
         raise OSError(errno.ENOSPC, "inotify watch limit reached")
@@ -207,7 +207,7 @@ def test_watches_work_without_inotify(
 
 
 def test_a_watch_survives_a_store_that_is_away(manager: LocalFsStateManager, root: Path) -> None:
-    """A root that is unmounted for a while is no change of any node; the next real one is told."""
+    """No change is reported while the root is unmounted. The next change of the node is reported."""
     seen: queue.Queue[Versioned | None] = queue.Queue()
     manager.set(_KIND, "t", b"one")
     manager.watch(_KIND, "t", seen.put)
@@ -220,15 +220,15 @@ def test_a_watch_survives_a_store_that_is_away(manager: LocalFsStateManager, roo
     assert seen.empty()
 
 
-def test_a_closed_manager_says_so(manager: LocalFsStateManager) -> None:
-    """Use after close is a mistake of the caller that must not look like an empty store."""
+def test_a_closed_manager_raises(manager: LocalFsStateManager) -> None:
+    """Use after close is a mistake of the caller. It must not look like an empty store."""
     manager.close()
     with pytest.raises(StateError, match="is closed"):
         manager.get(_KIND, "t")
 
 
-def test_watchdog_is_loaded_by_the_first_watch_only() -> None:
-    """Most processes never watch; they need not pay for it at their start."""
+def test_only_the_first_watch_loads_watchdog() -> None:
+    """Most processes have no watch, so they start without this import."""
     code = "import sys, heron_statemgr_localfs.state_manager; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-P", "-c", code], text=True).split()
     assert "heron_statemgr_localfs.watcher" in loaded

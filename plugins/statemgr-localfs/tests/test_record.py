@@ -1,4 +1,4 @@
-"""A node's file is whole or it is refused."""
+"""A node's file is read only if it is complete and unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from heron_statemgr_localfs.record import HEADER_LIMIT_BYTES, Record, decode, de
 _RECORD = Record(version=7, value=b'{"a": 1}\n', holder="0123abcd")
 
 
-def test_what_was_encoded_is_decoded() -> None:
-    """Value, version and holder come back."""
+def test_decode_reverses_encode() -> None:
+    """Value, version and holder are the same."""
     assert decode(encode(_RECORD), "x") == _RECORD
     assert decode(encode(Record(1, b"")), "x") == Record(1, b"")
 
 
-def test_the_header_is_one_line_a_person_can_read() -> None:
-    """The bytes are pinned: another version of this package must read them."""
+def test_the_header_is_one_line_of_text() -> None:
+    """The bytes are pinned, because other versions of this package read them."""
     assert encode(_RECORD) == b'heron-node 1 version=7 holder=0123abcd size=9 crc32=5c47a1fa\n{"a": 1}\n'
     longest = encode(Record(10**18, b"", "f" * 64))
     assert len(longest) <= HEADER_LIMIT_BYTES
@@ -26,14 +26,14 @@ def test_the_header_is_one_line_a_person_can_read() -> None:
 
 @pytest.mark.parametrize("length", range(len(encode(_RECORD))))
 def test_a_file_cut_anywhere_is_refused_and_named(length: int) -> None:
-    """A full disk or a power cut leaves the beginning of a file."""
+    """A full disk or a power failure leaves the beginning of a file."""
     with pytest.raises(StateError, match=r"/state/t: .* cut"):
         decode(encode(_RECORD)[:length], "/state/t")
 
 
 @pytest.mark.parametrize("position", range(len(encode(_RECORD))))
 def test_a_flipped_bit_anywhere_is_refused(position: int) -> None:
-    """Also in the header, where it must not pass for another version."""
+    """This includes the header, where it must not be read as another version."""
     data = bytearray(encode(_RECORD))
     data[position] ^= 0x40
     try:
@@ -43,7 +43,7 @@ def test_a_flipped_bit_anywhere_is_refused(position: int) -> None:
     pytest.fail(f"read as {record}")
 
 
-def test_another_format_names_the_package_to_upgrade() -> None:
-    """A state folder may be older or newer than the program."""
-    with pytest.raises(StateError, match=r"node format 2 .* heron-statemgr-localfs"):
+def test_the_error_for_another_format_names_the_package() -> None:
+    """Another version of the package may have written the state folder."""
+    with pytest.raises(StateError, match=r"heron-statemgr-localfs wrote node format 2; this version reads format 1"):
         decode(encode(_RECORD).replace(b"heron-node 1", b"heron-node 2"), "/state/t")

@@ -1,4 +1,4 @@
-"""The state manager contract on files."""
+"""The contract of state managers, with nodes in files."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The state manager ``localfs``: nodes are files of this machine, written by rename and held by file locks."""
+"""The state manager ``localfs``. Nodes are files of this machine; a write is a rename, a hold is a file lock."""

@@ -1,4 +1,4 @@
-"""Says when to look at a folder of nodes: watchdog's events, where the file system has them."""
+"""Reports changes in folders of nodes, from the file system events of watchdog."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _CHANGES: list[type[FileSystemEvent]] = [FileCreatedEvent, FileDeletedEvent, Fil
 
 
 class ChangeSignal(FileSystemEventHandler):
-    """Calls `on_change` after a node came, went or was replaced; never after mere reading or locking.
+    """Calls `on_change` after a node was created, removed or replaced, but not after a read or a lock.
 
-    It only speeds things up: whoever uses it looks now and then without being told, which also covers network file
-    systems and a machine that has no inotify watches left.
+    The watcher also polls without a signal, because network file systems and machines without free inotify watches
+    send no events. The signal only makes it faster.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class ChangeSignal(FileSystemEventHandler):
         self._running = False
 
     def follow(self, folder: Path) -> None:
-        """Begins to listen to a folder; without effect when it is absent or the system refuses."""
+        """Start to observe a folder. Has no effect if the folder does not exist or the system refuses."""
         if folder in self._folders or not folder.is_dir():
             return
         self._folders.add(folder)
@@ -48,7 +48,9 @@ class ChangeSignal(FileSystemEventHandler):
                 self._observer.start()
                 self._running = True
         except OSError as error:
-            _log.warning("changes in %s are seen by looking only, not at once: %s", folder, error)
+            _log.warning(
+                "changes in %s are found by polling only, because the system refuses a watch: %s", folder, error
+            )
 
     def close(self) -> None:
         if self._running:

@@ -1,4 +1,4 @@
-"""Locks on files that end with the process that took them, however it ends (``flock``)."""
+"""Locks on files (``flock``). The kernel releases a lock when its process ends, for whatever reason."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from heron.errors import StateUnavailableError
 __all__ = ["LOCK_TIMEOUT_S", "exclusive", "try_exclusive"]
 
 LOCK_TIMEOUT_S = 10.0
-"""How long a node's write lock is waited for: the contract's longest block."""
+"""The longest wait for the write lock of a node: the contract lets a call block for 10 s."""
 
-_RETRY_S = 0.002  # a write holds the lock for less than this, unless its value is large
+_RETRY_S = 0.002  # a write holds the lock for a shorter time, unless its value is large
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[int]:
-    """Holds the lock of the file, made when absent, for the block; gives its descriptor.
+    """Hold the lock of a file during the block and yield its descriptor; create the file if it does not exist.
 
-    The lock is between open files, so it also excludes the threads of one process from each other.
+    The lock belongs to the open file, so it also excludes other threads of this process.
 
     Raises:
         OSError: when the file cannot be opened.
@@ -38,7 +38,7 @@ def exclusive(path: Path) -> Iterator[int]:
             if clock.monotonic_s() > deadline_s:
                 message = (
                     f"{path}: another process has held the write lock for {LOCK_TIMEOUT_S:g} s; "
-                    "find it with fuser or lsof, it is stopped or its disk hangs"
+                    "find it with fuser or lsof; it is stopped, or its disk hangs"
                 )
                 raise StateUnavailableError(message)
             pause.wait(_RETRY_S)
@@ -48,7 +48,7 @@ def exclusive(path: Path) -> Iterator[int]:
 
 
 def try_exclusive(path: Path) -> int | None:
-    """The descriptor of the file with its lock taken, to be kept open; None when another open file has the lock."""
+    """Lock the file and return its descriptor; the lock lasts while it is open. None if another holder has the lock."""
     descriptor = _open(path)
     if _locked(descriptor):
         return descriptor

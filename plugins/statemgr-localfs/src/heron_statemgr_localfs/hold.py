@@ -1,4 +1,4 @@
-"""A held node: its lock file's descriptor stays open for as long as this process lives or until it is released."""
+"""A held node: the process keeps the descriptor of its lock file open until it releases the node or ends."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ class FileHold:
         self._guard = threading.Lock()
         self._lost = False
         self._released = False
-        self._epoch, self._descriptor = node.take(value, token)
+        self._epoch, self._descriptor = node.acquire(value, token)
 
     @property
     def epoch(self) -> int:
         return self._epoch
 
     def lost(self) -> bool:
-        """Looks at the node: it is lost once it was removed or is another's; a store that is away says nothing.
+        """Read the node. The hold is lost if the node was removed or another process holds it.
 
-        One that was cut or garbled is written again as it was taken: nobody could find its holder otherwise.
+        An unavailable store leaves the hold as it is. A garbled node is rewritten with the value and version of this
+        hold, so that other processes can find its holder.
         """
         with self._guard:
             if not self._lost:
                 try:
                     self._lost = not self._node.held_by(self._token)
                 except StateUnavailableError as error:
-                    _log.warning("cannot tell whether a hold is lost: %s", error)
+                    _log.warning("cannot find out whether a hold is lost: %s", error)
                 except StateError as error:
                     self._restore(error)
             return self._lost
@@ -52,15 +53,15 @@ class FileHold:
                 return
             self._released = self._lost = True
             try:
-                self._node.give_up(self._token, self._descriptor)
+                self._node.release(self._token, self._descriptor)
             except StateError as error:
-                # The lock is free all the same, so that the next reader removes the node.
-                _log.warning("a released node stays until it is next looked at: %s", error)
+                # The lock is free nevertheless, so the next reader removes the node.
+                _log.warning("a released node stays until a process reads it: %s", error)
         self._on_release(self)
 
     def _restore(self, damage: StateError) -> None:
         try:
             self._node.restore(self._epoch, self._value, self._token)
-            _log.warning("a held node was damaged and is written again: %s", damage)
+            _log.warning("rewrote a damaged held node: %s", damage)
         except StateError as error:
-            _log.warning("a held node is damaged and cannot be written again: %s", error)
+            _log.warning("cannot rewrite a damaged held node: %s", error)

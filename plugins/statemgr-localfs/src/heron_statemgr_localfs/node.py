@@ -1,14 +1,14 @@
 """One node: a value file, changed only under the node's write lock and only by rename.
 
     ROOT/<kind>/<topology>          the record (see `record`); present while the node exists
-    ROOT/<kind>/.<topology>.lock    flock: the write lock. Content: the node's last version, kept when the node goes,
-                                    so that versions and epochs grow for ever
-    ROOT/<kind>/.<topology>.held    flock: taken for as long as the holder of the node lives
-    ROOT/<kind>/.<topology>.tmp     a record being written; what a killed writer left is overwritten by the next
+    ROOT/<kind>/.<topology>.lock    flock: the write lock. Content: the last version, which outlives the node, so that
+                                    versions and epochs always grow
+    ROOT/<kind>/.<topology>.held    flock: locked while the holder of the node lives
+    ROOT/<kind>/.<topology>.tmp     a record during a write; the next writer overwrites the file of a killed writer
 
-Every invariant of a node is kept here. Readers of ordinary nodes take no lock: a rename is seen whole or not at all.
-Whether a holder lives is asked under the write lock, as asking takes the holder's lock for a moment. Nothing is
-forced to disk: after a power cut no process that used the state is left, and a file that was cut then is detected.
+This module keeps every invariant of a node. Readers of ordinary nodes need no lock, because a rename is atomic. To find
+out whether a holder lives, a process tries the holder's lock; it does that under the write lock. Data is not forced to
+disk: a power failure ends every process that used the state, and readers detect a file that it cut.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from pathlib import Path
 
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron_statemgr_localfs.file_lock import exclusive, try_exclusive
-from heron_statemgr_localfs.os_errors import translated
+from heron_statemgr_localfs.os_errors import root_gone, translate_os_errors
 from heron_statemgr_localfs.record import HEADER_LIMIT_BYTES, Header, Record, decode, decode_header, encode
-from heron_statemgr_localfs.root_folder import vanished
 
 __all__ = ["Node"]
 
@@ -30,7 +29,7 @@ _COUNTER_DIGITS = 20
 
 
 class Node:
-    """The files of one node; made anew for each operation, keeps nothing open."""
+    """The files of one node. Each operation uses a new object, which keeps no file open."""
 
     __slots__ = ("_held", "_label", "_lock", "_root", "_tmp", "path")
 
@@ -44,8 +43,8 @@ class Node:
         self._tmp = folder / f".{topology}.tmp"
 
     def read(self) -> Record | None:
-        """The present record; a node whose holder is gone is removed and reads as None."""
-        with translated("read", self.path):
+        """Return the present record. Removes a node whose holder is dead, and returns None for it."""
+        with translate_os_errors("read", self.path):
             record = self._record()
             if record is None or not record.holder:
                 return record
@@ -56,8 +55,8 @@ class Node:
                 return record
 
     def exists(self) -> bool:
-        """Whether `read` finds a node, without reading the value; a garbled one is there too."""
-        with translated("read", self.path):
+        """Whether the node exists; reads the header only. A garbled node exists."""
+        with translate_os_errors("read", self.path):
             header = self._header_or_garbled(None)
             if header is None or not header.holder:
                 return header is not None
@@ -65,8 +64,8 @@ class Node:
                 return self._present(counter) is not None
 
     def write(self, value: bytes, expected: int | None) -> int:
-        """Replaces the record if `expected` agrees, and returns its new version. A live hold stays one."""
-        with translated("write", self.path), self._locked() as counter:
+        """Replace the record if `expected` agrees, and return its new version. A held node stays held."""
+        with translate_os_errors("write", self.path), self._locked() as counter:
             header = self._present(counter)
             self._check(header, expected)
             version = self._next_version(counter, header)
@@ -74,8 +73,8 @@ class Node:
             return version
 
     def remove(self, expected: int | None) -> None:
-        """Removes the node if `expected` agrees."""
-        with translated("remove", self.path):
+        """Remove the node if `expected` agrees."""
+        with translate_os_errors("remove", self.path):
             if self._header_or_garbled(None) is None:
                 self._check(None, expected)
                 return
@@ -84,16 +83,16 @@ class Node:
                 self._check(header, expected)
                 if header is not None:
                     self._unlink(counter, header.version)
-                    if header.holder:  # its hold is lost, and another may take the node at once
+                    if header.holder:  # the hold is lost, and another process can hold the node at once
                         self._held.unlink(missing_ok=True)
 
-    def take(self, value: bytes, token: str) -> tuple[int, int]:
-        """Makes the node a held one and returns its version and the descriptor that is the hold.
+    def acquire(self, value: bytes, token: str) -> tuple[int, int]:
+        """Hold the node. Returns its version, and the descriptor that keeps the hold while it is open.
 
         Raises:
-            StateConflictError: when a live process, this one included, holds it.
+            StateConflictError: when a live process holds the node; this process counts too.
         """
-        with translated("hold", self.path), self._locked() as counter:
+        with translate_os_errors("hold", self.path), self._locked() as counter:
             descriptor = try_exclusive(self._held)
             if descriptor is None:
                 message = f"{self._label} is held by another live process (lock file {self._held})"
@@ -107,14 +106,14 @@ class Node:
             return version, descriptor
 
     def held_by(self, token: str) -> bool:
-        """Whether the node exists and belongs to the hold with this token. StateError when it is damaged."""
-        with translated("read", self.path):
+        """Whether the node exists and belongs to the hold with this token. Raises StateError for a garbled node."""
+        with translate_os_errors("read", self.path):
             record = self._record()
         return record is not None and record.holder == token
 
     def restore(self, version: int, value: bytes, token: str) -> None:
-        """Writes a hold's record again where it is damaged: the same version, as nothing has changed."""
-        with translated("write", self.path), self._locked() as counter:
+        """Rewrite the record of a hold if it is garbled. The version stays, because the value is the same."""
+        with translate_os_errors("write", self.path), self._locked() as counter:
             try:
                 self._record()
             except StateUnavailableError:
@@ -122,10 +121,10 @@ class Node:
             except StateError:
                 self._replace(counter, Record(version, value, token))
 
-    def give_up(self, token: str, descriptor: int) -> None:
-        """Ends the hold; removes the node if it still belongs to it."""
+    def release(self, token: str, descriptor: int) -> None:
+        """End the hold, and remove the node if it still belongs to this hold."""
         try:
-            with translated("release", self.path), self._locked() as counter:
+            with translate_os_errors("release", self.path), self._locked() as counter:
                 header = self._header()
                 if header is not None and header.holder == token:
                     self._unlink(counter, header.version)
@@ -135,15 +134,15 @@ class Node:
             os.close(descriptor)
 
     def make_folder(self) -> None:
-        """Makes the folder of the node's kind, if it is absent."""
-        with translated("make", self.path.parent):
+        """Create the folder of the node's kind if it does not exist."""
+        with translate_os_errors("make", self.path.parent):
             self._make_folder()
 
     def _make_folder(self) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
         except FileNotFoundError as error:
-            raise self._vanished() from error
+            raise root_gone(self._root) from error
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -165,11 +164,11 @@ class Node:
                 return file.read(limit)
         except FileNotFoundError:
             if not self._root.is_dir():
-                raise self._vanished() from None
+                raise root_gone(self._root) from None
             return None
 
     def _header_or_garbled(self, counter: int | None) -> Header | None:
-        """The header; a garbled one counts as the version that the counter knows, so that a write repairs the node."""
+        """The header. For a garbled file it has the version of the counter, so that a write repairs the node."""
         try:
             return self._header()
         except StateUnavailableError:
@@ -178,12 +177,12 @@ class Node:
             return Header(max(_read_counter(counter) if counter is not None else 0, 1), "", 0, 0, 0)
 
     def _present(self, counter: int) -> Header | None:
-        """The header; None also when the node's holder is gone, and the node with it. Under the write lock."""
+        """The header; None also if the holder was dead, after removal of the node. Needs the write lock."""
         header = self._header_or_garbled(counter)
         return None if header is not None and header.holder and self._reap(counter, header.version) else header
 
     def _reap(self, counter: int, version: int) -> bool:
-        """Removes the node if nobody holds its lock any more; says whether it did. Under the write lock."""
+        """Remove the node if its holder is dead, and return whether it was. Needs the write lock."""
         descriptor = try_exclusive(self._held)
         if descriptor is None:
             return False
@@ -210,7 +209,7 @@ class Node:
         return max(_read_counter(counter), header.version if header is not None else 0) + 1
 
     def _replace(self, counter: int, record: Record) -> None:
-        # The counter goes first: killed in between, a version is skipped, but none is ever given twice.
+        # The counter is first. If the process is killed in between, a version is skipped, but never used twice.
         _write_counter(counter, max(_read_counter(counter), record.version))
         try:
             descriptor = os.open(self._tmp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -220,9 +219,6 @@ class Node:
         except OSError:
             self._tmp.unlink(missing_ok=True)
             raise
-
-    def _vanished(self) -> StateUnavailableError:
-        return StateUnavailableError(vanished(self._root))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The operating system's refusals in Heron's words, each with its remedy."""
+"""Errors of the file system as errors of Heron, each with its remedy."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 
 from heron.errors import StateError, StateUnavailableError
 
-__all__ = ["translated"]
+__all__ = ["root_gone", "translate_os_errors"]
 
 _REFUSALS = {
     errno.ENOSPC: "there is no space left on its file system; make room there, or choose another 'root'",
-    errno.EFBIG: "no file may grow so large here; raise the limit (ulimit -f)",
+    errno.EFBIG: "the file would exceed the limit on file sizes; raise the limit (ulimit -f)",
     errno.EDQUOT: "the disk quota is used up; make room, or choose another 'root'",
     errno.EACCES: "permission denied; give this user the right to write there, or choose another 'root'",
     errno.EPERM: "the operation is not permitted; give this user the right, or choose another 'root'",
     errno.EROFS: "its file system is read-only; choose another 'root'",
     errno.ENAMETOOLONG: "the path is too long; choose a shorter 'root'",
     errno.ENOTDIR: "a part of the path is not a directory; move it away, or choose another 'root'",
-    errno.EEXIST: "a file stands where a directory belongs; move it away, or choose another 'root'",
-    errno.EISDIR: "a directory stands where a file belongs; move it away",
+    errno.EEXIST: "there is a file where a directory is needed; move it away, or choose another 'root'",
+    errno.EISDIR: "there is a directory where a file is needed; move it away",
 }
 
 
 @contextmanager
-def translated(action: str, path: Path) -> Iterator[None]:
-    """Turns an OSError of the block into a StateError: `action` says what was tried, `path` on which file.
+def translate_os_errors(action: str, path: Path) -> Iterator[None]:
+    """Turn an OSError of the block into a StateError that names the `action` and the `path`.
 
-    What the table does not know (an I/O error, a stale NFS handle, too many open files) may pass: that is
+    An error outside the table (an I/O error, a stale NFS handle, too many open files) may be temporary. It becomes a
     StateUnavailableError.
     """
     try:
@@ -41,3 +41,10 @@ def translated(action: str, path: Path) -> Iterator[None]:
             raise StateError(message) from error
         message = f"cannot {action} {path}: {error.strerror or error}; check the file system and try again"
         raise StateUnavailableError(message) from error
+
+
+def root_gone(root: Path, remedy: str = "") -> StateUnavailableError:
+    """The error for a state folder that existed before."""
+    return StateUnavailableError(
+        f"the state folder {root} is gone; bring it back (is it mounted?), or choose another 'root'{remedy}"
+    )

@@ -1,8 +1,9 @@
-"""The driver: checks names, finds the node, and keeps what has to be closed."""
+"""The driver. It checks names, delegates to the node, and owns the holds and the watcher."""
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import errno
 import os
 import re
@@ -14,13 +15,13 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.errors import StateError, StateUnavailableError
+from heron.driver_kit.private_files import make_private_dir
+from heron.errors import StateError
 from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_localfs.hold import FileHold
 from heron_statemgr_localfs.node import Node
-from heron_statemgr_localfs.os_errors import translated
-from heron_statemgr_localfs.root_folder import open_root
+from heron_statemgr_localfs.os_errors import root_gone, translate_os_errors
 from heron_statemgr_localfs.watcher import Watcher
 
 __all__ = ["LocalFsOptions", "LocalFsStateManager"]
@@ -29,13 +30,13 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class LocalFsOptions(msgspec.Struct, frozen=True):
-    """The driver's section of a profile; `root` is the folder of the nodes, ``~`` is the user's home."""
+    """The driver's section of a profile. `root` is the folder of the nodes; ``~`` is the user's home."""
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/state"
 
 
 class LocalFsStateManager(StateManager):
-    """Keeps nodes as files below one folder; for the processes of one machine and one user."""
+    """Keeps nodes as files below one folder, for the processes of one user on one machine."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"files"})
@@ -51,11 +52,11 @@ class LocalFsStateManager(StateManager):
         self._holds: list[FileHold] = []
         self._watcher: Watcher | None = None
         self._closed = False
-        with translated("make the state folder", self._root):
-            open_root(self._root)
+        with translate_os_errors("make the state folder", self._root):
+            _open_root(self._root)
 
     def check(self, timeout_s: float) -> str:
-        with translated("use the state folder", self._root):
+        with translate_os_errors("use the state folder", self._root):
             os.listdir(self._root)
             if not os.access(self._root, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, "not writable")
@@ -73,14 +74,13 @@ class LocalFsStateManager(StateManager):
 
     def list(self, kind: NodeKind) -> tuple[str, ...]:
         folder = self._root / kind.value
-        with translated("list", folder):
+        with translate_os_errors("list", folder):
             try:
                 names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
             except FileNotFoundError:
                 if self._root.is_dir():
                     return ()
-                message = f"the state folder {self._root} is gone; bring it back (is it mounted?)"
-                raise StateUnavailableError(message) from None
+                raise root_gone(self._root) from None
         return tuple(name for name in names if self._node(kind, name).exists())
 
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
@@ -120,3 +120,23 @@ class LocalFsStateManager(StateManager):
             message = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
             raise StateError(message)
         return Node(self._root, kind.value, topology)
+
+
+def _open_root(root: Path) -> None:
+    """Create the folder of the nodes the first time, with a mark beside it (``.NAME.made``).
+
+    The mark keeps a process from creating an empty folder while the real one is moved away or not mounted. The empty
+    folder would hide all topologies, and would be in the way when the real one returns.
+
+    Raises:
+        StateUnavailableError: when the folder existed before and is gone.
+        OSError: when it cannot be created.
+    """
+    mark = root.with_name(f".{root.name}.made")
+    # The mark is tested first: another process may be creating the folder, and then the mark.
+    if mark.exists() and not root.exists():
+        raise root_gone(root, f"; if it was removed for good, remove {mark} as well")
+    make_private_dir(root)
+    if not mark.exists():
+        with contextlib.suppress(OSError):  # the parent may be read-only; then there is no mark
+            mark.touch(mode=0o600)

@@ -1,8 +1,7 @@
-"""The watches of one state manager: one thread that looks at each watched node and tells what became of it.
+"""The watches of one state manager: one thread polls each watched node and reports its changes.
 
-When to look comes from watchdog where it works, and from a period in any case; what changed comes from comparing
-versions, so that no event, however lost or folded, can hide the last change. The period also finds the node of a
-holder that died, which no file system tells.
+The thread polls when watchdog reports an event, and at a fixed period. A poll compares versions, so a lost or merged
+event cannot hide the last change. The period also finds the node of a dead holder, which causes no event.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["FileWatch", "Watcher"]
 _log = logging.getLogger(__name__)
 
 _PERIOD_S = 0.5
-"""The contract promises 1 s; half of it leaves the other half to slow callbacks and machines."""
+"""The contract promises 1 s. Half of it is left for slow callbacks and machines."""
 
 OnChange = Callable[[Versioned | None], None]
 
@@ -42,12 +41,12 @@ class FileWatch:
         self._closed = False
 
     def begin(self) -> None:
-        """The first call, from the caller's thread, with the present value; an unreadable node is an error there."""
+        """Report the present value from the caller's thread. An unreadable node raises there."""
         record = self.node.read()
-        self._tell(None if record is None else Versioned(record.value, record.version))
+        self._notify(None if record is None else Versioned(record.value, record.version))
 
-    def look(self) -> None:
-        """Compares the node with what was last told."""
+    def poll(self) -> None:
+        """Read the node and report it if its version differs from the last reported version."""
         if self._closed:
             return
         try:
@@ -59,34 +58,34 @@ class FileWatch:
             return
         self._error = ""
         if (record.version if record is not None else None) != self._version:
-            self._tell(None if record is None else Versioned(record.value, record.version))
+            self._notify(None if record is None else Versioned(record.value, record.version))
 
     def close(self) -> None:
         self._closed = True
-        self._watcher.forget(self)
+        self._watcher.remove(self)
 
-    def _tell(self, present: Versioned | None) -> None:
+    def _notify(self, present: Versioned | None) -> None:
         self._version = None if present is None else present.version
         try:
             self._on_change(present)
         except Exception:
-            _log.exception("a watch of %s raised; the watch goes on", self.node.path)
+            _log.exception("the callback of a watch of %s raised; the watch continues", self.node.path)
 
 
 class Watcher:
-    """Owns the thread and the watches; made with the first watch."""
+    """Owns the thread and the watches. The state manager creates it for the first watch."""
 
     def __init__(self) -> None:
         self._watches: list[FileWatch] = []
         self._guard = threading.Lock()
-        self._calling = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
+        self._calling = threading.RLock()  # held during callbacks: `remove` waits for them, a callback may call it
         self._wake = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="statemgr-localfs-watch", daemon=True)
         self._thread.start()
 
     def add(self, node: Node, on_change: OnChange) -> FileWatch:
-        node.make_folder()  # a folder that is not there cannot be listened to
+        node.make_folder()  # only an existing folder can be observed
         watch = FileWatch(node, on_change, self)
         watch.begin()
         with self._guard:
@@ -94,7 +93,7 @@ class Watcher:
         self._wake.set()
         return watch
 
-    def forget(self, watch: FileWatch) -> None:
+    def remove(self, watch: FileWatch) -> None:
         with self._calling, self._guard:
             self._watches = [each for each in self._watches if each is not watch]
 
@@ -114,7 +113,7 @@ class Watcher:
                 signal = self._follow({watch.node.path.parent for watch in watches}, signal)
                 for watch in watches:
                     with self._calling:
-                        watch.look()
+                        watch.poll()
                 self._wake.wait(_PERIOD_S)
         finally:
             if signal is not None:
@@ -122,7 +121,7 @@ class Watcher:
 
     def _follow(self, folders: set[Path], signal: ChangeSignal | None) -> ChangeSignal | None:
         if signal is None and folders:
-            # Only processes that watch pay for importing watchdog, and not the thread that asked for the watch.
+            # Imported here, so that only processes with a watch load watchdog, and in this thread.
             from heron_statemgr_localfs.change_signal import ChangeSignal  # noqa: PLC0415
 
             signal = ChangeSignal(self._wake.set)
