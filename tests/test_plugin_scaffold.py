@@ -1,4 +1,4 @@
-"""A plugin from ``heron plugins new`` installs, loads, passes lint, and fails the cases that its author must write."""
+"""A plugin from ``heron plugins new`` installs, loads, passes lint, and fails the cases of unwritten methods."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from heron.spi.families import FAMILIES
+from heron.spi.hooks import HOOK_NAMES, HookSpecs
 from heron_testing.contracts.driver import DriverContract
-from heron_testing.scaffold.new_plugin import new_plugin
+from heron_testing.scaffold.new_plugin import OBSERVER_FAMILY, new_plugin
 
 NAME = "brand-new"
+WRITTEN = (*FAMILIES, OBSERVER_FAMILY)
 PYTHON_M = (sys.executable, "-m")
 
 # The rules for all drivers hold from the beginning, and so do the rules for a driver without work.
@@ -57,7 +59,7 @@ def outcomes(report: Path) -> dict[str, set[str]]:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Create a new plugin of each family."""
     into = tmp_path_factory.mktemp("plugins")
-    return {family: new_plugin(family, NAME, into) for family in FAMILIES}
+    return {family: new_plugin(family, NAME, into) for family in WRITTEN}
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +83,10 @@ def test_new_plugins_are_found_and_load(site: Path) -> None:
         for each in json.loads(listed.stdout)
         if each["name"] == NAME
     }
-    assert found == {(family, f"heron-{family}-{NAME}"): "" for family in FAMILIES}
+    assert found == {(family, f"heron-{family}-{NAME}"): "" for family in WRITTEN}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", WRITTEN)
 def test_new_plugin_follows_the_five_names_rule(family: str, folders: dict[str, Path]) -> None:
     """The error for a missing driver, the kernel and the README derive one name from another."""
     folder = folders[family]
@@ -100,7 +102,7 @@ def test_new_plugin_follows_the_five_names_rule(family: str, folders: dict[str, 
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", WRITTEN)
 def test_new_plugin_passes_lint(
     family: str, folders: dict[str, Path], site: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -141,4 +143,29 @@ def test_every_method_of_the_contract_is_there_and_documented(family: str, folde
     assert asked
     for method in asked:
         assert f"def {method.__name__}(" in text
+        assert method.__doc__ in text
+
+
+def test_new_observer_passes_its_tests_and_follows_every_hook(
+    folders: dict[str, Path], site: Path, tmp_path: Path
+) -> None:
+    """An observer has no contract to fulfil, so its author starts from a test that receives a fact."""
+    report = tmp_path / "report.xml"
+    command = ("pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}")
+    ran = run(folders[OBSERVER_FAMILY], site, *PYTHON_M, *command)
+    assert ran.returncode == 0, ran.stdout
+    assert outcomes(report) == {"passed": {"test_is_found_by_its_name", "test_logs_the_reason_of_a_dead_process"}}
+    heron = str(Path(sys.executable).with_name("heron"))
+    listed = run(site, site, heron, "plugins", "list", OBSERVER_FAMILY, "--json")
+    (found,) = (each for each in json.loads(listed.stdout) if each["name"] == NAME)
+    assert found["capabilities"] == sorted(HOOK_NAMES)
+
+
+def test_new_observer_has_the_text_of_each_hook(folders: dict[str, Path]) -> None:
+    """The author reads in the method when Heron calls it, and in which process."""
+    (source,) = (folders[OBSERVER_FAMILY] / "src").glob("*/observer.py")
+    text = source.read_text(encoding="utf-8")
+    for name in HOOK_NAMES:
+        method = vars(HookSpecs)[name]
+        assert f"def {name}(" in text
         assert method.__doc__ in text

@@ -1,4 +1,4 @@
-"""A new plugin is written whole or not at all, and what cannot be one is refused."""
+"""A new plugin is written completely or not at all, and invalid requests are refused."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from heron_testing.scaffold.plugin_names import PluginNames
 
 
 def test_one_rule_gives_the_names() -> None:
-    """A name of two words has a hyphen for people and an underscore for Python."""
+    """A name of two words has a hyphen in the distribution and an underscore in the import package."""
     names = PluginNames("statemgr", "my-etcd", "StateManager")
     assert (names.folder, names.distribution, names.package) == (
         "statemgr-my-etcd",
         "heron-statemgr-my-etcd",
         "heron_statemgr_my_etcd",
     )
-    assert (names.group, names.driver) == ("heron.statemgr", "MyEtcdStateManager")
+    assert (names.group, names.class_name) == ("heron.statemgr", "MyEtcdStateManager")
 
 
 @pytest.mark.parametrize(
@@ -50,51 +50,51 @@ def test_one_rule_gives_the_names() -> None:
         "a" * 41,
     ],
 )
-def test_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
-    """It becomes a folder, a distribution, a module and a class; each has characters that the others forbid."""
+def test_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
+    """The name becomes a folder, a distribution, a module and a class; each forbids some characters."""
     with pytest.raises(PluginError, match="cannot be the name of a plugin"):
         new_plugin("statemgr", name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_family_is_refused_with_the_nearest(tmp_path: Path) -> None:
-    """Most are typing mistakes; the list says what there is."""
+    """Most unknown families are typing mistakes; the message lists the families."""
     with pytest.raises(PluginError, match=r"'statmgr' \(nearest: 'statemgr'\); known: .*'scheduler'"):
         new_plugin("statmgr", "etcd", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
-    """Somebody's work of days may be in it."""
+    """The folder may hold days of work."""
     folder = new_plugin("statemgr", "etcd", tmp_path)
     (folder / "README.md").write_text("mine")
-    with pytest.raises(PluginError, match=r"statemgr-etcd is there already"):
+    with pytest.raises(PluginError, match=r"statemgr-etcd exists"):
         new_plugin("statemgr", "etcd", tmp_path)
     assert (folder / "README.md").read_text() == "mine"
 
 
 def test_dangling_link_is_left_alone(tmp_path: Path) -> None:
-    """It does not exist, says the system, and yet it is somebody's."""
+    """The system reports that a dangling link does not exist, but the name is taken."""
     (tmp_path / "statemgr-etcd").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PluginError, match="is there already"):
+    with pytest.raises(PluginError, match="exists"):
         new_plugin("statemgr", "etcd", tmp_path)
 
 
 def test_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    """A mistyped --into must not make a tree of folders."""
-    with pytest.raises(PluginError, match=r"nowhere is no folder"):
+    """A mistyped --into must not create folders."""
+    with pytest.raises(PluginError, match=r"nowhere is not a folder"):
         new_plugin("statemgr", "etcd", tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_place_that_cannot_be_written_is_named() -> None:
-    """No permission and no space look alike here: the system's reason is in the message."""
+    """The message has the reason that the system gives, such as no permission or no space."""
     with pytest.raises(PluginError, match=r"cannot write /proc/statemgr-etcd: .*--into"):
         new_plugin("statemgr", "etcd", Path("/proc"))
 
 
 def test_modes_are_those_that_the_umask_gives(tmp_path: Path) -> None:
-    """It is a source tree like any other: the group may read it where the user lets it."""
+    """A plugin is an ordinary source tree, so its modes follow the umask."""
     before = os.umask(0o027)
     try:
         folder = new_plugin("statemgr", "etcd", tmp_path)
@@ -105,7 +105,7 @@ def test_modes_are_those_that_the_umask_gives(tmp_path: Path) -> None:
 
 
 def test_killed_midway_leaves_nothing_half_written(tmp_path: Path) -> None:
-    """kill -9 while it writes: the plugin is not there, and the next try goes through."""
+    """After SIGKILL during the write the plugin does not exist, and the next attempt succeeds."""
     script = (
         "import signal, os, sys, pathlib\n"
         "from heron_testing.scaffold.new_plugin import new_plugin\n"
@@ -121,8 +121,8 @@ def test_killed_midway_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert (new_plugin("statemgr", "etcd", tmp_path) / "pyproject.toml").is_file()
 
 
-def test_command_writes_here_and_says_what_is_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two lines that it prints are the next two that its author types."""
+def test_command_writes_here_and_prints_the_next_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author types the two printed commands next."""
     monkeypatch.chdir(tmp_path)
     ran = CliRunner().invoke(heron, ["plugins", "new", "packing", "tight"])
     assert ran.exit_code == 0
@@ -132,7 +132,29 @@ def test_command_writes_here_and_says_what_is_next(tmp_path: Path, monkeypatch: 
 
 
 def test_command_refuses_with_exit_code_2(tmp_path: Path) -> None:
-    """One line, no traceback, and the code of everything that was asked wrongly."""
+    """The command prints one line without a traceback, and exits with the code for wrong use."""
     ran = CliRunner().invoke(heron, ["plugins", "new", "packer", "tight", "--into", str(tmp_path)])
     assert (ran.exit_code, ran.output.count("\n")) == (2, 1)
-    assert "heron: error: no plugin family 'packer' (nearest: 'packing')" in ran.output
+    assert "heron: error: no scaffold for a plugin of family 'packer' (nearest: 'packing')" in ran.output
+
+
+def test_command_writes_an_observer(tmp_path: Path) -> None:
+    """Observers are a family of plugins too; the text names the test, because nothing fails."""
+    ran = CliRunner().invoke(heron, ["plugins", "new", "hooks", "notes", "--into", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert (tmp_path / "hooks-notes" / "src" / "heron_hooks_notes" / "observer.py").is_file()
+    assert f"wrote {tmp_path}/hooks-notes; these commands install it and show its test:" in ran.output
+
+
+def test_compat_plugin_has_no_scaffold(tmp_path: Path) -> None:
+    """A compat plugin serves a foreign package, so no contract tells what to write; the message lists the families."""
+    with pytest.raises(PluginError, match=r"family 'compat'; known: .*'hooks'"):
+        new_plugin("compat", "storm", tmp_path)
+
+
+def test_lines_of_a_long_name_keep_their_limit(tmp_path: Path) -> None:
+    """The longest name must pass the line limit of ruff as a short one does."""
+    for family in ("statemgr", "hooks"):
+        folder = new_plugin(family, "a" * 40, tmp_path)
+        lines = [line for path in folder.rglob("*.py") for line in path.read_text().splitlines()]
+        assert [line for line in lines if len(line) > 120] == []

@@ -1,1 +1,1 @@
-"""Writes a new plugin that installs, loads, and fails the cases of its contract that are still to be kept."""
+"""Writes a new plugin: it installs and loads, and its tests show what its author still has to write."""

@@ -1,4 +1,4 @@
-"""The five names of a plugin, which one rule derives from its family and name."""
+"""The names of a plugin, which one rule derives from its family and name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ _NAME_CHARACTERS = 40  # with the family in front it is still readable in a tabl
 
 @dataclass(frozen=True, slots=True)
 class PluginNames:
-    """A driver by family and name, such as statemgr and etcd; `base` is its contract's class name, StateManager.
+    """The names of the plugin of a family and name, such as statemgr and etcd.
+
+    `base` ends the name of its class: the class name of its contract, such as StateManager, or Observer.
 
     Raises:
-        PluginError: when the name is not lower-case words of letters and digits joined by hyphens, or too long.
+        PluginError: when the name is longer than 40 characters, or is not a sequence of lower-case words of letters
+            and digits, joined by hyphens, with a letter first.
     """
 
     family: str
@@ -26,7 +29,7 @@ class PluginNames:
     base: str
 
     def __post_init__(self) -> None:
-        """Checks the name."""
+        """Check the name."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _NAME_CHARACTERS:
             msg = (
                 f"{self.name[: 2 * _NAME_CHARACTERS]!r} cannot be the name of a plugin: use at most "
@@ -41,25 +44,25 @@ class PluginNames:
 
     @property
     def distribution(self) -> str:
-        """``heron-statemgr-etcd``, what pip installs."""
+        """``heron-statemgr-etcd``, the name for pip."""
         return f"heron-{self.folder}"
 
     @property
     def package(self) -> str:
-        """``heron_statemgr_etcd``, what Python imports."""
+        """``heron_statemgr_etcd``, the import package."""
         return self.distribution.replace("-", "_")
 
     @property
     def group(self) -> str:
-        """``heron.statemgr``, the group of its entry point; the entry's name is the plugin's."""
+        """``heron.statemgr``, the group of its entry point; the name of the entry point is the plugin's."""
         return f"heron.{self.family}"
 
     @property
     def stem(self) -> str:
-        """``Etcd``, the first part of its classes' names."""
+        """``Etcd``, the first part of the names of its classes."""
         return "".join(word.capitalize() for word in self.name.split("-"))
 
     @property
-    def driver(self) -> str:
-        """``EtcdStateManager``."""
+    def class_name(self) -> str:
+        """``EtcdStateManager``, the class that its entry point names."""
         return f"{self.stem}{self.base}"
