@@ -1,4 +1,4 @@
-"""The S3 uploader: the contract on a real server, and what is its own: conditions, parts, refusals."""
+"""The S3 uploader: the contract on a real server, conditions, parts, refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def client(s3: S3Server) -> BaseClient:
-    """A client of its own, as an operator has."""
+    """A client beside the driver, as operators have."""
     keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
     return boto3.client("s3", endpoint_url=s3.url, **keys)
 
@@ -51,7 +51,7 @@ def bucket(client: BaseClient) -> str:
 
 @pytest.fixture
 def relay(s3: S3Server) -> Iterator[Relay]:
-    """What stands between the driver and the server."""
+    """Connects the driver to the server, and can cut the connections."""
     relay = Relay(s3.address)
     yield relay
     relay.close()
@@ -59,7 +59,7 @@ def relay(s3: S3Server) -> Iterator[Relay]:
 
 @pytest.fixture
 def options(s3: S3Server, relay: Relay, bucket: str) -> dict[str, object]:
-    """Small parts, so that packages of tests have some."""
+    """Options with small parts, so that the small packages of tests have several."""
     host, port = relay.address
     return {
         "bucket": bucket,
@@ -73,8 +73,6 @@ def options(s3: S3Server, relay: Relay, bucket: str) -> dict[str, object]:
 
 
 class TestContract(UploaderContract):
-    """The S3 uploader keeps the family's contract."""
-
     name = "s3"
     driver_class = S3Uploader
 
@@ -103,7 +101,7 @@ def uploader(options: dict[str, object]) -> S3Uploader:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """Three parts."""
+    """A package of three parts."""
     path = tmp_path / "package"
     path.write_bytes(b"0123456789abcdef" * (11 * MIB // 16))
     return path
@@ -117,10 +115,10 @@ def uploads_in(client: BaseClient, bucket: str) -> list[dict[str, str]]:
     return list(client.list_multipart_uploads(Bucket=bucket).get("Uploads", ()))
 
 
-def test_an_upload_that_breaks_off_is_gone_on_with(
+def test_a_second_upload_continues_an_interrupted_one(
     uploader: S3Uploader, package: Path, client: BaseClient, bucket: str, relay: Relay, tmp_path: Path
 ) -> None:
-    """On a slow line the second attempt must not begin again: what is there is not sent a second time."""
+    """Stored parts are not sent again; on a slow line a package might otherwise never arrive."""
 
     def cut(moved: int, total: int) -> None:
         if moved < total:
@@ -146,10 +144,10 @@ def test_an_upload_that_breaks_off_is_gone_on_with(
     assert (tmp_path / "target").read_bytes() == package.read_bytes()
 
 
-def test_uploads_in_parts_at_once_agree_and_leave_no_parts(
+def test_simultaneous_uploads_in_parts_store_one_object_and_leave_no_parts(
     options: dict[str, object], package: Path, client: BaseClient, bucket: str, tmp_path: Path
 ) -> None:
-    """Some find the parts of others and go on with them, some come too late: one object, whole, and nothing else."""
+    """Some uploads continue the parts of others, and some come too late. One complete object must remain."""
     uris: list[str] = []
 
     def upload() -> None:
@@ -167,10 +165,10 @@ def test_uploads_in_parts_at_once_agree_and_leave_no_parts(
     assert (tmp_path / "target").read_bytes() == package.read_bytes()
 
 
-def test_parts_that_are_another_content_are_sent_again(
+def test_parts_with_other_content_are_sent_again(
     uploader: S3Uploader, package: Path, client: BaseClient, bucket: str, tmp_path: Path
 ) -> None:
-    """What lies about under our key need not be ours."""
+    """Another program may have left parts under the same key."""
     uri = uploader.upload(package, "words")
     uploader.undo(uri)
     key = uri.removeprefix(f"s3://{bucket}/")
@@ -180,8 +178,8 @@ def test_parts_that_are_another_content_are_sent_again(
     assert (tmp_path / "target").read_bytes() == package.read_bytes()
 
 
-def test_undo_removes_parts_too(uploader: S3Uploader, package: Path, client: BaseClient, bucket: str) -> None:
-    """Parts cost money and are seen by nobody."""
+def test_undo_removes_pending_parts(uploader: S3Uploader, package: Path, client: BaseClient, bucket: str) -> None:
+    """Parts cost money, but a list of objects does not show them."""
     uri = uploader.upload(package, "words")
     client.create_multipart_upload(Bucket=bucket, Key=uri.removeprefix(f"s3://{bucket}/"))
     uploader.undo(uri)
@@ -189,22 +187,24 @@ def test_undo_removes_parts_too(uploader: S3Uploader, package: Path, client: Bas
     assert uploads_in(client, bucket) == []
 
 
-def test_a_put_never_replaces_what_came_in_between(uploader: S3Uploader, client: BaseClient, bucket: str) -> None:
-    """Two submits at once: the store decides, not the order of their looks at it."""
-    inside = uploader._bucket
+def test_a_put_does_not_replace_an_object_that_changed_since(
+    uploader: S3Uploader, client: BaseClient, bucket: str
+) -> None:
+    """When two commands submit at once, the store decides which put happens."""
+    of_driver = uploader._bucket
     md5 = hashlib.md5(b"one", usedforsecurity=False).digest()
-    assert inside.put("k", b"one", md5, Condition())
-    assert not inside.put("k", b"one", md5, Condition())
-    found = inside.find("k")
+    assert of_driver.put("k", b"one", md5, Condition())
+    assert not of_driver.put("k", b"one", md5, Condition())
+    found = of_driver.find("k")
     assert found is not None
     client.put_object(Bucket=bucket, Key="k", Body=b"other")
-    assert not inside.put("k", b"one", md5, Condition(found.etag))
+    assert not of_driver.put("k", b"one", md5, Condition(found.etag))
 
 
-def test_a_download_goes_on_where_the_connection_broke(
+def test_a_download_continues_after_a_broken_connection(
     uploader: S3Uploader, package: Path, relay: Relay, tmp_path: Path
 ) -> None:
-    """Half a gigabyte over a bad line would never arrive if it began again each time."""
+    """If each attempt started at the beginning, a large package would never arrive over a bad line."""
     uri = uploader.upload(package, "words")
     cuts = [4 * MIB, 8 * MIB]
 
@@ -225,38 +225,38 @@ def refusal(options: dict[str, object], package: Path) -> str:
     return str(caught.value)
 
 
-def test_a_wrong_password_is_named(options: dict[str, object], package: Path) -> None:
-    """Which of the two keys is wrong, and where they stand, without showing them."""
-    said = refusal({**options, "secret_access_key": "wrong-secret"}, package)
-    assert "SignatureDoesNotMatch" in said
-    assert "uploader.secret_access_key" in said
-    assert "wrong-secret" not in said
+def test_a_wrong_key_is_named(options: dict[str, object], package: Path) -> None:
+    """The message names the option of the wrong key, and does not show its value."""
+    message = refusal({**options, "secret_access_key": "wrong-secret"}, package)
+    assert "SignatureDoesNotMatch" in message
+    assert "uploader.secret_access_key" in message
+    assert "wrong-secret" not in message
     assert "uploader.access_key_id" in refusal({**options, "access_key_id": "nobody"}, package)
 
 
 def test_a_bucket_that_does_not_exist_is_named(options: dict[str, object], package: Path) -> None:
-    """The most common mistake; also what `heron plugins check` has to find."""
-    said = refusal({**options, "bucket": "no-such-bucket"}, package)
-    assert "'no-such-bucket'" in said
-    assert "make the bucket, or see uploader.bucket" in said
-    with pytest.raises(PackageError, match="make the bucket"):
+    """The most common mistake, which `heron plugins check` must find too."""
+    message = refusal({**options, "bucket": "no-such-bucket"}, package)
+    assert "'no-such-bucket'" in message
+    assert "create the bucket, or correct uploader.bucket" in message
+    with pytest.raises(PackageError, match="create the bucket"):
         S3Uploader.open({**options, "bucket": "no-such-bucket"}).check(5.0)
 
 
-def test_a_user_who_may_nothing_there_is_told_what_to_allow(
+def test_the_error_of_a_user_without_rights_lists_the_rights(
     options: dict[str, object], package: Path, s3: S3Server
 ) -> None:
-    """The list of what is needed is what the administrator asks for."""
+    """An administrator needs the list to grant the rights."""
     s3.add_user("guest", "guest-secret")
-    said = refusal({**options, "access_key_id": "guest", "secret_access_key": "guest-secret"}, package)
-    assert "AccessDenied" in said
-    assert "allow this user s3:ListBucket" in said
+    message = refusal({**options, "access_key_id": "guest", "secret_access_key": "guest-secret"}, package)
+    assert "AccessDenied" in message
+    assert "allow this user s3:ListBucket" in message
 
 
 def test_a_server_that_cannot_write_keeps_nothing(
     uploader: S3Uploader, s3: S3Server, client: BaseClient, bucket: str, package: Path
 ) -> None:
-    """A full disk, as far as a test may fill one: the server's files end at a size."""
+    """A limit on the size of the server's files replaces a full disk."""
     before = resource.prlimit(s3.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(s3.pid, resource.RLIMIT_FSIZE, (MIB, before[1]))
     try:
@@ -269,13 +269,13 @@ def test_a_server_that_cannot_write_keeps_nothing(
     uploader.upload(package, "words")
 
 
-def test_a_clock_that_is_an_hour_off_is_named(options: dict[str, object], package: Path) -> None:
-    """S3 refuses signatures of another time; nobody thinks of the clock first."""
+def test_the_error_names_a_clock_that_is_an_hour_off(options: dict[str, object], package: Path) -> None:
+    """S3 refuses signatures with a wrong time, and its answer does not suggest the clock."""
     code = (
         "import json, sys; from pathlib import Path; from heron_uploader_s3 import S3Uploader;"
         "S3Uploader.open(json.loads(sys.argv[1])).upload(Path(sys.argv[2]), 'words')"
     )
-    for by, said in (("+1h", "ahead of"), ("-1h", "behind")):
+    for by, direction in (("+1h", "ahead of"), ("-1h", "behind")):
         ran = subprocess.run(
             [sys.executable, "-c", code, json.dumps(options), str(package)],
             env={**os.environ, **shifted_clock(by)},
@@ -284,36 +284,38 @@ def test_a_clock_that_is_an_hour_off_is_named(options: dict[str, object], packag
             check=False,
         )
         last = ran.stderr.splitlines()[-1]
-        assert re.search(rf"this machine's clock is 3[56]\d\d s {said} the server's; set the clock", last), ran.stderr
+        assert re.search(rf"this machine's clock is 3[56]\d\d s {direction} the server's; set the clock", last), (
+            ran.stderr
+        )
 
 
-def test_half_a_gigabyte_fits_into_little_memory(options: dict[str, object], tmp_path: Path) -> None:
-    """Packages carry models and libraries; the machine that submits them may be small."""
+def test_half_a_gigabyte_needs_little_memory(options: dict[str, object], tmp_path: Path) -> None:
+    """Packages can contain models and libraries, and the submitting machine can be small."""
     options["part_bytes"] = 8 * MIB
     assert peak_bytes(S3Uploader, options, 500 * MIB, tmp_path) < MOST_BYTES
 
 
-def test_a_server_that_never_answers_is_given_up(options: dict[str, object], package: Path) -> None:
-    """Accepts and is silent: the command has to end by itself."""
+def test_an_upload_to_a_server_that_never_answers_fails(options: dict[str, object], package: Path) -> None:
+    """The server accepts connections and sends nothing; the command must still end."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        said = refusal({**options, "endpoint_url": url}, package)
-    assert "gets no answer" in said
-    assert url in said
+        message = refusal({**options, "endpoint_url": url}, package)
+    assert "gets no answer" in message
+    assert url in message
 
 
-def test_a_server_that_is_not_there_is_named(options: dict[str, object], package: Path) -> None:
-    """One line, with the address and what to look at."""
+def test_the_error_names_a_server_that_is_not_running(options: dict[str, object], package: Path) -> None:
+    """The message has the address without its long query."""
     url = f"http://127.0.0.1:{free_port()}"
-    said = refusal({**options, "endpoint_url": url}, package)
-    assert f"bucket {options['bucket']!r} at {url}: listing gets no answer: Could not connect" in said
-    assert "max-keys" not in said
+    message = refusal({**options, "endpoint_url": url}, package)
+    assert f"bucket {options['bucket']!r} at {url}: listing gets no answer: Could not connect" in message
+    assert "max-keys" not in message
 
 
-def test_the_usual_credentials_are_found(
+def test_boto3_finds_credentials_outside_the_profile(
     options: dict[str, object], s3: S3Server, package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Profiles without secrets in them: boto3's own files and variables serve."""
+    """A profile without secrets uses the files and variables of boto3."""
     for key in ("access_key_id", "secret_access_key"):
         del options[key]
     (tmp_path / "credentials").write_text(
@@ -328,7 +330,7 @@ def test_the_usual_credentials_are_found(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"bucket": ""}, "uploader.bucket"),
         ({"prefix": "/a"}, "uploader.prefix"),
@@ -338,8 +340,8 @@ def test_the_usual_credentials_are_found(
         ({"access_key_id": "", "secret_access_key": "", "session_token": "t"}, "session_token belongs to"),
     ],
 )
-def test_options_that_cannot_be_are_refused(change: dict[str, object], said: str) -> None:
-    """Before anything is started, with the key."""
+def test_invalid_options_are_refused(change: dict[str, object], message: str) -> None:
+    """The error names the key, before a connection is made."""
     given = {"bucket": "b", "access_key_id": "a", "secret_access_key": "s", **change}
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         S3Uploader.open(given)

@@ -1,4 +1,4 @@
-"""The uploader for many machines: packages are objects of an S3 bucket."""
+"""The uploader for S3: packages are objects of a bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of S3 that packages need, with types; errors are translated here and nowhere else."""
+"""The calls of S3 that packages need, with types and with translated errors."""
 
 from __future__ import annotations
 
@@ -7,29 +7,57 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import boto3
+import msgspec
 from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError
-from heron_uploader_s3.options import S3Options
+from heron.spi.options import Secret
 from heron_uploader_s3.s3_errors import code_of, server_time_s, translated
 
-__all__ = ["Bucket", "Condition", "Part", "Pending", "StoredObject"]
+__all__ = ["Bucket", "Condition", "Part", "PendingUpload", "S3Options", "StoredObject"]
 
+_LEAST_PART_BYTES = 5 * 1024 * 1024  # the limit of S3 for all parts but the last
+_MOST_PART_BYTES = 1024 * 1024 * 1024
 _CONNECT_S = 5.0
-_ANSWER_S = 10.0  # twice, with the connecting, stays within the contract's 30 s
+_ANSWER_S = 10.0  # two attempts, with the time to connect, stay within the contract's 30 s
 _ATTEMPTS = 2
 _CHANGED = {"PreconditionFailed", "ConditionalRequestConflict"}
 _GONE = {"NoSuchUpload", "InvalidPart", "InvalidPartOrder"}
 
 
+class S3Options(msgspec.Struct, frozen=True):
+    """The driver's section of a profile. boto3 looks for an empty value in environment, files and machine role."""
+
+    bucket: Annotated[str, msgspec.Meta(min_length=1)]
+    prefix: Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9!_.*'()=-]+(/[A-Za-z0-9!_.*'()=-]+)*)?$")] = ""
+    region: str = ""
+    endpoint_url: Annotated[str, msgspec.Meta(pattern=r"^(https?://.+)?$")] = ""
+    addressing: Literal["auto", "path", "virtual"] = "auto"
+    aws_profile: str = ""
+    access_key_id: str = ""
+    secret_access_key: Secret = ""
+    session_token: Secret = ""
+    ca_file: str = ""
+    part_bytes: Annotated[int, msgspec.Meta(ge=_LEAST_PART_BYTES, le=_MOST_PART_BYTES)] = 8 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        if bool(self.access_key_id) != bool(self.secret_access_key):
+            msg = "access_key_id and secret_access_key belong together; give both or neither"
+            raise ValueError(msg)
+        if self.session_token and not self.access_key_id:
+            msg = "session_token belongs to access_key_id and secret_access_key; give all three"
+            raise ValueError(msg)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object; its age is by the server's clock."""
+    """An object. Its age is by the server's clock; 0 if the server sends no time."""
 
     key: str
     size_bytes: int
@@ -38,8 +66,8 @@ class StoredObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A multipart upload that has begun and not ended."""
+class PendingUpload:
+    """A multipart upload that is neither completed nor aborted."""
 
     key: str
     upload_id: str
@@ -48,7 +76,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of such an upload that is there."""
+    """A stored part of a pending upload."""
 
     tag: str
     size_bytes: int
@@ -56,13 +84,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What has to be there for a put to happen: the object with this tag, or, with "", none."""
+    """A put happens only if the object has this tag, or, for "", if no object exists."""
 
     etag: str = ""
 
     @property
     def arguments(self) -> dict[str, str]:
-        """As boto3 takes it."""
+        """The condition as arguments of boto3."""
         return {"IfMatch": self.etag} if self.etag else {"IfNoneMatch": "*"}
 
 
@@ -70,17 +98,17 @@ class Bucket:
     """Every call raises PackageError when the server refuses, InterruptedTransferError when it does not answer."""
 
     def __init__(self, options: S3Options, timeout_s: float | None = None) -> None:
-        """Connects with the first call; with `timeout_s` that has to be over by then."""
+        """Create the client. The first call connects. With `timeout_s`, a call is tried once, within that time."""
         self.name = options.bucket
         self.where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
         self._client = _client(options, timeout_s)
 
     def find(self, key: str) -> StoredObject | None:
-        """The object of that key. Asked as a list, since a HEAD says neither what is missing nor why it is refused."""
+        """Find an object. A list request is used, because the answer to a refused HEAD contains no reason."""
         return next((each for each in self.objects(key, most=1) if each.key == key), None)
 
     def objects(self, prefix: str, most: int | None = None) -> Iterator[StoredObject]:
-        """Those whose keys begin with `prefix`, all or the first `most`."""
+        """List the objects whose keys begin with `prefix`: all, or the first `most`."""
         paging = {"PaginationConfig": {"MaxItems": most, "PageSize": most}} if most else {}
         with self._translated("listing"):
             for page in self._client.get_paginator("list_objects_v2").paginate(
@@ -93,45 +121,45 @@ class Bucket:
                     yield StoredObject(each["Key"], each["Size"], each["ETag"].strip('"'), age_s)
 
     def put(self, key: str, data: bytes, md5: bytes, condition: Condition) -> bool:
-        """Stores an object at once; False when the condition does not hold."""
+        """Store an object in one request; False when the condition does not hold."""
         with self._translated(f"storing {key}"):
-            return _held(
+            return _succeeds(
                 lambda: self._client.put_object(
                     Bucket=self.name, Key=key, Body=data, ContentMD5=_base64(md5), **condition.arguments
                 )
             )
 
     def delete(self, key: str) -> None:
-        """Removes it; one that is not there is no error."""
+        """Remove an object; a missing object is not an error."""
         with self._translated(f"removing {key}"):
             self._client.delete_object(Bucket=self.name, Key=key)
 
     def read(self, key: str, offset: int, etag: str) -> Iterator[bytes]:
-        """Its content from the offset on, while it has this tag."""
-        behind = {"Range": f"bytes={offset}-"} if offset else {}
+        """Yield the content from the offset on, while the object has this tag."""
+        selected = {"Range": f"bytes={offset}-"} if offset else {}
         with self._translated(f"reading {key}"):
-            body = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"', **behind)["Body"]
+            body = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"', **selected)["Body"]
             try:
                 yield from body.iter_chunks(CHUNK_BYTES)
             finally:
                 body.close()
 
-    def pending(self, prefix: str) -> Iterator[Pending]:
-        """The multipart uploads whose keys begin with `prefix`."""
+    def pending(self, prefix: str) -> Iterator[PendingUpload]:
+        """List the pending multipart uploads whose keys begin with `prefix`."""
         with self._translated("listing uploads"):
             for page in self._client.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=prefix):
                 now_s = server_time_s(page)
                 for each in page.get("Uploads", ()):
                     age_s = max(0.0, now_s - each["Initiated"].timestamp()) if now_s is not None else 0.0
-                    yield Pending(each["Key"], each["UploadId"], age_s)
+                    yield PendingUpload(each["Key"], each["UploadId"], age_s)
 
     def begin(self, key: str) -> str:
-        """Begins a multipart upload and returns its id."""
+        """Begin a multipart upload and return its id."""
         with self._translated(f"storing {key}"):
             return str(self._client.create_multipart_upload(Bucket=self.name, Key=key)["UploadId"])
 
     def parts(self, key: str, upload_id: str) -> dict[int, Part]:
-        """The parts that are there, by their number from 1; empty when there is no such upload."""
+        """Return the stored parts by number, from 1; empty when the upload does not exist."""
         found: dict[int, Part] = {}
         with self._translated(f"storing {key}"):
             pages = self._client.get_paginator("list_parts").paginate(Bucket=self.name, Key=key, UploadId=upload_id)
@@ -145,7 +173,7 @@ class Bucket:
         return found
 
     def put_part(self, key: str, upload_id: str, number: int, data: bytes, md5: bytes) -> str | None:
-        """Stores a part and returns its tag; None when there is no such upload any longer."""
+        """Store a part and return its tag; None when the upload no longer exists."""
         with self._translated(f"storing {key}"):
             try:
                 answer = self._client.upload_part(
@@ -158,10 +186,10 @@ class Bucket:
         return str(answer["ETag"]).strip('"')
 
     def complete(self, key: str, upload_id: str, parts: Mapping[int, str], condition: Condition) -> bool:
-        """Makes an object of the parts; False when the condition does not hold, or the upload is gone."""
+        """Join the parts to an object; False when the condition does not hold, or the upload no longer exists."""
         listed = [{"PartNumber": number, "ETag": parts[number]} for number in sorted(parts)]
         with self._translated(f"storing {key}"):
-            return _held(
+            return _succeeds(
                 lambda: self._client.complete_multipart_upload(
                     Bucket=self.name,
                     Key=key,
@@ -172,16 +200,16 @@ class Bucket:
             )
 
     def abort(self, key: str, upload_id: str) -> None:
-        """Removes the parts; an upload that is gone is no error."""
+        """Remove the parts of an upload; a missing upload is not an error."""
         with self._translated(f"removing {key}"):
-            _held(lambda: self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=upload_id))
+            _succeeds(lambda: self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=upload_id))
 
     def _translated(self, what: str) -> AbstractContextManager[None]:
         return translated(what, self.where)
 
 
-def _held(call: Callable[[], object]) -> bool:
-    """Whether a conditional call did what it should."""
+def _succeeds(call: Callable[[], object]) -> bool:
+    """Make a call; False when its condition does not hold, or its upload no longer exists."""
     try:
         call()
     except ClientError as error:
@@ -198,7 +226,7 @@ def _client(options: S3Options, timeout_s: float | None) -> BaseClient:
         read_timeout=min(_ANSWER_S, timeout_s / 2) if timeout_s else _ANSWER_S,
         retries={"mode": "standard", "total_max_attempts": 1 if quick else _ATTEMPTS},
         s3={"addressing_style": options.addressing},
-        # Each part has its MD5 with it, which every server compares; the newer sums are unknown to many.
+        # Each part is sent with its MD5, which every server compares. Many servers do not know the newer checksums.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -217,7 +245,7 @@ def _client(options: S3Options, timeout_s: float | None) -> BaseClient:
             config=config,
         )
     except (BotoCoreError, ValueError) as error:
-        msg = f"uploader: boto3 does not take these options: {error}; see region, endpoint_url and aws_profile"
+        msg = f"uploader: boto3 refuses the options: {error}; check region, endpoint_url and aws_profile"
         raise ConfigError(msg) from (None if options.secret_access_key else error)
 
 

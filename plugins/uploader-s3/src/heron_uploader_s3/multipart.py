@@ -1,7 +1,7 @@
-"""A package in parts. What an upload that was killed has stored already is not sent again.
+"""Uploads a package in parts, and continues the upload of a process that was killed.
 
-An upload is found again by its key, which the content decides, and its parts by their tags: S3 tags a part with its
-MD5. Where a server tags otherwise (some kinds of encryption) all parts are sent again, which is slower and as right.
+The key contains the digest, so it identifies the pending upload of the same content. S3 tags a part with its MD5, so
+the tag shows which parts are stored. Some kinds of encryption use other tags; then all parts are sent again.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _MOST_PARTS = 10_000  # S3's limit
 
 
 def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Condition, progress: Progress) -> bool:
-    """Stores the package; False when `condition` does not hold, or somebody else ended the upload: look again.
+    """Store the package; False when `condition` does not hold, or another process ended the upload.
 
     Raises:
         PackageError: when the server refuses; the parts are removed.
-        InterruptedTransferError: when it does not answer; the parts stay for the next attempt.
+        InterruptedTransferError: when the server does not answer; the parts stay for the next attempt.
     """
     if len(package.part_md5) > _MOST_PARTS:
         msg = (
-            f"package {package.path} has {package.size_bytes} bytes, above the limit of {_MOST_PARTS} parts of "
-            f"uploader.part_bytes, {package.part_bytes} bytes; raise that"
+            f"package {package.path}: {package.size_bytes} bytes exceed the limit of {_MOST_PARTS} parts of "
+            f"{package.part_bytes} bytes; raise uploader.part_bytes"
         )
         raise PackageError(msg)
     upload_id = next((each.upload_id for each in bucket.pending(key) if each.key == key), None) or bucket.begin(key)
@@ -35,10 +35,10 @@ def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Con
         tags = _all_parts(bucket, key, upload_id, package, progress)
         done = tags is not None and bucket.complete(key, upload_id, tags, condition)
     except S3RefusedError:
-        _forget(bucket, key, upload_id)
+        _discard(bucket, key, upload_id)
         raise
-    if not done:  # somebody else's is there, and ours will never be completed
-        _forget(bucket, key, upload_id)
+    if not done:  # another upload has stored the object, so this one can never be completed
+        _discard(bucket, key, upload_id)
     return done
 
 
@@ -59,9 +59,9 @@ def _all_parts(
     return tags
 
 
-def _forget(bucket: Bucket, key: str, upload_id: str) -> None:
-    """Frees what the parts take; that this fails too must not hide why."""
+def _discard(bucket: Bucket, key: str, upload_id: str) -> None:
+    """Remove the parts. A failure here must not hide the original error."""
     try:
         bucket.abort(key, upload_id)
     except PackageError:
-        return  # `heron packages prune` lists it
+        return  # `heron packages prune` can remove the parts later

@@ -1,4 +1,4 @@
-"""What S3 and boto3 say, in the words of who submits a topology: what is wrong, where, and what to do."""
+"""Turns refusals of the server and errors of boto3 into errors with a place and a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
-    ConnectionError,  # noqa: A004  # botocore's own, which is none of Python's
+    ConnectionError,  # noqa: A004  # a class of botocore, not the built-in one
     HTTPClientError,
     IncompleteReadError,
     NoCredentialsError,
@@ -24,13 +24,14 @@ from heron.errors import PackageError
 
 __all__ = ["S3RefusedError", "code_of", "server_time_s", "translated"]
 
-_SKEW_S = 300.0  # S3 refuses signatures that are 15 minutes off; half of that and more is worth a word
+_SKEW_S = 300.0  # S3 refuses signatures that are 15 minutes off; a third of that can explain a refusal
 
-_KEYS = "see uploader.access_key_id and uploader.secret_access_key, or the credentials that boto3 finds"
-_SPACE = "remove packages with `heron packages prune`, or have the quota raised"
+_KEYS = "check uploader.access_key_id and uploader.secret_access_key, or the credentials that boto3 finds"
+_SPACE = "remove packages with `heron packages prune`, or raise the quota"
+_LOG = "read the server's log"
 _REMEDIES = {
-    "NoSuchBucket": "make the bucket, or see uploader.bucket",
-    "InvalidBucketName": "see uploader.bucket",
+    "NoSuchBucket": "create the bucket, or correct uploader.bucket",
+    "InvalidBucketName": "correct uploader.bucket",
     "PermanentRedirect": "set uploader.region to the region of the bucket",
     "AuthorizationHeaderMalformed": "set uploader.region to the region of the bucket",
     "IllegalLocationConstraintException": "set uploader.region to the region of the bucket",
@@ -40,35 +41,35 @@ _REMEDIES = {
     "ExpiredToken": "get a new session token",
     "InvalidToken": "get a new session token",
     "AccessDenied": (
-        "allow this user s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and what multipart uploads need "
-        "(s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:AbortMultipartUpload) there"
+        "allow this user s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and, for multipart uploads, "
+        "s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts and s3:AbortMultipartUpload there"
     ),
-    "AllAccessDisabled": "have the account unlocked",
+    "AllAccessDisabled": "unlock the account",
     "InsufficientStorage": _SPACE,
     "QuotaExceeded": _SPACE,
     "ServiceQuotaExceeded": _SPACE,
     "XMinioStorageFull": _SPACE,
     "XMinioAdminBucketQuotaExceeded": _SPACE,
-    "EntityTooLarge": "the server takes no package of this size; have its limit raised",
-    "BadDigest": "the package changed while it was uploaded, or the network damages data; try again",
-    "InternalError": "see what the server's log says: its disk may be full",
-    "SlowDown": "too much is asked of the server; try again later",
+    "EntityTooLarge": "the package is larger than the server's limit; raise the limit",
+    "BadDigest": "the package changed during the upload, or the network damages data; try again",
+    "InternalError": f"{_LOG}; its disk may be full",
+    "SlowDown": "the server receives too many requests; try again later",
 }
-_QUERY = re.compile(r'\?[^\s"]*')  # of URLs in botocore's messages: long, and says nothing to anybody
+_QUERY = re.compile(r'\?[^\s"]*')  # botocore's messages contain URLs with long queries, which help no reader
 _CLOCK = "set the clock of this machine (or of the server)"
 
 
 class S3RefusedError(PackageError):
-    """The server answered, and the answer was no; nothing was stored."""
+    """The server refused the request; nothing was stored."""
 
 
 def code_of(error: ClientError) -> str:
-    """S3's word for what is wrong."""
+    """Return the error code of S3; "" if there is none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def server_time_s(response: Mapping[str, object]) -> float | None:
-    """The server's clock as its answer has it, in seconds since 1970."""
+    """Return the time of the server's clock in the answer, in seconds since 1970; None if there is none."""
     metadata = response.get("ResponseMetadata")
     headers = metadata.get("HTTPHeaders") if isinstance(metadata, Mapping) else None
     date = headers.get("date") if isinstance(headers, Mapping) else None
@@ -80,28 +81,28 @@ def server_time_s(response: Mapping[str, object]) -> float | None:
 
 @contextmanager
 def translated(what: str, where: str) -> Iterator[None]:
-    """Turns errors of boto3 into PackageErrors; `what` was done, `where` is the bucket."""
+    """Turn errors of boto3 into PackageErrors. `what` names the operation, `where` the bucket."""
     try:
         yield
     except ClientError as error:
         raise S3RefusedError(_refusal(error, what, where)) from error
     except (NoCredentialsError, PartialCredentialsError) as error:
-        msg = f"{where}: {what} needs credentials, and boto3 finds none ({error}); {_KEYS}"
+        msg = f"{where}: {what} needs credentials, but boto3 finds none ({error}); {_KEYS}"
         raise PackageError(msg) from error
     except (ConnectionError, HTTPClientError, ResponseStreamingError, IncompleteReadError) as error:
         msg = (
             f"{where}: {what} gets no answer: {_QUERY.sub('', str(error))}; "
-            f"is the server running, and are uploader.endpoint_url and uploader.region right?"
+            f"check that the server is running and that uploader.endpoint_url and uploader.region are correct"
         )
         raise InterruptedTransferError(msg) from error
     except BotoCoreError as error:
-        msg = f"{where}: {what} does not work: {error}; see the section uploader of the profile"
+        msg = f"{where}: {what} failed: {error}; check the section uploader of the profile"
         raise PackageError(msg) from error
 
 
 def _refusal(error: ClientError, what: str, where: str) -> str:
     code = code_of(error)
-    remedy = _REMEDIES.get(code, "see what the server's log says")
+    remedy = _REMEDIES.get(code, _LOG)
     text = str(error.response.get("Error", {}).get("Message", "")).rstrip(".")
     now_s = server_time_s(error.response)
     skew_s = 0.0 if now_s is None else wall_s() - now_s

@@ -1,4 +1,4 @@
-"""Servers that say yes and do not have what they were given, or not yet."""
+"""Servers that confirm an object before they have it, or without ever having it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ENTRY = """\
 STALL_S = 30.0  # the contract's longest time without progress
 
 
-class Forgetful(BaseHTTPRequestHandler):
-    """Takes every object, and shows it when it was asked for so many lists."""
+class LateHandler(BaseHTTPRequestHandler):
+    """Confirms every object, and hides it from the next `hidden` lists."""
 
     hidden = 0
     stored: tuple[str, bytes] | None = None
@@ -56,16 +56,16 @@ class Forgetful(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts such a server; returns the options of an uploader for it."""
+    """Starts a server that hides objects; returns the options of an uploader for it."""
     servers: list[HTTPServer] = []
 
     def start(hidden: int) -> dict[str, object]:
-        server = HTTPServer(("127.0.0.1", 0), type("Handler", (Forgetful,), {"hidden": hidden}))
+        server = HTTPServer(("127.0.0.1", 0), type("Handler", (LateHandler,), {"hidden": hidden}))
         servers.append(server)
         threading.Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}"
@@ -85,13 +85,13 @@ def package(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_still_being_stored_is_waited_for(serve: Serve, package: Path) -> None:
-    """Where a large package's parts are joined, a second request may be answered before the first one is done."""
+def test_an_upload_waits_until_the_server_lists_the_object(serve: Serve, package: Path) -> None:
+    """While a server joins the parts of a large package, it may confirm a repeated request too early."""
     assert S3Uploader.open(serve(3)).upload(package, "words").startswith("s3://b/words-")
 
 
-def test_what_a_server_takes_and_does_not_have_is_found_out(serve: Serve, package: Path) -> None:
-    """Else containers would look in vain for ever."""
+def test_an_upload_fails_when_the_server_never_lists_the_object(serve: Serve, package: Path) -> None:
+    """Without this check containers would look for the package for ever."""
     uploader = S3Uploader.open(serve(10**9))
-    with in_time(STALL_S), pytest.raises(PackageError, match=r"has taken words-\w+\.tar\.gz and does not show it"):
+    with in_time(STALL_S), pytest.raises(PackageError, match=r"confirmed words-\w+\.tar\.gz but does not list it"):
         uploader.upload(package, "words")
