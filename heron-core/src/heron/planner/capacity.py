@@ -111,17 +111,17 @@ class _Bound:
 
     def check(self, component: str, least: float) -> None:
         need = self.asked.get(component, self.default)
-        where = f"component {component!r} asks for {need} {self.unit} of {self.name} an instance"
+        where = f"component {component!r} requests {need} {self.unit} of {self.name} per instance"
         if need < least:
             msg = (
-                f"{where}, the least is {least} {self.unit}; raise its entry in topology.component.{self.name}map, or "
-                f"packing.instance_{self.name}"
+                f"{where}, below the minimum of {least} {self.unit}; raise its entry in "
+                f"topology.component.{self.name}map, or packing.instance_{self.name}"
             )
             raise PackingError(msg)
         if need - (self.limit - self.padding) > CPU_ROUNDING:
             msg = (
-                f"{where}, a container has room for {max(self.limit - self.padding, 0)} {self.unit}: {self.limit} "
-                f"{self.unit} ({self.source}) less a padding of {self.padding} {self.unit}; raise "
+                f"{where}, but a container has room for {max(self.limit - self.padding, 0)} {self.unit}: {self.limit} "
+                f"{self.unit} ({self.source}) minus a padding of {self.padding} {self.unit}; raise "
                 f"topology.container.{self.name}, or lower topology.component.{self.name}map or the padding"
             )
             raise PackingError(msg)
@@ -162,8 +162,8 @@ def _limit(
     if container is not None and hint is not None and container > hint:
         unit = "cores" if name == "cpu" else "bytes"
         msg = (
-            f"topology.container.{name} is {container} {unit}, topology.container.max.{name}.hint is {hint} {unit}; "
-            "raise the hint or lower the size"
+            f"topology.container.{name} is {container} {unit}, more than topology.container.max.{name}.hint, {hint} "
+            f"{unit}; raise the hint or lower the size"
         )
         raise PackingError(msg)
     if container is not None:

@@ -1,4 +1,4 @@
-"""First fit decreasing for Heron: large instances first, each into the first container that has room."""
+"""The packing first fit decreasing: large instances first, each into the first container with room."""
 
 from __future__ import annotations
 

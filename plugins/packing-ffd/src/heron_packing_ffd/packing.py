@@ -1,4 +1,4 @@
-"""The driver: the largest instances first, each into the first container that has room for it."""
+"""The packing driver ``ffd``."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _CPU_FIRST: Final = "CPU_FIRST"
 
 
 class FirstFitDecreasingPacking(Packing):
-    """Packs tightly: components by decreasing need, every instance into the first container with room.
+    """Places components by decreasing need, and each instance into the first container with room.
 
-    Containers are opened as they are needed; ``topology.stmgrs`` is not used. Where one resource decides, they are at
-    most 11/9 of the fewest possible and 6/9 (G. Dósa, 2007). Source: Heron's ``FirstFitDecreasingPacking``.
+    It opens containers as it needs them, and does not use ``topology.stmgrs``. If one resource decides, it needs at
+    most 11/9 of the minimum number of containers, plus 6/9 (G. Dósa, 2007). Source: Heron's
+    ``FirstFitDecreasingPacking``.
     """
 
     spi_version: ClassVar[int] = 1
@@ -38,11 +39,9 @@ class FirstFitDecreasingPacking(Packing):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """As `Packing.open`."""
         return cls(read_capacity_options(options))
 
     def pack(self, topology: TopologyDefinition) -> PackingPlan:
-        """As `Packing.pack`."""
         check_parallelism(topology)
         capacity = capacity_of(topology, read_resource_map(topology), self._defaults)
         parallelism = {component.name: component.parallelism for component in topology.components}
@@ -50,7 +49,7 @@ class FirstFitDecreasingPacking(Packing):
         return _filled(PlanDraft(), capacity, additions)
 
     def repack(self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PackingPlan:
-        """As `Packing.repack`. What is not removed stays where it is; what is new goes where it first fits."""
+        """Keep remaining instances in place; put each new instance into the first container with room."""
         change = read_change(current, topology, parallelism)
         if not change:
             return current
@@ -60,12 +59,11 @@ class FirstFitDecreasingPacking(Packing):
         return _filled(draft, capacity, change.additions(_decreasing(topology, capacity)))
 
     def limits(self, topology: TopologyDefinition) -> Limits:
-        """As `Packing.limits`."""
         return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())
 
 
 def _decreasing(topology: TopologyDefinition, capacity: Capacity) -> list[str]:
-    """The components, those that need the most first; equal ones in the order of declaration."""
+    """Return the components, largest need first; components with equal needs in the order of declaration."""
     strategy = topology.config.get(STRATEGY, _RAM_FIRST)
     if strategy not in (_RAM_FIRST, _CPU_FIRST):
         choices = (_RAM_FIRST, _CPU_FIRST)

@@ -1,4 +1,4 @@
-"""Resource-compliant round robin for Heron: dealt in turn, to as many containers as the resources need."""
+"""The packing resource-compliant round robin: instances in turn over as many containers as their resources need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver: deals instances to containers in turn, none of which is dealt more than it has room for."""
+"""The packing driver ``rcrr``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
 from heron.spi.capacity_options import CapacitySection, read_capacity_options
 from heron.spi.packing import Packing
-from heron_packing_rcrr.deal import fewest_containers, shortfall
+from heron_packing_rcrr.container_count import fewest_containers, shortfall
 
 __all__ = ["ResourceCompliantPacking"]
 
@@ -23,10 +23,10 @@ _log = logging.getLogger(__name__)
 
 
 class ResourceCompliantPacking(Packing):
-    """Packs by dealing, within the limits of containers: 1, 2, … N, 1, 2, … in the order of declaration.
+    """Assigns instances to the containers in turn, 1, 2, … N, 1, 2, …, in the order of declaration.
 
-    N is ``topology.stmgrs``, or as many more as it takes that every container has room for what it is dealt.
-    Source: Heron's ``ResourceCompliantRRPacking``.
+    N starts at ``topology.stmgrs`` and grows until each container has room for its instances. Source: Heron's
+    ``ResourceCompliantRRPacking``.
     """
 
     spi_version: ClassVar[int] = 1
@@ -37,29 +37,29 @@ class ResourceCompliantPacking(Packing):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """As `Packing.open`."""
         return cls(read_capacity_options(options))
 
     def pack(self, topology: TopologyDefinition) -> PackingPlan:
-        """As `Packing.pack`."""
         total = check_parallelism(topology)
         resources = read_resource_map(topology)
         capacity = capacity_of(topology, resources, self._defaults)
         wanted = resources.containers
         if wanted > total:
-            _log.warning("%s %d exceeds the number of instances, %d; %d are packed", CONTAINERS, wanted, total, total)
-        deal = [(each.name, index) for each in topology.components for index in range(each.parallelism)]
-        count = fewest_containers([capacity.needs[name] for name, _ in deal], capacity, min(wanted, total))
+            _log.warning(
+                "%s %d exceeds the number of instances, %d; using %d containers", CONTAINERS, wanted, total, total
+            )
+        instances = [(each.name, index) for each in topology.components for index in range(each.parallelism)]
+        count = fewest_containers([capacity.needs[name] for name, _ in instances], capacity, min(wanted, total))
         if count > wanted:
-            _log.info("%s %d: %d containers are needed for the resources", CONTAINERS, wanted, count)
+            _log.info("%s is %d, but the resources need %d containers", CONTAINERS, wanted, count)
         draft = PlanDraft()
         containers = [draft.open() for _ in range(count)]
-        for at, (component, index) in enumerate(deal):
+        for at, (component, index) in enumerate(instances):
             draft.place(component, index, containers[at % count])
         return draft.plan(capacity.container)
 
     def repack(self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PackingPlan:
-        """As `Packing.repack`. What is not removed stays where it is; the deal goes on where it ended."""
+        """Keep remaining instances in place; assign new instances in turn after the container of the newest task."""
         change = read_change(current, topology, parallelism)
         if not change:
             return current
@@ -68,7 +68,7 @@ class ResourceCompliantPacking(Packing):
         draft = PlanDraft(current)
         draft.shrink(change.after)
         fitting = Fitting(draft, capacity, len(additions))
-        at = _after_the_newest(draft)
+        at = _after_newest_task(draft)
         for _ in range(shortfall([capacity.needs[name] for name, _ in additions], fitting.free(), capacity)):
             fitting.open()
         for component, index in additions:
@@ -76,11 +76,10 @@ class ResourceCompliantPacking(Packing):
         return draft.plan(capacity.container)
 
     def limits(self, topology: TopologyDefinition) -> Limits:
-        """As `Packing.limits`."""
         return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())
 
 
-def _after_the_newest(draft: PlanDraft) -> int:
-    """The position after the container that holds the newest task."""
+def _after_newest_task(draft: PlanDraft) -> int:
+    """Return the position after the container of the newest task."""
     newest = [max((each.task_id for each in draft.members(id_)), default=0) for id_ in draft.container_ids()]
     return newest.index(max(newest)) + 1

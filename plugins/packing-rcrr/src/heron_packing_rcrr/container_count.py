@@ -1,7 +1,7 @@
-"""How many containers a deal needs: the least number with which none is dealt more than it has room for.
+"""The minimum number of containers that have room for instances assigned in turn.
 
-Dealt to N containers, container i gets every N-th instance from the i-th on, so whether N is enough can be read from
-the sums of such slices. The numbers are tried one after the other: N containers can be enough where N + 1 are not.
+With N containers, container i gets the instances i, i + N, i + 2N, …, so the sums of these slices decide whether N is
+enough. N grows by one until it is enough. A binary search would be wrong: N can be enough when N + 1 is not.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["fewest_containers", "shortfall"]
 
 
 def fewest_containers(needs: Sequence[Resource], capacity: Capacity, at_least: int) -> int:
-    """The least number, `at_least` or more, to which instances with these needs can be dealt in turn.
+    """Return the minimum number of containers, `at_least` or more, for these instances in turn.
 
-    Every one of them fits an empty container, so as many containers as instances are always enough.
+    Each instance fits an empty container, so one container per instance is always enough.
     """
     count = max(at_least, -(-len(needs) // capacity.max_instances), _containers_for(_sum(needs), capacity))
     columns = [list(amounts) for amounts in zip(*(need.amounts() for need in needs), strict=True)]
@@ -31,7 +31,7 @@ def fewest_containers(needs: Sequence[Resource], capacity: Capacity, at_least: i
 
 
 def shortfall(needs: Sequence[Resource], free: Iterable[Resource], capacity: Capacity) -> int:
-    """The number of containers that must be opened for these needs, at the least, where so much is free already."""
+    """Return the minimum number of new containers for these needs, if `free` is left in the present containers."""
     usable = _sum(Resource(max(each.cpu, 0.0), max(each.ram_bytes, 0), max(each.disk_bytes, 0)) for each in free)
     return _containers_for(_sum(needs) - usable, capacity)
 
@@ -47,7 +47,7 @@ def _containers_for(total: Resource, capacity: Capacity) -> int:
 
 
 def _suffices(amounts: Sequence[float], largest: float, room: float, containers: int) -> bool:
-    if largest * -(-len(amounts) // containers) <= room:  # so it is for most resources of most topologies
+    if largest * -(-len(amounts) // containers) <= room:  # the usual case
         return True
     return all(sum(amounts[at::containers]) <= room for at in range(containers))
 

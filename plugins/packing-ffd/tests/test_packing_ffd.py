@@ -1,4 +1,4 @@
-"""The filling itself: which instance goes where, and what is too much."""
+"""First fit decreasing: its contract, the placement of instances, and refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, PackingError
 from heron.planner.packing_plan import PackingPlan, Resource
 from heron_packing_ffd import FirstFitDecreasingPacking
-from heron_testing.contracts.packing import limited_topologies, packable_topology, task_containers
+from heron_testing.contracts.packing import PackingContract, limited_topologies, packable_topology, task_containers
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -21,12 +21,19 @@ _LARGE = {
 _PACKING = FirstFitDecreasingPacking.open({})
 
 
-def _filled(plan: PackingPlan) -> dict[int, list[str]]:
+class TestContract(PackingContract):
+    """First fit decreasing meets the contract of the family."""
+
+    name = "ffd"
+    driver_class = FirstFitDecreasingPacking
+
+
+def _components(plan: PackingPlan) -> dict[int, list[str]]:
     return {container.container_id: [each.component for each in container.instances] for container in plan.containers}
 
 
-def test_packs_as_few_containers_as_hold_the_defaults() -> None:
-    """Heron's defaults: ten cores, of which one is kept for the engine, so nine instances; the stmgrs are not asked."""
+def test_needs_the_minimum_of_containers_with_the_defaults() -> None:
+    """With Heron's defaults a container has ten cores, one of them for the engine. `topology.stmgrs` is not used."""
     plan = _PACKING.pack(packable_topology({"words": 10, "count": 9}, containers=7))
     assert [len(container.instances) for container in plan.containers] == [9, 9, 1]
     assert plan.containers[0].required == Resource(10.0, 10 * _GIB, 10 * _GIB)
@@ -34,33 +41,33 @@ def test_packs_as_few_containers_as_hold_the_defaults() -> None:
 
 
 def test_fills_gaps_with_small_instances() -> None:
-    """The largest open containers, and what is smaller goes into the first gap that is large enough."""
+    """The largest instances open containers. Smaller instances go into the first gap that is large enough."""
     config = {"topology.component.rammap": "big:5GB,middle:3GB,small:1GB", "topology.container.ram": 9 * _GIB}
     plan = _PACKING.pack(packable_topology({"small": 2, "middle": 2, "big": 2}, config=config))
-    assert _filled(plan) == {1: ["big", "middle"], 2: ["big", "middle"], 3: ["small", "small"]}
+    assert _components(plan) == {1: ["big", "middle"], 2: ["big", "middle"], 3: ["small", "small"]}
     assert [container.required.ram_bytes for container in plan.containers] == [9 * _GIB, 9 * _GIB, 3 * _GIB]
 
 
-def test_sorts_by_cores_where_the_topology_says_so() -> None:
-    """What is scarce is packed first: cores instead of memory."""
+def test_cpu_first_sorts_by_cores() -> None:
+    """If cores are scarce, they decide the order instead of memory."""
     config = {"topology.component.rammap": "words:2GB", "topology.component.cpumap": "count:4"}
     parallelism = {"words": 1, "count": 1}
     by_ram = _PACKING.pack(packable_topology(parallelism, config=config))
     by_cpu = _PACKING.pack(
         packable_topology(parallelism, config={**config, "topology.packing.ffd.sorting.strategy": "CPU_FIRST"})
     )
-    assert (_filled(by_ram), _filled(by_cpu)) == ({1: ["words", "count"]}, {1: ["count", "words"]})
+    assert (_components(by_ram), _components(by_cpu)) == ({1: ["words", "count"]}, {1: ["count", "words"]})
 
 
 def test_refuses_an_unknown_sorting_strategy() -> None:
-    """Ignored, it would pack by what the author did not ask for."""
+    """A misspelt strategy must not select the default silently."""
     config = {"topology.packing.ffd.sorting.strategy": "RAM_FRIST"}
     with pytest.raises(ConfigError, match=r"sorting\.strategy: 'RAM_FRIST' .*nearest: 'RAM_FIRST'"):
         _PACKING.pack(packable_topology({"words": 1}, config=config))
 
 
-def test_keeps_the_larger_of_amount_and_percentage() -> None:
-    """In a small container the amount protects the engine, in a large one the percentage does."""
+def test_padding_is_the_larger_of_amount_and_percentage() -> None:
+    """The amount protects the engine in a small container, the percentage in a large container."""
 
     def required_ram(**config: int) -> int:
         topology = packable_topology({"words": 1}, config={"topology.container.ram": 20 * _GIB, **config})
@@ -71,15 +78,15 @@ def test_keeps_the_larger_of_amount_and_percentage() -> None:
     assert required_ram(**{"topology.container.padding.percentage": 0}) == 2 * _GIB
 
 
-def test_puts_no_more_instances_into_a_container_than_allowed() -> None:
-    """However small they are: each is a process, and shares one stream manager."""
+def test_keeps_the_maximum_number_of_instances_in_a_container() -> None:
+    """Each instance is a process and uses the stream manager, however small its resources are."""
     config = {**_LARGE, "topology.container.max.instances": 4}
     plan = _PACKING.pack(packable_topology({"words": 9}, config=config))
     assert [len(container.instances) for container in plan.containers] == [4, 4, 1]
 
 
 def test_ten_tenths_of_a_core_are_one_core() -> None:
-    """Sums of floats are not exact; a container must not stay half empty for that."""
+    """Sums of floats are not exact; a container must not stay half empty because of that."""
     config = {**_LARGE, "topology.component.cpumap": "words:0.1", "topology.container.cpu": 2.0}
     assert len(_PACKING.pack(packable_topology({"words": 10}, config=config)).containers) == 1
 
@@ -89,38 +96,38 @@ def test_ten_tenths_of_a_core_are_one_core() -> None:
     [
         (
             {"topology.component.rammap": "words:100MB"},
-            r"'words' asks for 104857600 bytes of ram an instance, the least is 201326592 bytes; raise",
+            r"'words' requests 104857600 bytes of ram per instance, below the minimum of 201326592 bytes; raise",
         ),
-        ({"topology.component.cpumap": "words:0.05"}, r"'words' asks for 0\.05 cores of cpu .* least is 0\.1 cores"),
+        ({"topology.component.cpumap": "words:0.05"}, r"'words' requests 0\.05 cores of cpu .* minimum of 0\.1 cores"),
         (
             {"topology.component.cpumap": "words:9.5"},
-            r"'words' asks for 9\.5 cores .* room for 9\.0 cores: 10\.0 cores \(10 times packing\.instance_cpu\)",
+            r"'words' requests 9\.5 cores .* room for 9\.0 cores: 10\.0 cores \(10 times packing\.instance_cpu\)",
         ),
         (
             {"topology.component.diskmap": "words:8GB", "topology.container.max.disk.hint": 8 * _GIB},
-            r"8589934592 bytes of disk .* \(topology\.container\.max\.disk\.hint\) less a padding of 1073741824 bytes",
+            r"8589934592 bytes of disk .* \(topology\.container\.max\.disk\.hint\) minus a padding of 1073741824 bytes",
         ),
         (
             {"topology.container.ram": 4 * _GIB, "topology.container.max.ram.hint": 2 * _GIB},
-            r"topology\.container\.ram is 4294967296 bytes, topology\.container\.max\.ram\.hint is 2147483648 bytes",
+            r"topology\.container\.ram is 4294967296 bytes, more than .*\.max\.ram\.hint, 2147483648 bytes; raise",
         ),
     ],
 )
-def test_says_what_does_not_fit(config: dict[str, object], message: str) -> None:
-    """Component, amount, limit and unit, where the limit is from, and the key to change."""
+def test_error_has_the_amount_the_limit_and_the_key(config: dict[str, object], message: str) -> None:
+    """The message also has the component, the unit and the source of the limit."""
     with pytest.raises(PackingError, match=message):
         _PACKING.pack(packable_topology({"words": 1}, config=config))
 
 
 @settings(max_examples=60)
 @given(topology=limited_topologies())
-def test_packs_whatever_fits_one_by_one(topology: TopologyDefinition) -> None:
-    """It opens containers as it needs them, so that only an instance that fits nowhere is refused."""
+def test_packs_every_topology_whose_instances_fit_a_container(topology: TopologyDefinition) -> None:
+    """The packing can always open another container."""
     assert _PACKING.pack(topology).containers
 
 
 def test_a_new_instance_goes_into_the_first_gap() -> None:
-    """Also one that a removed instance left; nothing that stays is moved."""
+    """A removed instance can leave a gap. No remaining instance moves."""
     topology = packable_topology({"words": 12, "count": 6})
     plan = _PACKING.pack(topology)
     shrunk = _PACKING.repack(plan, topology, {"words": 8})
@@ -132,8 +139,8 @@ def test_a_new_instance_goes_into_the_first_gap() -> None:
     assert sorted(after.keys() - before.keys()) == [19, 20]
 
 
-def test_uses_the_id_of_a_container_that_became_empty() -> None:
-    """Heron took the number of containers for the highest id, and then refused to grow."""
+def test_reuses_the_id_of_an_empty_container() -> None:
+    """Heron assumes that the highest id is the number of containers, and then refuses to grow."""
     config = {**_LARGE, "topology.container.max.instances": 1}
     topology = packable_topology({"words": 1, "count": 1, "join": 2}, config=config)
     plan = _PACKING.pack(topology)
@@ -144,15 +151,15 @@ def test_uses_the_id_of_a_container_that_became_empty() -> None:
     assert [container.container_id for container in grown.containers] == [1, 2, 3, 4, 5]
 
 
-def test_leaves_the_resources_of_what_stays() -> None:
-    """New defaults are for new instances: a running one has what it was started with."""
+def test_remaining_instances_keep_their_resources() -> None:
+    """New defaults apply only to new instances."""
     topology = packable_topology({"words": 2})
     plan = FirstFitDecreasingPacking.open({"instance_ram": "512MB"}).pack(topology)
     grown = _PACKING.repack(plan, topology, {"words": 3})
     assert [each.resource.ram_bytes // _MIB for _, each in grown.instances()] == [512, 512, 1024]
 
 
-def test_refuses_options_it_does_not_know() -> None:
+def test_refuses_unknown_options() -> None:
     """The error names the nearest key."""
     with pytest.raises(ConfigError, match=r"packing\.instance_rm: unknown key \(nearest: 'instance_ram'\)"):
         FirstFitDecreasingPacking.open({"instance_rm": "1GB"})

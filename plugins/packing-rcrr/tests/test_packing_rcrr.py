@@ -1,4 +1,4 @@
-"""The deal within limits: how many containers, who goes where, what a change adds."""
+"""Resource-compliant round robin: its contract, the number of containers, the placement, and changes."""
 
 from __future__ import annotations
 
@@ -13,75 +13,82 @@ from heron.errors import ConfigError, PackingError
 from heron.planner.capacity import Capacity
 from heron.planner.packing_plan import PackingPlan, Resource
 from heron_packing_rcrr import ResourceCompliantPacking
-from heron_packing_rcrr.deal import fewest_containers
-from heron_testing.contracts.packing import limited_topologies, packable_topology, task_containers
+from heron_packing_rcrr.container_count import fewest_containers
+from heron_testing.contracts.packing import PackingContract, limited_topologies, packable_topology, task_containers
 
 _GIB = 1 << 30
 _PACKING = ResourceCompliantPacking.open({})
 
 
-def _dealt(plan: PackingPlan) -> dict[int, list[str]]:
+class TestContract(PackingContract):
+    """Resource-compliant round robin meets the contract of the family."""
+
+    name = "rcrr"
+    driver_class = ResourceCompliantPacking
+
+
+def _components(plan: PackingPlan) -> dict[int, list[str]]:
     return {container.container_id: [each.component for each in container.instances] for container in plan.containers}
 
 
-def test_deals_in_turn_in_the_order_of_declaration() -> None:
-    """Heron took the order of a hash map, which differs from run to run."""
+def test_assigns_in_turn_in_the_order_of_declaration() -> None:
+    """Heron uses the order of a hash map, which differs between runs."""
     plan = _PACKING.pack(packable_topology({"words": 2, "count": 3}, containers=2))
-    assert _dealt(plan) == {1: ["words", "count", "count"], 2: ["words", "count"]}
+    assert _components(plan) == {1: ["words", "count", "count"], 2: ["words", "count"]}
 
 
-def test_opens_more_containers_than_asked_for_where_the_resources_need_them() -> None:
-    """Nine default instances fit one container, so nineteen are dealt to three."""
+def test_opens_more_containers_than_requested_if_the_resources_need_them() -> None:
+    """Nine instances with the defaults fit a container, so nineteen instances need three containers."""
     plan = _PACKING.pack(packable_topology({"words": 10, "count": 9}, containers=1))
     assert [len(container.instances) for container in plan.containers] == [7, 6, 6]
 
 
-def test_deals_no_container_two_instances_of_which_one_fits() -> None:
-    """The number of containers at which the deal works out is not the least that could hold the instances."""
+def test_assigns_no_two_large_instances_to_a_container_with_room_for_one() -> None:
+    """Assignment in turn can need more containers than the instances would fill."""
     config = {"topology.component.rammap": "big:5GB,small:1GB", "topology.container.ram": 8 * _GIB}
     plan = _PACKING.pack(packable_topology({"big": 3, "small": 2}, 1, config))
-    assert _dealt(plan) == {1: ["big", "small"], 2: ["big", "small"], 3: ["big"]}
+    assert _components(plan) == {1: ["big", "small"], 2: ["big", "small"], 3: ["big"]}
 
 
-def test_deals_to_no_more_containers_than_instances(caplog: pytest.LogCaptureFixture) -> None:
-    """An empty container would be started for nothing; as in Heron it is a warning, with both numbers."""
+def test_uses_at_most_one_container_per_instance(caplog: pytest.LogCaptureFixture) -> None:
+    """An empty container would have no use. As in Heron this is a warning; it has both numbers."""
     with caplog.at_level(logging.WARNING):
         plan = _PACKING.pack(packable_topology({"words": 3}, containers=5))
     assert len(plan.containers) == 3
-    assert "topology.stmgrs 5 exceeds the number of instances, 3" in caplog.text
+    assert "topology.stmgrs 5 exceeds the number of instances, 3; using 3 containers" in caplog.text
 
 
-def test_names_what_fits_nowhere() -> None:
-    """More containers would not help, so the search for their number must not begin."""
-    with pytest.raises(PackingError, match=r"'words' asks for 9\.5 cores of cpu an instance, .* room for 9\.0 cores"):
+def test_refuses_an_instance_that_fits_no_container() -> None:
+    """The search for the number of containers would never end."""
+    with pytest.raises(PackingError, match=r"'words' requests 9\.5 cores of cpu per instance, .* room for 9\.0 cores"):
         _PACKING.pack(packable_topology({"words": 3}, config={"topology.component.cpumap": "words:9.5"}))
 
 
 @settings(max_examples=60)
 @given(topology=limited_topologies())
-def test_packs_whatever_fits_one_by_one(topology: TopologyDefinition) -> None:
-    """With as many containers as instances the deal always works out."""
+def test_packs_every_topology_whose_instances_fit_a_container(topology: TopologyDefinition) -> None:
+    """One container per instance is always enough."""
     assert _PACKING.pack(topology).containers
 
 
 @given(
     sizes=st.lists(st.integers(1, 10), min_size=1, max_size=40), at_least=st.integers(1, 40), most=st.integers(1, 10)
 )
-def test_finds_the_number_that_trying_out_finds(sizes: list[int], at_least: int, most: int) -> None:
-    """The bounds and sums are only a quick way to what dealing again and again, with one more each time, gives."""
+def test_container_count_equals_a_plain_search(sizes: list[int], at_least: int, most: int) -> None:
+    """The bounds and sums are faster than a search that assigns the instances to one more container each time."""
     capacity = Capacity(Resource(11.0, 11, 11), Resource(1.0, 1, 1), most, {})
     needs = [Resource(size / 10, size, 1) for size in sizes]
 
-    def works_out(count: int) -> bool:
-        hands = [needs[at::count] for at in range(count)]
-        return all(sum(each.ram_bytes for each in hand) <= 10 and len(hand) <= min(most, 10) for hand in hands)
+    def fits(count: int) -> bool:
+        containers = [needs[at::count] for at in range(count)]
+        return all(sum(each.ram_bytes for each in held) <= 10 and len(held) <= min(most, 10) for held in containers)
 
-    expected = next(count for count in range(at_least, 1000) if works_out(count))
+    expected = next(count for count in range(at_least, 1000) if fits(count))
     assert fewest_containers(needs, capacity, at_least) == expected
 
 
-def test_goes_on_dealing_where_it_ended() -> None:
-    """Growing by one, again and again, spreads over the containers instead of filling the first."""
+def test_new_instances_continue_the_order() -> None:
+    """Repeated growth by one spreads over the containers; it does not fill the first container."""
     topology = packable_topology({"words": 4}, containers=3)
     plan = _PACKING.pack(topology)
     for count in range(5, 8):
@@ -93,15 +100,15 @@ def test_goes_on_dealing_where_it_ended() -> None:
     ]
 
 
-def test_grows_beyond_the_number_of_instances_it_was_submitted_with() -> None:
-    """Heron refused it: the number of instances at submission was the most containers it tried."""
+def test_grows_to_more_containers_than_instances_at_submission() -> None:
+    """Heron refuses it: it tries at most as many containers as there were instances at submission."""
     topology = packable_topology({"words": 2}, containers=1)
     plan = _PACKING.repack(_PACKING.pack(topology), topology, {"words": 60})
     assert [len(container.instances) for container in plan.containers] == [9, 9, 9, 9, 8, 8, 8]
 
 
-def test_spreads_what_is_new_over_all_it_must_open() -> None:
-    """Heron opened half of what it had computed, and filled it before it opened the next."""
+def test_spreads_new_instances_over_all_new_containers() -> None:
+    """Heron opens half of the computed number, and fills each container before it opens the next."""
     topology = packable_topology({"words": 9}, containers=1)
     plan = _PACKING.pack(topology)
     grown = _PACKING.repack(plan, topology, {"words": 9 + 20})
@@ -109,14 +116,14 @@ def test_spreads_what_is_new_over_all_it_must_open() -> None:
     assert task_containers(plan).items() <= task_containers(grown).items()
 
 
-def test_passes_over_containers_without_room() -> None:
-    """The deal goes on behind them."""
+def test_skips_containers_without_room() -> None:
+    """The order continues at the next container."""
     config = {"topology.component.rammap": "big:6GB,small:1GB", "topology.container.ram": 8 * _GIB}
     topology = packable_topology({"big": 1, "small": 3}, 2, config)
     plan = _PACKING.pack(topology)
-    assert _dealt(plan) == {1: ["big", "small"], 2: ["small", "small"]}
+    assert _components(plan) == {1: ["big", "small"], 2: ["small", "small"]}
     grown = _PACKING.repack(plan, topology, {"small": 6})
-    assert _dealt(grown) == {1: ["big", "small"], 2: ["small"] * 5}
+    assert _components(grown) == {1: ["big", "small"], 2: ["small"] * 5}
 
 
 def test_refuses_an_option_with_an_unknown_unit() -> None:
