@@ -1,4 +1,4 @@
-"""Changing a plan: what is new goes where the fewest are, what stays does not move."""
+"""Changes of a plan: new instances go to the containers with the fewest instances, and no other instance moves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _GIB = 1 << 30
 _PACKING = RoundRobinPacking.open({})
 
 
-def test_keeps_the_containers_of_what_stays() -> None:
-    """Heron dealt everything anew: an update of one component moved nearly every task."""
+def test_remaining_instances_keep_their_containers() -> None:
+    """Heron makes a new plan, so an update of one component moves nearly every task."""
     topology = packable_topology({"words": 4, "count": 4}, containers=4)
     plan = _PACKING.pack(topology)
     changed = _PACKING.repack(plan, topology, {"count": 6, "words": 3})
@@ -21,14 +21,14 @@ def test_keeps_the_containers_of_what_stays() -> None:
 
 
 def test_opens_containers_as_the_topology_grows() -> None:
-    """The number of instances in a container stays what the topology was submitted with."""
+    """The number of instances per container stays as at submission."""
     topology = packable_topology({"words": 2, "count": 2}, containers=2)
     plan = _PACKING.repack(_PACKING.pack(topology), topology, {"count": 6})
     assert [len(container.instances) for container in plan.containers] == [2, 2, 2, 2]
 
 
-def test_gives_up_a_container_that_became_empty() -> None:
-    """Its machine is free for others; its id is the first to be used again."""
+def test_removes_an_empty_container() -> None:
+    """Its resources are free for other jobs; the next new container gets its id."""
     topology = packable_topology({"words": 1, "count": 2}, containers=3)
     plan = _PACKING.pack(topology)
     shrunk = _PACKING.repack(plan, topology, {"count": 1})
@@ -37,23 +37,23 @@ def test_gives_up_a_container_that_became_empty() -> None:
     assert [container.container_id for container in grown.containers] == [1, 2, 3]
 
 
-def test_never_gives_a_task_id_again() -> None:
-    """Also when the highest id was removed: its state, metrics and log belong to a task that is gone."""
+def test_never_reuses_a_task_id() -> None:
+    """The removed task can have the highest id. Its metrics and log must not mix with those of a new task."""
     topology = packable_topology({"words": 1, "count": 2})
     shrunk = _PACKING.repack(_PACKING.pack(topology), topology, {"count": 1})
     grown = _PACKING.repack(shrunk, topology, {"count": 2})
     assert sorted(instance.task_id for _, instance in grown.instances()) == [1, 2, 4]
 
 
-def test_leaves_containers_without_a_change_as_they_are() -> None:
-    """Other options, or a plan by another packing, must not resize a container that nobody asked to change."""
+def test_unchanged_containers_keep_their_size() -> None:
+    """Other options, or a plan of another packing, must not resize a container without a change."""
     topology = packable_topology({"words": 2, "count": 2}, containers=2)
     plan = RoundRobinPacking.open({"instance_ram": "2GB"}).pack(topology)
     assert _PACKING.repack(plan, topology, {"count": 1}).container(1) == plan.container(1)
 
 
-def test_passes_over_containers_without_room() -> None:
-    """The container with the fewest instances may be full by memory."""
+def test_skips_containers_without_room() -> None:
+    """The container with the fewest instances may have no free memory."""
     config = {"topology.container.ram": 8 * _GIB, "topology.component.rammap": "big:6GB,small:1GB"}
     topology = packable_topology({"small": 3, "big": 1}, 2, config)
     plan = _PACKING.pack(topology)

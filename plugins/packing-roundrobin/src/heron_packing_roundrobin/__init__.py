@@ -1,4 +1,4 @@
-"""Round-robin packing for Heron: instances are dealt to the containers in turn."""
+"""The packing round robin: instances in turn over a given number of containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver's section of a profile: what an instance gets by default, and what the engine keeps."""
+"""The driver's section of a profile: the default resources of an instance, and the padding for the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIB = 1 << 30
 
 
 class RoundRobinSection(msgspec.Struct, frozen=True):
-    """The section as written; amounts may have units."""
+    """The section of the profile; amounts may have units."""
 
     instance_cpu: float | str = 1.0
     instance_ram: int | str = _GIB
@@ -42,7 +42,11 @@ class RoundRobinOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, object]) -> Self:
-        """The options of a profile's section ``packing``; ConfigError when a key or amount is not acceptable."""
+        """Read the section ``packing``.
+
+        Raises:
+            ConfigError: when a key is unknown or an amount is not acceptable.
+        """
         section = decode_options(options, RoundRobinSection, "packing")
         return cls(
             instance_cpu=parse_cores(section.instance_cpu, "packing.instance_cpu"),

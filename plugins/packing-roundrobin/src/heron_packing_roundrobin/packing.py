@@ -1,4 +1,4 @@
-"""The driver: deals instances to containers in turn, and changes a plan with the least disruption."""
+"""The packing driver ``roundrobin``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["RoundRobinPacking"]
 
 
 class RoundRobinPacking(Packing):
-    """Packs by dealing: container 1, 2, … N, 1, 2, … over all components, those with the most memory first.
+    """Assigns instances to the containers in turn, 1, 2, … N, 1, 2, …, components with the most memory first.
 
-    The number of containers is ``topology.stmgrs``. Source: Heron's ``RoundRobinPacking``.
+    N is ``topology.stmgrs``. Source: Heron's ``RoundRobinPacking``.
     """
 
     spi_version: ClassVar[int] = 1
@@ -33,11 +33,9 @@ class RoundRobinPacking(Packing):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """As `Packing.open`."""
         return cls(RoundRobinOptions.read(options))
 
     def pack(self, topology: TopologyDefinition) -> PackingPlan:
-        """As `Packing.pack`."""
         total = check_parallelism(topology)
         wanted = read_resource_map(topology)
         if wanted.containers > total:
@@ -46,13 +44,13 @@ class RoundRobinPacking(Packing):
         draft = PlanDraft()
         containers = [draft.open() for _ in range(wanted.containers)]
         parallelism = {component.name: component.parallelism for component in topology.components}
-        deal = [(name, index) for name in by_memory(topology, wanted) for index in range(parallelism[name])]
-        for at, (component, index) in enumerate(deal):
+        instances = [(name, index) for name in by_memory(topology, wanted) for index in range(parallelism[name])]
+        for at, (component, index) in enumerate(instances):
             draft.place(component, index, containers[at % len(containers)])
         return draft.plan(Sizing(wanted, self._options).container)
 
     def repack(self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PackingPlan:
-        """As `Packing.repack`. What is not removed stays where it is; what is new goes where the fewest are."""
+        """Keep remaining instances in place; put each new instance into the container with the fewest instances."""
         change = read_change(current, topology, parallelism)
         if not change:
             return current
@@ -69,12 +67,12 @@ class RoundRobinPacking(Packing):
 
 
 def by_memory(topology: TopologyDefinition, wanted: ResourceMap) -> list[str]:
-    """The components, those with the largest entry in the memory map first, else in the order of declaration."""
+    """Return the components, largest entry in the memory map first; others in the order of declaration."""
     names = [component.name for component in topology.components]
     return sorted(names, key=lambda name: -wanted.ram_bytes.get(name, 0))
 
 
 def _containers_for(instances: int, topology: TopologyDefinition, wanted: ResourceMap) -> int:
-    """As many containers as keep the number of instances in each at what the topology was submitted with."""
+    """Return the number of containers that keeps the instances per container as at submission."""
     submitted = sum(component.parallelism for component in topology.components)
     return -(-instances * wanted.containers // submitted)

@@ -1,4 +1,4 @@
-"""Adds instances to a draft of a plan: each to the container with the fewest that has room for it."""
+"""Adds instances to a draft: each to the container with room that has the fewest instances."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Rebalance:
             self._demands[container_id] = sizing.demands(member.component for member in members)
 
     def open_containers(self, count: int) -> None:
-        """Opens empty containers until there are `count`."""
+        """Open empty containers until there are `count`."""
         while len(self._demands) < count:
             heapq.heappush(self._queue, (0, self._open()))
 
     def grow(self, additions: Sequence[tuple[str, int]]) -> None:
-        """Places each new (component, index); opens one more container where none has room."""
+        """Place each new (component, index); open another container if no container has room."""
         full: list[tuple[int, int]] = []
         previous = ""
         for component, index in additions:
-            if component != previous:  # what was full for one component may have room for the next
+            if component != previous:  # a container without room for one component may have room for the next
                 for entry in full:
                     heapq.heappush(self._queue, entry)
                 full, previous = [], component

@@ -1,4 +1,4 @@
-"""How large a container is, and what each of its instances gets: one rule per resource, all three together."""
+"""The size of a container and the resources of its instances, by one rule for each resource."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from heron_packing_roundrobin.rule import Demand, Rule
 
 __all__ = ["Sizing"]
 
-_LEAST_RAM_BYTES = 16 << 20  # Heron's own limit; a Python process does not even start in less
+_LEAST_RAM_BYTES = 16 << 20  # the limit of Heron; a Python process needs more
 _LEAST_DISK_BYTES = 1
 
 _log = logging.getLogger(__name__)
 
 
 class Sizing:
-    """The three rules of a topology under the driver's options."""
+    """The rules for cpu, ram and disk of a topology, from its keys and the driver's options."""
 
     __slots__ = ("rules",)
 
@@ -62,10 +62,10 @@ class Sizing:
         )
 
     def container(self, container_id: int, members: Sequence[Member]) -> ContainerPlan:
-        """The plan of a container with these members.
+        """Return the plan of a container with these members.
 
         Raises:
-            PackingError: when they do not fit; names container, resource, amount and limit.
+            PackingError: when the members do not fit; names container, resource, amount and limit.
         """
         components = [member.component for member in members]
         demands = self.demands(components)
@@ -75,11 +75,13 @@ class Sizing:
                 raise PackingError(msg)
             if rule.is_tight(demand):
                 _log.warning(
-                    "container %d: its instances leave less %s than the padding of %s %s; the engine shares theirs",
+                    "container %d: its instances leave less %s than the padding of %s %s, so the engine shares theirs; "
+                    "raise topology.container.%s",
                     container_id,
                     rule.name,
                     rule.padding,
                     rule.unit,
+                    rule.name,
                 )
         shares = [rule.share(demand) for rule, demand in zip(self.rules, demands, strict=True)]
         return ContainerPlan(
@@ -94,18 +96,18 @@ class Sizing:
         )
 
     def demands(self, components: Iterable[str]) -> tuple[Demand, ...]:
-        """What instances of these components ask of each resource."""
+        """Return the demands of these instances, one for each resource."""
         demands = tuple(Demand() for _ in self.rules)
         for component in components:
             demands = self.with_one_more(demands, component)
         return demands
 
     def with_one_more(self, demands: tuple[Demand, ...], component: str) -> tuple[Demand, ...]:
-        """The demands with one more instance of the component."""
+        """Return the demands with one more instance of the component."""
         return tuple(rule.add(demand, component) for rule, demand in zip(self.rules, demands, strict=True))
 
     def fits(self, demands: tuple[Demand, ...], component: str) -> bool:
-        """Whether a container with these demands, the component's newest instance included, can be."""
+        """Whether a container can have these demands, which include the newest instance of the component."""
         return not any(rule.problem(demand, (component,)) for rule, demand in zip(self.rules, demands, strict=True))
 
     def _resource(self, component: str, shares: Sequence[float]) -> Resource:
