@@ -1,4 +1,4 @@
-"""The serializer msgpack: its contract, and what its bytes are."""
+"""The serializer msgpack: its contract and its bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERIALIZER = MsgpackSerializer.open({})
 
 
 class TestContract(SerializerContract):
-    """msgpack keeps the family's contract."""
+    """The serializer meets the contract of the family."""
 
     name = "msgpack"
     driver_class = MsgpackSerializer
@@ -42,14 +42,14 @@ class TestContract(SerializerContract):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_every_type_of_a_key_and_its_neighbours_travel(value: object) -> None:
-    """What may be a key of a grouping must be able to arrive, whatever the serializer."""
+def test_values_of_all_types_of_keys_arrive_unchanged(value: object) -> None:
+    """Each serializer must support every type that the key of a grouping can have."""
     ((arrived,),) = SERIALIZER.decode(SERIALIZER.encode([[value]]))
     assert same(value, arrived)
 
 
 def test_plain_batch_is_plain_messagepack() -> None:
-    """A reader in another language needs no more than its own library: columns of values, nothing around them."""
+    """A program in another language needs only a MessagePack library to read the columns."""
     payload = SERIALIZER.encode([("a", "b"), (1, None)])
     assert payload == msgpack.packb([["a", "b"], [1, None]])
 
@@ -82,14 +82,14 @@ def test_extension_types_are_pinned(value: object, code: int, data: bytes) -> No
         (datetime.datetime(2024, 10, 27, 2, 30, fold=1), "fold=1"),  # noqa: DTZ001
     ],
 )
-def test_what_it_refuses_it_names(value: object, why: str) -> None:
-    """The engine adds the field and the value; what is wrong with it is known here."""
+def test_error_names_the_fault_of_the_value(value: object, why: str) -> None:
+    """The engine adds the field and the value to the message."""
     with pytest.raises(SerializationError, match=why):
         SERIALIZER.encode([[value]])
 
 
 def test_unknown_extension_is_an_error() -> None:
-    """A later version's types are not bytes of unknown meaning."""
+    """A later version can have more types; their bytes must not arrive as a value."""
     payload = msgpack.packb([[msgpack.ExtType(77, b"")]])
     with pytest.raises(SerializationError, match="extension type 77"):
         SERIALIZER.decode(payload)

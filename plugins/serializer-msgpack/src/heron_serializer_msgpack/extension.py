@@ -1,14 +1,14 @@
-"""Values that MessagePack has no type for, as extension types: what an application code means is pinned here for ever.
+"""Extension types for values without a MessagePack type. The meaning of a number never changes:
 
     1  tuple              a packed array
-    2  int beyond 64 bit  hexadecimal digits, with a sign where it is negative
+    2  int beyond 64 bit  hexadecimal digits, with a sign if it is negative
     3  Decimal            its text, as ``1.10``
     4  date               ISO 8601, ``2024-02-29``
-    5  datetime           ISO 8601 with microseconds, and with the offset from UTC where it has one
+    5  datetime           ISO 8601 with microseconds, and with the offset from UTC if it has one
     6  UUID               its 16 bytes
     7  set, 8  frozenset  a packed array
 
-All text is ASCII. Exactly these types: an instance of a subclass would arrive as something else, so it is refused.
+All text is ASCII. An instance of a subclass is refused, because it would arrive with another type.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _TUPLE, _LARGE_INT, _DECIMAL, _DATE, _DATETIME, _UUID, _SET, _FROZENSET = range(
 
 
 def pack(value: object) -> bytes:
-    """The bytes of a value; whatever is not exactly of a type of MessagePack goes through `to_extension`."""
-    # Strict: else a tuple is written as a list and a subclass of int as an int, unseen.
+    """Return the bytes of a value; values without a MessagePack type go through `to_extension`."""
+    # Without strict_types, msgpack writes a tuple as a list, and an instance of a subclass of int as an int.
     return cast("bytes", msgpack.packb(value, default=to_extension, strict_types=True))
 
 
 def unpack(payload: bytes | memoryview) -> object:
-    """The value of these bytes."""
+    """Return the value of these bytes."""
     return msgpack.unpackb(payload, ext_hook=_from_extension, strict_map_key=False)
 
 
 def to_extension(value: object) -> msgpack.ExtType:
-    """What msgpack asks for a value that it has no type for."""
+    """Return the extension type of a value; msgpack calls it for values without a MessagePack type."""
     writer = _WRITERS.get(type(value))
     if writer is None:
         msg = f"MessagePack has no type for {type(value).__name__}"
@@ -52,14 +52,14 @@ def to_extension(value: object) -> msgpack.ExtType:
 def _from_extension(code: int, data: bytes) -> object:
     reader = _READERS.get(code)
     if reader is None:
-        msg = f"extension type {code} is not known; it was written by a later version or by something else"
+        msg = f"extension type {code} is unknown; a later version or another program wrote it"
         raise SerializationError(msg)
     return reader(data)
 
 
 def _write_datetime(value: datetime.datetime) -> tuple[int, bytes]:
     if value.fold:
-        msg = "the second of two equal local times (fold=1) has no place in ISO 8601"
+        msg = "ISO 8601 cannot express the second of two equal local times (fold=1)"
         raise SerializationError(msg)
     offset = value.utcoffset()
     if offset is None and value.tzinfo is not None:

@@ -1,4 +1,4 @@
-"""The driver: columns in, MessagePack out."""
+"""The serializer driver ``msgpack``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["MsgpackSerializer"]
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """There are none: both ends of a stream would have to agree on them."""
+    """No options: both ends of a stream would need the same values."""
 
 
 class MsgpackSerializer(Serializer):
-    """Plain data, written so that other languages can read it; anything else is refused."""
+    """Encodes plain data, so that other languages can read it. It refuses all other values."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"neutral"})
@@ -27,15 +27,13 @@ class MsgpackSerializer(Serializer):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Takes no options."""
         decode_options(options, _Options, "serializer")
         return cls()
 
     def encode(self, columns: list[Sequence[object]]) -> bytes:
-        """`Serializer.encode`: an array of columns, each an array of values."""
-        # A column may be a tuple, which would be marked as one.
+        """Return an array of columns; each column is an array of values."""
+        # A column may be a tuple, which would become an extension type.
         return pack([column if type(column) is list else list(column) for column in columns])
 
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
-        """`Serializer.decode`."""
         return cast("list[Sequence[object]]", unpack(payload))
