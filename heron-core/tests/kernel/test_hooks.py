@@ -11,8 +11,7 @@ import pytest
 from heron.kernel.hooks import ThreadedHooks
 
 if TYPE_CHECKING:
-    from conftest import Install
-
+    from builders.distributions import Install
     from heron_testing.pytest_plugin import Eventually
 
 LIMIT_S = 2.0  # also for the observer that works, on a busy machine

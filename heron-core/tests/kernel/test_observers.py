@@ -13,7 +13,7 @@ from heron.kernel.observers import GROUP, Observers, installed_observers
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
 if TYPE_CHECKING:
-    from conftest import Install
+    from builders.distributions import Install
 
 
 class Recorder:

@@ -1,14 +1,13 @@
-"""An author's folder, a profile whose files are all in the test's own folder, and a scheduler that starts nothing."""
+"""Fixtures: the author's file, a profile with all files in the folder of the test, a scheduler that starts nothing."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import pytest
 
@@ -41,7 +40,7 @@ WordsFile = Callable[..., Path]
 
 @dataclass
 class IdleScheduler(Scheduler):
-    """Takes jobs and never runs them; `state` is what a test makes of them."""
+    """Accepts jobs and never runs them; a test sets `state`."""
 
     spi_version = 1
     refusal: str = ""
@@ -54,12 +53,12 @@ class IdleScheduler(Scheduler):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """No options."""
+        """Accept no options."""
         assert not options
         return cls()
 
     def schedule(self, job: Job) -> None:
-        """Takes the job, unless it is to refuse."""
+        """Accept the job, unless the test has set `refusal`."""
         if self.refusal:
             raise SchedulerError(self.refusal)
         self.jobs.append(job)
@@ -67,35 +66,35 @@ class IdleScheduler(Scheduler):
         self.state = SchedulerState.RUNNING
 
     def kill(self, topology: str, topology_id: str = "") -> None:
-        """Ends the job, unless it is another run's."""
+        """End the job, unless it belongs to another run."""
         if self.status(topology).of(topology_id).state is not self.state:
             return
         self.killed.append(topology)
         self.state = SchedulerState.ABSENT
 
     def restart(self, topology: str, container_id: int) -> None:
-        """Never asked for here."""
+        """Not used in these tests."""
         raise SchedulerError(topology, container_id)
 
     def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
-        """Never asked for here."""
+        """Not used in these tests."""
         raise SchedulerError(topology, add, remove)
 
     def status(self, topology: str) -> JobStatus:
-        """What the test set."""
+        """Return what the test has set."""
         assert topology
         troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
         return JobStatus(self.state, troubles, self.whose)
 
     def links(self, topology: str) -> tuple[JobLink, ...]:
-        """None."""
+        """Return no links."""
         assert topology
         return ()
 
 
 @pytest.fixture
 def words_file(tmp_path: Path) -> WordsFile:
-    """Writes an author's file: two components, then what the test adds."""
+    """Return a function that writes the author's file: two components and the text of the test."""
 
     def write(rest: str, name: str = "words.py") -> Path:
         path = tmp_path / "author" / name
@@ -108,7 +107,7 @@ def words_file(tmp_path: Path) -> WordsFile:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of the test's own, with nothing in it."""
+    """Set HOME to an empty folder of the test."""
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
@@ -117,7 +116,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def profiles(tmp_path: Path, home: Path) -> Path:
-    """A folder with the profile ``here``, for --config-path."""
+    """Return a folder with the profile ``here``, for --config-path."""
     folder = tmp_path / "profiles"
     folder.mkdir()
     assert home.is_dir()
@@ -139,57 +138,25 @@ def profiles(tmp_path: Path, home: Path) -> Path:
 
 @pytest.fixture
 def profile(profiles: Path) -> Profile:
-    """The profile ``here``, loaded."""
+    """Return the profile ``here``."""
     return load_profile("here", Drivers().resolve, config_path=profiles)
 
 
 @pytest.fixture
 def scheduler() -> IdleScheduler:
-    """The scheduler of `environment`."""
+    """Return the scheduler of `environment`."""
     return IdleScheduler()
 
 
 @pytest.fixture
 def environment(profile: Profile, scheduler: IdleScheduler) -> Environment:
-    """Real state and packages in the test's folder, and the idle scheduler."""
+    """Return drivers for state and packages in the folder of the test, and the idle scheduler."""
     return Environment(
         profile,
         open_driver(profile.statemgr, StateManager),
         open_driver(profile.uploader, Uploader),
         scheduler,
     )
-
-
-class Install(Protocol):
-    """Puts a distribution with one module and one entry point on the path."""
-
-    def __call__(self, distribution: str, group: str, name: str, source: str, attribute: str = "It") -> str:
-        """Returns the name of the module."""
-        ...
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """The distributions are gone, and their modules forgotten, after the test."""
-    site = tmp_path / "site"
-    site.mkdir()
-    monkeypatch.syspath_prepend(site)
-    modules: list[str] = []
-
-    def put(distribution: str, group: str, name: str, source: str, attribute: str = "It") -> str:
-        module = distribution.replace("-", "_")
-        (site / f"{module}.py").write_text(source)
-        info = site / f"{module}-1.2.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:{attribute}\n")
-        modules.append(module)
-        importlib.invalidate_caches()
-        return module
-
-    yield put
-    for module in modules:
-        sys.modules.pop(module, None)
 
 
 DRIVERS = """
@@ -232,7 +199,7 @@ ENTRIES = {"statemgr": "State", "metricsink": "Sink"}
 
 @pytest.fixture
 def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
-    """Finds a made-up driver under any name but ``absent``; state managers and sinks have options."""
+    """Find a made-up driver under every name except ``absent``; state managers and sinks have options."""
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "made_up_drivers.py").write_text(DRIVERS)
     monkeypatch.syspath_prepend(tmp_path / "modules")
@@ -249,26 +216,26 @@ def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolve
 
 @dataclass(frozen=True)
 class Reading:
-    """Reads the profile ``mine`` of a folder, as text that the test gives."""
+    """Writes the profile ``mine`` with the text of a test, and reads it."""
 
     folder: Path
     resolve: Resolver
 
     def write(self, text: str, name: str = "mine") -> Path:
-        """Writes a profile."""
+        """Write a profile."""
         path = self.folder / f"{name}.yaml"
         path.write_text(text, encoding="utf-8")
         return path
 
     def load(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> Profile:
-        """The profile with this text."""
+        """Load the profile with this text."""
         self.write(text)
         return load_profile(
             "mine", self.resolve, config_path=self.folder, overrides=overrides, environ=environ or {"TEAM": "red"}
         )
 
     def problems(self, text: str, environ: Mapping[str, str] | None = None, /, **overrides: str) -> list[str]:
-        """What is wrong with this text."""
+        """Return the problems of a profile with this text."""
         self.write(text)
         found = read_profile(
             "mine", self.resolve, config_path=self.folder, overrides=overrides, environ=environ or {"TEAM": "red"}
@@ -279,7 +246,7 @@ class Reading:
 
 @pytest.fixture
 def reading(tmp_path: Path, home: Path, resolve: Resolver) -> Reading:
-    """An empty folder of profiles, and the made-up drivers."""
+    """Return an empty folder of profiles, with the made-up drivers."""
     assert home.is_dir()
     folder = tmp_path / "profiles"
     folder.mkdir()

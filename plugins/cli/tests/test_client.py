@@ -20,7 +20,7 @@ from heron_cli.main import heron
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 
 if TYPE_CHECKING:
-    from conftest import Install
+    from builders.distributions import Install
 
 RUN = ExecutionState("Words", "Words-1", 10.0, "me", "elsewhere", "here", "", "run", "logs", attached=False)
 

@@ -1,4 +1,4 @@
-"""Discovery of drivers: what is found, what is refused, and what the refusal says."""
+"""Discovery of drivers: the drivers that are found, those that are refused, and the errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heron.spi.families import FAMILIES
 from heron_cli.catalog.drivers import SHIPPED, Drivers
 
 if TYPE_CHECKING:
-    from conftest import Install
+    from builders.distributions import Install
 
 SINK = """
 from heron.spi.metricsink import MetricsSink
@@ -36,14 +36,14 @@ GROUP = "heron.metricsink"
 
 
 def test_installed_driver_becomes_a_reference(install: Install) -> None:
-    """The reference is all that another process needs; options pass through as they are."""
+    """Another process needs only the reference; options are passed unchanged."""
     module = install("heron-metricsink-mine", GROUP, "mine", GOOD)
     ref = Drivers().resolve("metricsink", "mine", {"a": 1})
     assert (ref.family, ref.name, ref.entry, ref.options) == ("metricsink", "mine", f"{module}:It", {"a": 1})
 
 
-def test_driver_installed_a_moment_ago_is_found(install: Install) -> None:
-    """A cache on disk would hide it: that is why ours is bypassed."""
+def test_newly_installed_driver_is_found(install: Install) -> None:
+    """The cache of stevedore on disk would hide it, so discovery bypasses the cache."""
     with pytest.raises(PluginError):
         Drivers().resolve("metricsink", "mine", {})
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
@@ -71,7 +71,7 @@ def test_the_error_for_a_shipped_driver_names_its_distribution() -> None:
 
 
 def test_the_table_of_shipped_drivers_is_complete() -> None:
-    """Each folder of a driver is in the table, and nothing else."""
+    """The table has exactly the drivers of the folder `plugins`."""
     plugins = Path(__file__).resolve().parents[2]
     shipped = {f"{family}-{name}" for family, names in SHIPPED.items() for name in names}
     assert shipped == {each.name for each in plugins.iterdir() if each.name.partition("-")[0] in SHIPPED} - {
@@ -79,14 +79,14 @@ def test_the_table_of_shipped_drivers_is_complete() -> None:
     }
 
 
-def test_unknown_family_is_told_with_the_families() -> None:
-    """A family is a fixed word of the core."""
+def test_the_error_for_an_unknown_family_lists_the_families() -> None:
+    """The core defines the families."""
     with pytest.raises(PluginError, match=r"no driver family 'schedular' \(nearest: 'scheduler'\)"):
         Drivers().resolve("schedular", "local", {})
 
 
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
-    """Which of them would win depends on the order of a path; nobody meant that."""
+    """Otherwise the order of `sys.path` would choose one of them."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     install("other-sink", GROUP, "mine", GOOD)
     with pytest.raises(PluginError, match="provided by heron-metricsink-mine and other-sink; uninstall"):
@@ -98,7 +98,7 @@ def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
     ["import no_such_module_at_all", "raise AssertionError('x')", "1 +", "raise SystemError('x')", "exit(3)"],
 )
 def test_driver_that_does_not_import_breaks_only_itself(install: Install, source: str) -> None:
-    """One broken plugin must not stop a run that does not use it; its own error says whose it is."""
+    """A run that does not use the broken plugin works; the error names the distribution."""
     install("heron-metricsink-broken", GROUP, "broken", source)
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     assert Drivers().resolve("metricsink", "mine", {}).name == "mine"
@@ -108,21 +108,21 @@ def test_driver_that_does_not_import_breaks_only_itself(install: Install, source
 
 @pytest.mark.parametrize(("version", "remedy"), [(0, "heron-metricsink-mine"), (99, "heron-core"), (None, "heron-m")])
 def test_other_contract_version_says_which_side_to_upgrade(install: Install, version: int | None, remedy: str) -> None:
-    """Half-working with another version is what the number is there to prevent."""
+    """A driver for another version of the contract might work only partly."""
     install("heron-metricsink-mine", GROUP, "mine", SINK.format(version=version))
     with pytest.raises(PluginError, match=f"upgrade with `pip install -U {remedy}"):
         Drivers().resolve("metricsink", "mine", {})
 
 
 def test_driver_of_another_family_is_refused(install: Install) -> None:
-    """An entry point in the wrong group would fail later, at the first call that is missing."""
+    """An entry point in the wrong group would otherwise fail at the first missing method."""
     install("heron-uploader-mine", "heron.uploader", "mine", GOOD)
     with pytest.raises(PluginError, match=r"not a subclass of heron\.spi\.uploader\.Uploader"):
         Drivers().resolve("uploader", "mine", {})
 
 
 def test_driver_with_missing_methods_is_refused(install: Install) -> None:
-    """The missing method is named here and not by a TypeError in a role process."""
+    """The error names the missing method; otherwise a role process would fail with a TypeError."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD.replace("def flush", "def flash"))
     with pytest.raises(PluginError, match="lacks flush"):
         Drivers().resolve("metricsink", "mine", {})
@@ -141,7 +141,7 @@ def test_catalog_shows_the_working_and_the_broken(install: Install) -> None:
 
 
 def test_catalog_lists_every_provider_of_a_name(install: Install) -> None:
-    """Both carry the error, so that it is plain which two are in each other's way."""
+    """Both have the error, which names the two distributions."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     install("other-sink", GROUP, "mine", GOOD)
     doubled = [each for each in Drivers().catalog("metricsink") if each.name == "mine"]
@@ -149,13 +149,11 @@ def test_catalog_lists_every_provider_of_a_name(install: Install) -> None:
     assert all("uninstall" in each.error for each in doubled)
 
 
-def test_driver_that_hangs_while_it_is_imported_is_left_behind(
-    install: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others are still listed, and the list says which one hangs."""
+def test_driver_whose_import_hangs_is_abandoned(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list has the other drivers, and names the one that hangs."""
     monkeypatch.setattr(
         "heron_cli.catalog.drivers.IMPORT_LIMIT_S", 2.0
-    )  # the others have no more, on a busy machine either
+    )  # enough for the other drivers, also on a busy machine
     source = "import threading\ngate = threading.Event()\ngate.wait(30)\n" + GOOD
     module = install("heron-metricsink-hanging", GROUP, "hanging", source)
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
@@ -166,10 +164,10 @@ def test_driver_that_hangs_while_it_is_imported_is_left_behind(
     sys.modules[module].gate.set()
 
 
-def test_what_a_driver_prints_while_it_is_imported_is_not_output(
+def test_output_of_a_driver_during_its_import_is_not_output_of_the_command(
     install: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--json` must stay JSON, whatever a plugin has to say."""
+    """The output of `--json` must stay valid JSON."""
     install("heron-metricsink-loud", GROUP, "loud", "print('hello from a plugin')\n" + GOOD)
     Drivers().catalog("metricsink")
     Drivers().resolve("metricsink", "loud", {})
@@ -178,16 +176,16 @@ def test_what_a_driver_prints_while_it_is_imported_is_not_output(
     assert "hello from a plugin" in said.err
 
 
-def test_catalog_says_where_a_driver_is_from(install: Install) -> None:
-    """A driver that came by PYTHONPATH, and is forgotten there, is a riddle otherwise."""
+def test_catalog_has_the_origin_of_a_driver(install: Install) -> None:
+    """A user may have forgotten a driver in a folder of PYTHONPATH."""
     install("heron-metricsink-mine", GROUP, "mine", GOOD)
     found = {each.name: each for each in Drivers().catalog("metricsink")}
     assert found["mine"].source == "path"
     assert found["mine"].place.endswith("site")
 
 
-def test_entry_points_of_other_groups_are_not_ours(install: Install) -> None:
-    """Other tools have groups too, and only ours are read."""
+def test_entry_points_of_other_groups_are_ignored(install: Install) -> None:
+    """Other tools have entry points too."""
     install("some-tool", "console_scripts", "mine", GOOD)
     assert not any(each.distribution == "some-tool" for each in Drivers().catalog())
 

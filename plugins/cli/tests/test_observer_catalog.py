@@ -11,7 +11,7 @@ from heron.kernel.observers import GROUP
 from heron_cli.catalog.other_plugins import observer_catalog
 
 if TYPE_CHECKING:
-    from conftest import Install
+    from builders.distributions import Install
 
 
 def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

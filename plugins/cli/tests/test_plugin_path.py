@@ -19,7 +19,7 @@ from heron_cli.main import heron
 from heron_cli.profiles import load_profile
 
 if TYPE_CHECKING:
-    from conftest import Install
+    from builders.distributions import Install
 
 PROJECT = """
 [project]

@@ -1,4 +1,4 @@
-"""Installs made-up distributions on a path of the test."""
+"""Makes distributions with one module and one entry point, for tests of the discovery of plugins."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from typing import Protocol
 
 import pytest
 
+__all__ = ["Install", "install"]
+
 
 class Install(Protocol):
-    """Puts a distribution with one module and one entry point on the path."""
+    """Adds a distribution with one module and one entry point to `sys.path`."""
 
     def __call__(self, distribution: str, group: str, name: str, source: str, attribute: str = "It") -> str:
-        """Returns the name of the module."""
+        """Return the name of the module."""
         ...
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """The distributions are gone, and their modules forgotten, after the test."""
+    """Return a function that adds distributions; the fixture removes them and their modules after the test."""
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(site)
