@@ -1,4 +1,4 @@
-"""Writes the folder that mkdocs builds the site from: documents, what they link to, pages of modules, settings."""
+"""Writes the folder from which mkdocs builds the site: documents, linked files, pages of modules, settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LISTING = "files.md"
 
 
 def write_site_source(root: Path, folder: Path, site: Path) -> Path:
-    """Makes `folder` anew for a site in `site`; returns the file of settings for ``mkdocs build -f``.
+    """Replaces `folder` with the source of a site in `site`; returns the settings file for ``mkdocs build -f``.
 
     The pages have the paths of the documents, so that links between them stay as they are. A link to a folder leads to
     a page that lists its files.

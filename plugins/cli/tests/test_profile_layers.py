@@ -106,7 +106,7 @@ def test_list_of_sinks_can_be_given_whole(reading: Reading) -> None:
         ("HERON__METRICSINK__FIL__DIRECTORY", "no sink 'fil' in the profile (nearest: 'file'); known: 'file', "),
         ("HERON__METRICSINK__2__DIRECTORY", "no sink 2; the profile has 2, counted from 0"),
         ("HERON__METRICSINK__FILE", "a sink is a section; name one of its keys"),
-        ("HERON__METRICSINK", "not a list of sinks; name one, as in `metricsink.file.KEY`"),
+        ("HERON__METRICSINK", "not a list of sinks; name one sink, as in `metricsink.file.KEY`"),
     ],
 )
 def test_unknown_variable_is_refused(reading: Reading, name: str, message: str) -> None:

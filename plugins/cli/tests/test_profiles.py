@@ -87,9 +87,9 @@ def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Rea
 @pytest.mark.parametrize(
     ("extends", "message"),
     [
-        ("mine", r"mine\.yaml:1: extends: mine -> mine goes in a circle"),
+        ("mine", r"mine\.yaml:1: extends: mine -> mine is a cycle"),
         ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'local', "),
-        ("other", r"other\.yaml:1: extends: mine -> other -> mine goes in a circle"),
+        ("other", r"other\.yaml:1: extends: mine -> other -> mine is a cycle"),
         ("[local]", r"mine\.yaml:1: extends: not the name of a profile"),
     ],
 )
@@ -104,14 +104,14 @@ def test_base_that_cannot_be_is_refused(reading: Reading, extends: str, message:
     ("old", "new", "message"),
     [
         ("packing:", "packin:", "mine.yaml:5: packin: unknown section (nearest: 'packing'); known: 'engine', "),
-        ("packing: {driver: roundrobin}", "", "mine.yaml: packing: missing; say `packing: {driver: NAME}`"),
+        ("packing: {driver: roundrobin}", "", "mine.yaml: packing: missing; write `packing: {driver: NAME}`"),
         ("{driver: roundrobin}", "{}", "mine.yaml:5: packing.driver: None is not the name of a driver"),
         ("{driver: roundrobin}", "{driver: 3}", "mine.yaml:5: packing.driver: 3 is not the name of a driver"),
         ("{driver: roundrobin}", "roundrobin", "mine.yaml:5: packing: not a section of keys and values"),
-        ("metricsink: []", "metricsink: {driver: file}", "mine.yaml:6: metricsink: not a list; say"),
+        ("metricsink: []", "metricsink: {driver: file}", "mine.yaml:6: metricsink: not a list; write"),
         ("metricsink: []", "metricsink: [file]", "mine.yaml:6: metricsink[0]: 'file' is not a section"),
         ("metricsink: []", "metricsink: [{driver: file}]", "mine.yaml:6: metricsink[0].directory: missing"),
-        ("metricsink: []", "metricsink:", "mine.yaml: metricsink: missing; say"),
+        ("metricsink: []", "metricsink:", "mine.yaml: metricsink: missing; write"),
         ("[]", "[]\nrun: {logdir: x}", "mine.yaml:7: run.logdir: unknown key (nearest: 'log_dir'); known: "),
         ("[]", "[]\nrun: {log_dir: 3}", "mine.yaml:7: run.log_dir: 3 is not a path"),
         ("[]", "[]\nengine: {heron.heartbeat: 1}", "mine.yaml:7: engine.heron.heartbeat: unknown key (nearest: "),
@@ -170,7 +170,7 @@ def test_config_path_that_is_no_folder_is_refused(tmp_path: Path, resolve: Resol
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"mine\.yaml: is empty; give it sections"),
+        ("", r"mine\.yaml: is empty; add sections"),
         ("# nothing\n", r"mine\.yaml: is empty"),
         ("just text", r"mine\.yaml: 'just text' is not a profile"),
         ("- driver: local", r"mine\.yaml: a list is not a profile; it consists of sections"),

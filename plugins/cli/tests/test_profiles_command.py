@@ -35,7 +35,7 @@ def test_broken_profile_is_told_below_the_list(profiles: Path) -> None:
     (profiles / "broken.yaml").write_text("a:\n\tb: 1")
     result = command("list", "--config-path", str(profiles))
     assert result.exit_code == 0
-    assert "broken does not read: " in result.stdout
+    assert "broken cannot be read: " in result.stdout
     assert "broken.yaml: line 2: a tab" in result.stdout
 
 
@@ -131,7 +131,7 @@ def test_check_of_production_says_what_to_install(home: Path) -> None:
     missing = {"heron-statemgr-zookeeper", "heron-uploader-hdfs", "heron-metricsink-prometheus"}
     assert set(document["install"]) <= missing  # the less, the more of them are installed here
     said = command("check", "production").stdout
-    assert "statemgr.password: the environment has no 'HERON_ZOOKEEPER_PASSWORD'" in said
+    assert "statemgr.password: the environment has no variable 'HERON_ZOOKEEPER_PASSWORD'" in said
     assert not document["install"] or "to add what is missing: pip install heron-" in said
 
 

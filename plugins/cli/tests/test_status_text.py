@@ -175,5 +175,5 @@ def test_a_container_that_is_not_reached_is_named_with_those_who_miss_it() -> No
     """Where a network fails, who does not hear whom says which part of it."""
     unreached = (Unreached(2, 0, 12.0), Unreached(2, 1, 80.2), Unreached(1, 2, 80.0))
     text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
-    assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; what goes there waits" in text
+    assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; tuples for it wait" in text
     assert "container 1 is not reached from container 2, for 1 min 20 s" in text

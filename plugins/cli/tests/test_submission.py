@@ -20,9 +20,10 @@ from heron.spi.uploader import Uploader
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
+from heron_cli.commands.submit import SUBMIT_STEPS
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.prepare import prepare
-from heron_cli.launch.submission import START_STEPS, Submission, Terms, start_topology
+from heron_cli.launch.submission import Submission, Terms, start_topology
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.cleanup import end_run
 from heron_cli.topologies.discovery import discover, read_report
@@ -168,7 +169,7 @@ def test_ctrl_c_in_the_last_step_undoes_it_too(
     assert not submission.log_dir.exists()
 
 
-@pytest.mark.parametrize("step", range(1, START_STEPS + 1))
+@pytest.mark.parametrize("step", range(1, SUBMIT_STEPS))  # the first of the shown steps is the loading
 def test_ctrl_c_between_two_steps_undoes_what_was_done(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path, step: int
 ) -> None:

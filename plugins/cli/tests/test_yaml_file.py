@@ -50,22 +50,22 @@ def test_values_are_those_of_json(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: 1\nb: 2\na: 3", "line 3: key 'a' stands twice; keep one"),
-        (b"a:\n\tb: 1", "line 2: a tab stands where only spaces may; indent with spaces"),
+        (b"a: 1\nb: 2\na: 3", "line 3: duplicate key 'a'; keep one"),
+        (b"a:\n\tb: 1", "line 2: a tab in the indentation; indent with spaces"),
         (b"a: [1", "line 1: expected ',' or ']'"),
         (b"a: b: c", "line 1: mapping values are not allowed here"),
         (b"a: 1\n---\nb: 2", "line 2: but found another document"),
         (b"a: 1\n\xff", "line 2: not UTF-8 at byte 5; save the file as UTF-8"),
-        (b"a: 1\nb: \0", r"line 2: a character that text may not contain, '\x00'; remove it"),
+        (b"a: 1\nb: \0", r"line 2: a character that YAML does not allow, '\x00'; remove it"),
         (b"3: x", "line 1: key 3 is not text; quote it"),
         (b"[a]: x", "line 1: key ['a'] is not text"),
         (b"a: !!python/object:os.system x", "could not determine a constructor for the tag"),
-        (b"a: !!binary eA==", "line 1: !!binary is not for configuration; write it as text"),
-        (b"a: !!set {x}", "line 1: !!set is not for configuration"),
-        (b"a: &a {x: 1}\nb:\n  <<: *a", "line 3: `<<` does not merge here; a profile builds on another by"),
-        (b"a: &a [*a]", "line 1: an alias stands within what it names"),
+        (b"a: !!binary eA==", "line 1: !!binary is not a JSON type; write it as text"),
+        (b"a: !!set {x}", "line 1: !!set is not a JSON type"),
+        (b"a: &a {x: 1}\nb:\n  <<: *a", "line 3: `<<` is not supported; a profile extends another with"),
+        (b"a: &a [*a]", "line 1: an alias inside its own value"),
         (b"a: *b", "line 1: found undefined alias 'b'"),
-        (b"a: " + b"[" * 5000, "sections within sections beyond any measure"),
+        (b"a: " + b"[" * 5000, "sections are nested too deeply"),
         (b"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
          b"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d]",
          "more than 10000 values"),
@@ -92,7 +92,7 @@ def test_file_that_does_not_open_is_named(tmp_path: Path) -> None:
         read_yaml(tmp_path / "a.yaml")
     with pytest.raises(ConfigError, match=r"b\.yaml: cannot be read: No such file or directory"):
         read_yaml(tmp_path / "b.yaml")
-    with pytest.raises(ConfigError, match=r"c\.yaml: cannot be read: it is no regular file"):
+    with pytest.raises(ConfigError, match=r"c\.yaml: cannot be read: it is not a regular file"):
         read_yaml(tmp_path / "c.yaml")
 
 

@@ -1,4 +1,4 @@
-"""The installed drivers: where each comes from, and the choice of one by family and name. For commands only.
+"""The installed drivers: the origin of each, and the choice of one by family and name. For commands only.
 
 stevedore loads the drivers. Its own list of entry points is bypassed: stevedore caches it on disk by the modification
 times of folders, which an editable install does not always change, so a new driver would stay invisible.
@@ -99,7 +99,7 @@ class DriverInfo:
 
 
 class Drivers:
-    """The drivers that are installed when this is made. Making one reads the metadata of all distributions."""
+    """The drivers that are installed when the object is made, which reads the metadata of all distributions."""
 
     def __init__(
         self,
@@ -125,14 +125,6 @@ class Drivers:
         """
         driver = self.driver(family, name)
         return DriverRef(family, name, f"{driver.__module__}:{driver.__qualname__}", dict(options))
-
-    def names(self, family: str) -> tuple[str, ...]:
-        """Return the names of the installed drivers of a family, sorted.
-
-        Raises:
-            PluginError: when the family is unknown.
-        """
-        return tuple(sorted(self._named(family)))
 
     def catalog(self, family: str | None = None) -> tuple[DriverInfo, ...]:
         """Return every installed driver of one family, or of all, by family and name, broken ones included."""

@@ -1,4 +1,4 @@
-"""Finds topologies, asks them and changes them: the Python API of the ``heron`` command.
+"""Finds, inspects and changes topologies: the Python API of the ``heron`` command.
 
     from heron_cli.client import connect
 
@@ -6,7 +6,8 @@
         for topology in client.list().entries:
             print(topology.name, topology.state)
 
-Every method returns frozen values, prints nothing, and raises only subclasses of `heron.errors.HeronError`.
+Every method returns frozen values, prints nothing, and raises only subclasses of `heron.errors.HeronError`. A `Client`
+is for one thread: open one client per thread.
 """
 
 from heron.ipc.metrics_table import MetricsRow

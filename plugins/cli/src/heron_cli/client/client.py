@@ -42,7 +42,7 @@ from heron_cli.topologies.topology_list import TopologyList, list_topologies
 if TYPE_CHECKING:
     from heron_cli.launch.loaded import LoadedTopology
 
-__all__ = ["Client", "StateChange", "SubmitResult", "connect", "connect_to", "profiles_of"]
+__all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]
 
 _SUBMIT = "heron_cli.launch.submission:submit_target"
 """Loaded by name because the methods that submit nothing are ready 100 ms earlier without it."""
@@ -101,11 +101,6 @@ def connect(
     add_plugin_path(plugin_path)
     check_without(without)
     choice = ProfileChoice(profile, config_path, split_overrides(overrides or {}), tuple(without))
-    return connect_to(choice, read_only=read_only)
-
-
-def connect_to(choice: ProfileChoice, *, read_only: bool = False) -> Client:
-    """Open a client as `connect` does, for a choice that a command has read."""
     return Client(choice, read_only=read_only)
 
 
@@ -123,18 +118,18 @@ def profiles_of(topology: str, *, config_path: Path | None = None) -> tuple[str,
 class Client:
     """The topologies of one profile; a context manager.
 
-    A client is not thread-safe, because drivers of schedulers are not: use one client per thread. Every method may
+    A client is for one thread, because drivers of schedulers are: open one client per thread. Every method may
     block as long as the state manager takes to answer (at most 10 s for each request), and longer where it has a
     `timeout_s`. Every method raises
 
-    - `UsageError` when the request is wrong, there is no such topology, or it refuses; nothing was changed;
-    - `AccessError` when a change is asked of a read-only client, or the keys do not fit;
+    - `UsageError` when the request is wrong, the topology does not exist, or it refuses; nothing was changed;
+    - `AccessError` when a read-only client is asked for a change, or the topology runs with other keys;
     - `UnreachableError` when a topology does not answer in time; the outcome of a change is unknown;
     - `StateError` and its subclasses when the state manager fails, `SchedulerError` when the scheduler fails.
     """
 
     def __init__(self, choice: ProfileChoice, *, read_only: bool = False) -> None:
-        """Use `connect`."""
+        """Programs call `connect`; commands, which have read the options already, call this."""
         self._choice = choice
         self._read_only = read_only
         self._uploader: Uploader | None = None
@@ -173,9 +168,9 @@ class Client:
         return list_topologies(self._environment(), clean=not self._read_only)
 
     def topology(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> RemoteTopology:
-        """Return a connection to the run that has this name now, for repeated questions; nothing is asked yet.
+        """Return a connection to the run that has this name now, for repeated requests. The call sends no request.
 
-        It stays with that run, and keeps its socket until it is closed: use it as a context manager.
+        The connection keeps its run, and its socket until it is closed: use it as a context manager.
         """
         return RemoteTopology(self._statemgr, self._scheduler, name, timeout_s, read_only=self._read_only)
 
@@ -192,8 +187,8 @@ class Client:
     ) -> tuple[MetricsRow, ...]:
         """Return the newest metrics of a running topology.
 
-        Rows are sums by component; for one `component`, or one `task_id` (≥ 1), rows of its tasks. Rows without a
-        component are of the engine's own processes.
+        Rows are sums by component; for one `component`, or one `task_id` (≥ 1), rows of its tasks. Rows without
+        a component are those of the engine's own processes.
         """
         with self.topology(name, timeout_s=timeout_s) as topology:
             return topology.metrics(component, task_id, by_task=bool(component))
@@ -255,7 +250,7 @@ class Client:
     ) -> tuple[RestartedContainer, ...]:
         """Restart one container, or all of them one after the other, and wait until each runs again.
 
-        `timeout_s` is the limit for each container; `on_restarted` is called when one is back.
+        `timeout_s` is the limit for each container; `on_restarted` is called for each container that runs again.
 
         Raises:
             TopologyFailedError: when a task or process of a container was given up.
@@ -299,7 +294,7 @@ class Client:
         deactivated: bool = False,
         progress: Progress | None = None,
     ) -> SubmitResult:
-        """Start the topology of a Python file; it runs on when this process ends.
+        """Start the topology of a Python file; it continues when this process ends.
 
         `target` is ``FILE`` or ``FILE:NAME``, and `arguments` are the `sys.argv` of the file, which runs in a child
         process. `role` and `env` are labels (defaults: the user's name and ``default``). With `deactivated` the

@@ -8,7 +8,7 @@ import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import UsageError
-from heron_cli.client.client import connect_to
+from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import (
     choose,
@@ -60,7 +60,7 @@ def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if not timeout >= 0:
         msg = f"--timeout: {timeout:g} s is below 0 s; give the seconds that it has to stop by itself"
         raise UsageError(msg)
-    with connect_to(choose(profile, config_path, settings, without)) as client:
+    with Client(choose(profile, config_path, settings, without)) as client:
         try:
             with progress(KILL_STEPS) as shown:
                 result = client.kill(name, timeout_s=timeout, force=force, progress=shown)

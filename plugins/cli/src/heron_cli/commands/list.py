@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heron.driver_kit.redaction import redact_for_command
-from heron_cli.client.client import connect_to
+from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import choose, config_path_option, json_option, set_option, without_option
 from heron_cli.topologies.topology_list import TopologyEntry
@@ -40,7 +40,7 @@ def list_command(
 
     It also removes what ended runs have left behind, and notes each run that had not ended in order.
     """
-    with connect_to(choose(profile, config_path, settings, without)) as client:
+    with Client(choose(profile, config_path, settings, without)) as client:
         found = client.list()
     for note in found.notes:
         click.echo(f"heron: note: {redact_for_command(note)}", err=True)

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from heron.errors import UsageError, known
 from heron_cli.catalog.other_plugins import check_without
-from heron_cli.client.client import Client, connect_to
+from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
@@ -90,7 +90,7 @@ class RemoteOptions:
             HeronError: as `heron_cli.client.connect` does.
             UsageError: when the topology runs under several other profiles.
         """
-        client = connect_to(self.choice)
+        client = Client(self.choice)
         if not topology:
             return client
         try:
@@ -102,7 +102,7 @@ class RemoteOptions:
             return client
         client.close()
         click.echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
-        return connect_to(replace(self.choice, name=other))
+        return Client(replace(self.choice, name=other))
 
 
 def _other_profile(client: Client, choice: ProfileChoice, topology: str, *, given: bool) -> str:

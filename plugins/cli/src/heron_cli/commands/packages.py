@@ -9,17 +9,17 @@ import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import PackageEntry
-from heron_cli.client.client import connect_to
+from heron_cli.client.client import Client
 from heron_cli.commands.options import choose, config_path_option, json_option, profile_option, set_option
 from heron_cli.topologies.package_store import StoredPackage
-from heron_cli.view.text import format_age, format_bytes, print_json
+from heron_cli.view.text import counted, format_age, format_bytes, print_json
 
 __all__ = ["packages"]
 
 _DAY_S = 86400.0
 _EXIT_FAILED = 1
 
-_profile = profile_option("The profile whose packages are meant.")
+_profile = profile_option("The profile whose packages are listed or removed.")
 
 
 @click.group()
@@ -34,7 +34,7 @@ def packages() -> None:
 @json_option
 def list_packages(profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Lists the packages that a profile's uploader stores, youngest first, and which topologies use them."""
-    with connect_to(choose(profile, config_path, settings)) as client:
+    with Client(choose(profile, config_path, settings)) as client:
         found = client.packages()
     if as_json:
         print_json([_fields(each) for each in found])
@@ -44,7 +44,7 @@ def list_packages(profile: str, config_path: Path | None, settings: tuple[str, .
         state = f"in use by {each.topology}" if each.topology else ("" if entry.whole else "unfinished")
         size, age = format_bytes(entry.size_bytes), format_age(entry.age_s)
         print(f"{entry.name:<30}  {size:>9}  {age:>8}  {state:<20}  {entry.uri}")
-    print(f"{_count(len(found))}, {format_bytes(_total(each.package for each in found))}")
+    print(f"{counted(len(found), 'package')}, {format_bytes(_total(each.package for each in found))}")
 
 
 @packages.command()
@@ -81,7 +81,7 @@ def prune(  # noqa: PLR0913, PLR0917 - one parameter for each option
     It does not see topologies of other state managers: where several state managers share a store, give each its own
     place there. Exit codes: 0 done, 1 some packages could not be removed.
     """
-    with connect_to(choose(profile, config_path, settings)) as client:
+    with Client(choose(profile, config_path, settings)) as client:
         result = client.prune_packages(older_than_s=days * _DAY_S, keep=keep, dry_run=dry_run)
     failed = {uri: redact_for_command(reason) for uri, reason in result.failed.items()}
     if as_json:
@@ -92,7 +92,7 @@ def prune(  # noqa: PLR0913, PLR0917 - one parameter for each option
         for uri, reason in failed.items():
             click.echo(f"heron: {uri} stays: {reason}", err=True)
         verb = "would be removed" if dry_run else "removed"
-        print(f"{_count(len(result.removed))} {verb}, {format_bytes(_total(result.removed))}")
+        print(f"{counted(len(result.removed), 'package')} {verb}, {format_bytes(_total(result.removed))}")
     context.exit(_EXIT_FAILED if failed else 0)
 
 
@@ -106,10 +106,6 @@ def _fields(stored: StoredPackage) -> dict[str, object]:
         "whole": entry.whole,
         "topology": stored.topology or None,
     }
-
-
-def _count(number: int) -> str:
-    return f"{number} package{'' if number == 1 else 's'}"
 
 
 def _total(entries: Iterable[PackageEntry]) -> int:

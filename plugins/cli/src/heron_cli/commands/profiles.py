@@ -18,7 +18,7 @@ from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import config_path_option, json_option, set_option, without_option
 from heron_cli.profiles import ListedSetting, list_settings, profile_entries, read_profile
 from heron_cli.profiles.overrides import parse_overrides
-from heron_cli.view.text import columns, print_json
+from heron_cli.view.text import columns, counted, print_json
 
 __all__ = ["profiles"]
 
@@ -48,7 +48,7 @@ def list_profiles(config_path: Path | None, as_json: bool) -> None:
         print(line)
     for name, _, _, error in rows:
         if error:
-            print(f"{name} does not read: {error}")
+            print(f"{name} cannot be read: {error}")
 
 
 @profiles.command()
@@ -62,8 +62,9 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
     resolve, overrides = Drivers().resolve, _overrides(settings)
     listed = list_settings(name, resolve, config_path=config_path, overrides=overrides)
     if problems := read_profile(name, resolve, config_path=config_path, overrides=overrides).problems:
-        count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
-        click.echo(f"heron: note: {name} has {count}; see `heron profiles check {name}`", err=True)
+        click.echo(
+            f"heron: note: {name} has {counted(len(problems), 'problem')}; see `heron profiles check {name}`", err=True
+        )
     if as_json:
         values = [
             {"path": each.path, "value": each.value, "layer": each.layer, "origin": each.origin}
@@ -137,8 +138,7 @@ def _print_check(found: ProfileCheck) -> None:
         for line in columns([(f"  {each.family}", each.name, each.answer) for each in found.drivers]):
             print(line)
         return
-    count = len(found.problems)
-    print(f"{found.name}: {count} problem{'s' if count > 1 else ''}")
+    print(f"{found.name}: {counted(len(found.problems), 'problem')}")
     for each in found.problems:
         print(f"  - {each.text}")
     if found.install:

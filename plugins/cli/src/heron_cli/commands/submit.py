@@ -9,7 +9,7 @@ from typing import cast
 import click
 
 from heron.driver_kit.loading import load_object
-from heron_cli.client.client import SubmitResult, connect_to
+from heron_cli.client.client import Client, SubmitResult
 from heron_cli.commands.completion import complete_file, complete_profile
 from heron_cli.commands.options import (
     choose,
@@ -26,11 +26,12 @@ from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.progress_output import progress
 from heron_cli.view.text import print_json
 
-__all__ = ["submit"]
+__all__ = ["SUBMIT_STEPS", "submit"]
 
 _ShowPlan = Callable[[ProfileChoice, LoadingTopology, Interrupts, str | None, bool], None]
 
-_STEPS = 5  # loading, and the steps of `heron_cli.launch.submission.start_topology`
+SUBMIT_STEPS = 5
+"""The number of steps that are shown: loading, then those of `heron_cli.launch.submission.start_topology`."""
 
 
 @click.command(
@@ -78,7 +79,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
 def _submit(
     choice: ProfileChoice, labels: Target, loading: LoadingTopology, interrupts: Interrupts, *, deactivated: bool
 ) -> SubmitResult:
-    with progress(_STEPS, interrupts.requested) as shown, connect_to(choice) as client:
+    with progress(SUBMIT_STEPS, interrupts.requested) as shown, Client(choice) as client:
         shown.step("loading the topology")
         loaded = loading.result(interrupts.requested)
         return client.submit(loaded, role=labels.role, env=labels.env, deactivated=deactivated, progress=shown)

@@ -1,6 +1,6 @@
-"""The folders of a run: a short private one for its sockets, and one for its logs that is kept.
+"""The folders of a run: a short private run directory for its sockets, and a folder for its logs, which is kept.
 
-They are named first and made later, so that the state can say what there may be before there is anything.
+They are named first and made later, so that the state names a folder before the folder exists.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _KEPT_LOGS = 20
 
 
 def run_parent(configured: str) -> Path:
-    """The folder of run directories: `configured`, or else the system's folder for temporary files.
+    """Return the folder of run directories: `configured`, or else the system's folder for temporary files.
 
     Raises:
-        UsageError: when the system has none that can be written.
+        UsageError: when the system has no folder for temporary files that can be written.
     """
     return Path(configured or _temporary()).absolute()
 
 
 def name_run_dir(configured: str) -> Path:
-    """The name of a new run directory; nothing is made yet.
+    """Return the path of a new run directory, without making it.
 
     Raises:
         LimitExceededError: when socket paths in it could become too long.
-        UsageError: when there is no folder for it.
+        UsageError: as `run_parent` does.
     """
     path = run_parent(configured) / f"{RUN_DIR_PREFIX}{secrets.token_hex(4)}"
     check_run_dir(path)
@@ -44,10 +44,10 @@ def name_run_dir(configured: str) -> Path:
 
 
 def make_run_dir(path: Path) -> None:
-    """Makes the run directory, mode 0700.
+    """Make the run directory, with mode 0700.
 
     Raises:
-        UsageError: when it cannot be made, or somebody else has made it.
+        UsageError: when it cannot be made, or exists already.
     """
     try:
         path.mkdir(mode=0o700)
@@ -57,12 +57,12 @@ def make_run_dir(path: Path) -> None:
 
 
 def name_log_dir(parent: str, topology_id: str) -> Path:
-    """The folder for the logs of a run; nothing is made yet."""
+    """Return the path of the folder for the logs of a run, without making it."""
     return Path(parent).absolute() / topology_id
 
 
 def make_log_dir(path: Path) -> None:
-    """Makes the folder for the logs of a run, mode 0700.
+    """Make the folder for the logs of a run, with mode 0700.
 
     Raises:
         UsageError: when it cannot be made.
@@ -75,11 +75,11 @@ def make_log_dir(path: Path) -> None:
 
 
 def prune_logs(logs: Path, in_use: Collection[str]) -> None:
-    """Of the runs that are over, keeps the logs of the newest ones, twenty folders in all with those `in_use`."""
+    """Remove all log folders except the twenty newest and those `in_use`."""
     try:
         folders = sorted((each.stat().st_mtime, each) for each in logs.iterdir() if each.is_dir())
     except OSError:
-        return  # nothing to prune, or it vanishes while it is looked at
+        return  # the folder does not exist, or a log folder was removed meanwhile
     for _, folder in folders[:-_KEPT_LOGS]:
         if str(folder) not in in_use:
             shutil.rmtree(folder, ignore_errors=True)
@@ -88,6 +88,6 @@ def prune_logs(logs: Path, in_use: Collection[str]) -> None:
 def _temporary() -> str:
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError as error:  # it has tried to write a file in each
+    except FileNotFoundError as error:  # gettempdir has tried to write a file in each of its folders
         msg = f"run.run_dir: {error.strerror}; make room in one of them, or set run.run_dir or TMPDIR"
         raise UsageError(msg) from error

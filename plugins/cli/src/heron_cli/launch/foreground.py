@@ -1,4 +1,4 @@
-"""``heron run``: a topology that is submitted, followed until it ends, and removed again in every case."""
+"""``heron run``: submits a topology, follows it until it ends, and removes it in every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a hang-up as a wish that is looked at between two steps, so that no step is cut in half."""
+"""Turns Ctrl-C, SIGTERM and SIGHUP into a flag that is checked between two steps, so that no step is cut off."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Catches the signals while it is entered; any number of them is one wish. Main thread only."""
+    """Catches the signals in its block; repeated signals count once. For the main thread only."""
 
     def __init__(self) -> None:
-        self._wish = threading.Event()
+        self._requested = threading.Event()
         self._before: dict[signal.Signals, object] = {}
 
     def requested(self) -> bool:
-        """Whether one has come; once true it stays true."""
-        return self._wish.is_set()
+        """Return whether a signal has arrived; once true, the result stays true."""
+        return self._requested.is_set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for one for at most that long; whether one has come."""
-        return self._wish.wait(timeout_s)
+        """Wait for a signal for at most `timeout_s`; return whether one has arrived."""
+        return self._requested.wait(timeout_s)
 
     def __enter__(self) -> Interrupts:
         for each in _CAUGHT:
@@ -35,13 +35,13 @@ class Interrupts:
         return self
 
     def give_back(self) -> None:
-        """Stops catching, for code that wants to be interrupted anywhere; idempotent.
+        """Stop catching signals, for code that may be interrupted anywhere; idempotent.
 
         Raises:
-            KeyboardInterrupt: when a signal has come already.
+            KeyboardInterrupt: when a signal has already arrived.
         """
         self._restore()
-        if self._wish.is_set():
+        if self._requested.is_set():
             raise KeyboardInterrupt
 
     def __exit__(self, *_: object) -> None:
@@ -49,15 +49,15 @@ class Interrupts:
 
     def _restore(self) -> None:
         while self._before:
-            signal.signal(*self._before.popitem())  # type: ignore[arg-type]  # what signal.signal itself returned
+            signal.signal(*self._before.popitem())  # type: ignore[arg-type]  # a value that signal.signal returned
 
     def _mark(self, _number: int, _frame: FrameType | None) -> None:
-        self._wish.set()
+        self._requested.set()
 
 
 @contextmanager
 def repeated_interrupts() -> Iterator[None]:
-    """Ctrl-C comes again until it is heard: in callbacks of imports and of finalizers Python drops an exception."""
+    """Repeat Ctrl-C until this block ends: Python drops exceptions in callbacks of imports and of finalizers."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)

@@ -25,7 +25,7 @@ from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 
-__all__ = ["Prepared", "load_target", "named_serializers", "packed_by", "plan_target", "prepare"]
+__all__ = ["Prepared", "load_target", "named_serializers", "plan_target", "prepare"]
 
 _CORE_SERIALIZER = "pickle"  # every instance has it
 
@@ -68,7 +68,7 @@ def plan_target(choice: ProfileChoice, load: Callable[[], LoadedTopology], packi
     else:  # the packing of the profile need not be installed
         profile = find_profile(choice, tuple(each for each in ALL_FAMILIES if each != "packing"))
         same = packing == profile.packing.name
-        profile = find_profile(choice) if same else packed_by(packing, profile, choice.overrides, choice.without)
+        profile = find_profile(choice) if same else _packed_by(packing, profile, choice.overrides, choice.without)
     return prepare(load(), profile, choice.overrides, without=choice.without)
 
 
@@ -80,7 +80,7 @@ def load_target(target: str | LoadedTopology, arguments: Sequence[str]) -> Loade
         return loading.result()
 
 
-def packed_by(name: str, profile: Profile, overrides: Overrides, without: Sequence[str] = ()) -> Profile:
+def _packed_by(name: str, profile: Profile, overrides: Overrides, without: Sequence[str] = ()) -> Profile:
     """Return the profile with the packing of that name; options of the profile's own packing do not apply to it.
 
     Raises:

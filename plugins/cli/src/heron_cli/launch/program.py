@@ -4,7 +4,7 @@ The program is FILE and every module that it imports from FILE's folder, or from
 FILE's folder. This includes the modules that are imported now, and those that import statements in them name, as
 functions may import later. A module of a package brings the whole package, data files included.
 
-Modules in site-packages, in the folders of the interpreter, or not_known_here must be installed in every container.
+Modules in site-packages, in the folders of the interpreter, or elsewhere must be installed in every container.
 
 The package keeps the layout that the imports need. A program in ``ROOT/a/b/topology.py`` that imports ``a.c`` through
 ``PYTHONPATH=ROOT`` is packed relative to ROOT, with two folders for `sys.path`: ``a/b`` and ROOT itself.

@@ -12,18 +12,17 @@ from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
 from heron.errors import HeronError
-from heron.ipc.keys import ClientKeys, Speaker
 from heron.ipc.query import TManagerClient
 from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
-from heron.state_nodes.keys import decode_keys
-from heron.state_nodes.report import decode_report
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron_cli.launch.interrupts import Interrupts
+from heron_cli.topologies.discovery import read_report
 from heron_cli.topologies.environment import Environment
+from heron_cli.topologies.tmanager_client import open_tmanager_client
 from heron_cli.view.run_view import GuardedView, PlainView, View
 
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
@@ -217,8 +216,8 @@ class StatusPoller:
     def report(self) -> TopologyStatus | None:
         """Return the last status, which a topology manager writes before it ends; None before that."""
         try:
-            node = self._statemgr.get(NodeKind.REPORT, self._run.topology)
-            return self._ours(decode_report(node.value, self._run.topology).status) if node else None
+            report = read_report(self._statemgr, self._run.topology)
+            return self._ours(report.status) if report else None
         except HeronError:
             return None
 
@@ -237,15 +236,12 @@ class StatusPoller:
         endpoint = decode_tmanager_location(node.value, self._run.topology).endpoint
         if self._client is None or endpoint != self._endpoint:
             self.close()
-            keys = self._keys()
+            keys = self._statemgr.get(NodeKind.KEYS, self._run.topology)
             if keys is None:
                 return None
-            self._client, self._endpoint = TManagerClient(endpoint, keys), endpoint
+            self._client = open_tmanager_client(endpoint, keys.value, self._run.topology, control=False)
+            self._endpoint = endpoint
         return self._ours(self._client.status(_ANSWER_S))
-
-    def _keys(self) -> ClientKeys | None:
-        node = self._statemgr.get(NodeKind.KEYS, self._run.topology)
-        return decode_keys(node.value, self._run.topology).connecting_as(Speaker.READER) if node else None
 
     def _ours(self, status: TopologyStatus) -> TopologyStatus | None:
         return status if status.topology_id == self._run.topology_id else None

@@ -43,7 +43,6 @@ from heron_cli.topologies.environment import Environment, ProfileChoice, lifecyc
 from heron_cli.topologies.progress import Progress
 
 __all__ = [
-    "START_STEPS",
     "Submission",
     "Terms",
     "manifest_of",
@@ -53,9 +52,6 @@ __all__ = [
     "start_topology",
     "submit_target",
 ]
-
-START_STEPS = 4
-"""The number of steps that `start_topology` reports."""
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +73,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is to run and where; `run_dir` and `log_dir` name folders that do not exist yet."""
+    """A topology to start, and its folders and settings; `run_dir` and `log_dir` name folders that do not exist yet."""
 
     prepared: Prepared
     topology_id: str
@@ -142,9 +138,9 @@ def submit_target(
     labels: tuple[str, str, bool],
     progress: Progress,
 ) -> tuple[ExecutionState, int]:
-    """Start a topology for good; return its run and the number of its containers, container 0 included.
+    """Start a topology that continues when this process ends; return its run and the number of its containers.
 
-    `labels` are role, environment and whether it begins paused.
+    The number includes container 0. `labels` are the role, the environment, and whether the topology begins paused.
     """
     role, env, deactivated = labels
     prepared = prepare(load_target(target, arguments), environment.profile, choice.overrides, without=choice.without)

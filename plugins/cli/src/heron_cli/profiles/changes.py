@@ -1,8 +1,8 @@
 """The settings of the environment and the command line: ``HERON__SECTION__KEY=VALUE``, ``--set SECTION.KEY=VALUE``.
 
 Both name a section and a key in it; further steps lead into sections of a driver's options. A variable is in capitals,
-with ``__`` between the steps and ``_`` for a dot or a hyphen. A sink is named by its driver, or by its position in the
-list when two sinks have the same driver. A value is read as YAML; for a setting of type text it is not.
+with ``__`` between the steps and ``_`` for a dot or a hyphen. The driver or the position in the list names a sink; the
+position is needed when two sinks have the same driver. A value is read as YAML, except for a setting of type text.
 """
 
 from __future__ import annotations
@@ -106,9 +106,11 @@ def _change(
         if not steps:
             findings.add("", str(error).removeprefix(f"{origin}: "), origin)
             return ()
-        value = Located(text, origin, text)  # it may be asked for as text
+        value = Located(text, origin, text)  # the setting may be of type text
     if not steps and not isinstance(value.value, list):
-        findings.add("", f"not a list of sinks; name one, as in `{SINKS}.file.KEY`, or give the whole list", origin)
+        findings.add(
+            "", f"not a list of sinks; name one sink, as in `{SINKS}.file.KEY`, or give the whole list", origin
+        )
         return ()
     return (Change(section, steps, value),)
 
@@ -135,7 +137,7 @@ def _sinks(change: Change, below: Located | None, findings: Findings) -> Located
 
 
 def _index(step: str, drivers: Sequence[str]) -> int | str:
-    """Return the position of the sink that the step names, or why there is no such sink."""
+    """Return the position of the sink that the step names, or an error message."""
     if step.isdecimal():
         if int(step) < len(drivers):
             return int(step)

@@ -61,7 +61,7 @@ class Findings:
         return text
 
     def check(self, remedy: str) -> None:
-        """Raise the first problem, if there is one, with the number of the others and `remedy`: how to see them.
+        """Raise the first problem, if any; its message has the number of the others and `remedy`, which lists them.
 
         Raises:
             ConfigError: when a section, key or value is wrong.

@@ -34,7 +34,7 @@ def known_sections(sections: Sections, findings: Findings) -> Sections:
         if name not in SECTIONS:
             findings.add(name, f"unknown section{nearest(name, SECTIONS)}; known: {known(SECTIONS)}", section.origin)
         elif name == SINKS and not isinstance(section.value, list):
-            findings.add(name, f"not a list; say `{SINKS}: [{{driver: NAME}}]`, or `[]` for none", section.origin)
+            findings.add(name, f"not a list; write `{SINKS}: [{{driver: NAME}}]`, or `[]` for none", section.origin)
         elif name != SINKS and section.value is not None and not isinstance(section.value, dict):
             findings.add(name, "not a section of keys and values", section.origin)
         elif section.value is not None:

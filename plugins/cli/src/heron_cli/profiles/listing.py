@@ -55,10 +55,10 @@ def list_settings(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> ListedProfile:
-    """Return the settings of a profile, without the unknown defaults of drivers that are not installed.
+    """Return the settings of a profile. Defaults of drivers that are not installed are unknown and left out.
 
     Raises:
-        ConfigError: when there is no such profile, a file does not read, or says what has no place in it.
+        ConfigError: when the profile does not exist, or a file cannot be read or has an unknown section or key.
     """
     findings = Findings()
     overlay = Overlay(overrides or {}, os.environ if environ is None else environ)
@@ -69,7 +69,9 @@ def list_settings(
         located = layered.sections.get(section)
         if section == SINKS:
             sinks = located.value if located is not None and isinstance(located.value, list) else []
-            found += [ListedSetting((SINKS,), [], *_who(located))] if located is not None and not sinks else []
+            found += (
+                [ListedSetting((SINKS,), [], *_layer_and_origin(located))] if located is not None and not sinks else []
+            )
             for index, each in enumerate(sinks):
                 found += _driver(each, (SINKS, index), resolve)
         elif section in SINGLE:
@@ -83,13 +85,14 @@ def _driver(located: Located, path: tuple[str | int, ...], resolve: Resolver) ->
     section = driver_section(located, path, resolve, Findings())
     if section is None:
         yield from (
-            ListedSetting((*path, *steps), _unknown(steps, leaf), *_who(leaf)) for steps, leaf in leaves(located)
+            ListedSetting((*path, *steps), _unknown(steps, leaf), *_layer_and_origin(leaf))
+            for steps, leaf in leaves(located)
         )
         return
-    yield ListedSetting((*path, "driver"), section.driver.value, *_who(section.driver))
+    yield ListedSetting((*path, "driver"), section.driver.value, *_layer_and_origin(section.driver))
     for steps, leaf in leaves(section.options):
         if steps:
-            yield ListedSetting((*path, *steps), _shown(section, steps, leaf), *_who(leaf))
+            yield ListedSetting((*path, *steps), _shown(section, steps, leaf), *_layer_and_origin(leaf))
     origin = f"default of {section.ref.family} driver {section.ref.name!r}"
     given = section.options.value if isinstance(section.options.value, dict) else {}
     for field in option_fields(section.schema):
@@ -106,8 +109,8 @@ def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Located) 
 
 def _unknown(steps: tuple[str | int, ...], leaf: Located) -> object:
     """Return a value that no schema describes: of a misspelt key, or of a driver that is not installed."""
-    tells = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
-    return _UNKNOWN if tells else plain(leaf)
+    hidden = steps != ("driver",) and not _is_reference(leaf) and not is_shipped(leaf.origin)
+    return _UNKNOWN if hidden else plain(leaf)
 
 
 def _is_reference(leaf: Located) -> bool:
@@ -119,7 +122,7 @@ def _is_reference(leaf: Located) -> bool:
 def _own(section: str, located: Located | None) -> Iterator[ListedSetting]:
     given = located.value if located is not None and isinstance(located.value, dict) else {}
     for key, each in given.items():
-        yield ListedSetting((section, key), plain(each), *_who(each))
+        yield ListedSetting((section, key), plain(each), *_layer_and_origin(each))
     defaults: Mapping[str, object] = RUN_DEFAULTS
     if section == "engine":
         defaults = {str(each.metadata["key"]): each.default for each in fields(EngineSettings)}
@@ -128,5 +131,5 @@ def _own(section: str, located: Located | None) -> Iterator[ListedSetting]:
             yield ListedSetting((section, key), value, Layer.DEFAULT.value, "default of the engine")
 
 
-def _who(located: Located) -> tuple[str, str]:
+def _layer_and_origin(located: Located) -> tuple[str, str]:
     return located.origin.layer.value, str(located.origin)

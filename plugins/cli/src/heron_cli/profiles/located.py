@@ -57,7 +57,7 @@ def plain(located: Located) -> object:
 
 
 def leaves(located: Located, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Located]]:
-    """Yield every value without parts, with its path; an empty section or list is one."""
+    """Yield each value that has no parts, with its path. An empty section or list has no parts."""
     if isinstance(located.value, dict) and located.value:
         for key, each in located.value.items():
             yield from leaves(each, (*path, key))

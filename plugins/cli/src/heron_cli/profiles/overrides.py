@@ -1,4 +1,4 @@
-"""What a command changes for one call: ``--set KEY=VALUE`` and ``--without NAME``.
+"""The changes that options make for one command: ``--set KEY=VALUE`` and ``--without NAME``.
 
 A key belongs to the profile (``section.key``), the engine (``heron.…``) or the topology (``topology.…``).
 """
@@ -38,10 +38,10 @@ class Overrides:
 
 
 def parse_overrides(settings: Sequence[str]) -> Overrides:
-    """Return the settings ``KEY=VALUE`` by what they belong to.
+    """Parse settings ``KEY=VALUE``, and separate those of the profile from those of the topology.
 
     Raises:
-        UsageError: when one does not have that form, or a key is given twice.
+        UsageError: when a setting does not have that form, or a key is given twice.
     """
     values: dict[str, str] = {}
     for each in settings:
@@ -57,7 +57,7 @@ def parse_overrides(settings: Sequence[str]) -> Overrides:
 
 
 def split_overrides(values: Mapping[str, str]) -> Overrides:
-    """Return the settings by what they belong to."""
+    """Separate the settings of the profile from those of the topology."""
     topology = {key: value for key, value in values.items() if key.startswith("topology.")}
     others = {key: value for key, value in values.items() if key not in topology}
     return Overrides(

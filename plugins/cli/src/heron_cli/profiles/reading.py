@@ -1,4 +1,4 @@
-"""Reads a profile: lays its layers over each other, resolves references, finds drivers, collects all mistakes."""
+"""Reads a profile: merges its layers, resolves references, finds drivers, collects all mistakes."""
 
 from __future__ import annotations
 
@@ -125,15 +125,15 @@ def load_profile(
     that `without` names (``NAME`` or ``metricsink.NAME``) are left out.
 
     Raises:
-        ConfigError: when there is no such profile, or a section, key or value is wrong. The message names the place,
-            the path of the key, the fault and the known choices. Of several mistakes it is the first.
+        ConfigError: when the profile does not exist, or a section, key or value is wrong. The message names the place,
+            the path of the key, the fault and the known choices. With several mistakes, the error is about the first.
         PluginError: as `resolve` does.
     """
     findings = Findings()
     wanted = _Wanted(needed, without)
     profile = _read(name, resolve, config_path, _overlay(overrides, environ), findings, wanted)
     findings.check(f"`heron profiles check {name}`")
-    assert profile is not None  # noqa: S101 - without problems there is one
+    assert profile is not None  # noqa: S101 - findings without problems imply a profile
     return profile
 
 
@@ -161,7 +161,7 @@ def read_layers(name: str, config_path: Path | None, overlay: Overlay, findings:
     """Read the files of a profile and merge all layers; an unknown section or key is a problem.
 
     Raises:
-        ConfigError: when there is no such profile, or a file does not read.
+        ConfigError: when the profile does not exist, or a file cannot be read.
     """
     chain = read_chain(name, config_path)
     sections: Sections = {}
@@ -240,14 +240,14 @@ class _Reader:
             return DriverRef(family, _driver_name(self._layered.sections.get(family)), "")
         section = self._sections.get(family)
         if section is None:
-            self._findings.add(f"{self._layered.files[0]}: {family}", f"missing; say `{family}: {{driver: NAME}}`")
+            self._findings.add(f"{self._layered.files[0]}: {family}", f"missing; write `{family}: {{driver: NAME}}`")
             return None
         return self._driver(section, (family,))
 
     def _sinks(self) -> tuple[DriverRef, ...]:
         section = self._sections.get(SINKS)
         if section is None or not isinstance(section.value, list):
-            remedy = f"missing; say `{SINKS}: [{{driver: NAME}}]`, or `[]` for none"
+            remedy = f"missing; write `{SINKS}: [{{driver: NAME}}]`, or `[]` for none"
             self._findings.add(f"{self._layered.files[0]}: {SINKS}", remedy)
             return ()
         found = (
@@ -265,7 +265,7 @@ class _Reader:
         values: dict[str, object] = {}
         for key, located in _items(self._sections.get("engine")):
             try:
-                field, value = checked_setting(key, engine_value(key, located))
+                field, value = checked_setting(key, _engine_value(key, located))
                 values[field] = value
             except ConfigError as error:
                 if not self._findings.has(f"engine.{key}"):
@@ -293,7 +293,7 @@ class _Reader:
         return run
 
 
-def engine_value(key: str, located: Located) -> object:
+def _engine_value(key: str, located: Located) -> object:
     """Return the value of an engine setting; as text where the setting is text."""
     is_text = any(each.metadata["key"] == key and isinstance(each.default, str) for each in fields(EngineSettings))
     if located.text is None:

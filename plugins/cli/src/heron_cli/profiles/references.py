@@ -1,6 +1,6 @@
 """Resolves references in values: ``${env:NAME}`` is a variable of the environment, ``${file:PATH}`` the text of a file.
 
-A profile names a secret by a reference instead of containing it. Only the command resolves references; messages show
+A profile refers to a secret instead of containing it. Only the command resolves references; messages show
 the reference instead of its value. ``$${`` is a plain ``${``. In a sink, ``${run:logs}`` is the folder of the run's
 logs, which is known only when there is a run.
 """
@@ -40,7 +40,7 @@ class References:
         self._read: dict[str, str] = {}
 
     def resolved(self, located: Located, path: tuple[Step, ...]) -> Located:
-        """Return the value with every reference resolved; a reference that cannot be resolved stays, as a problem."""
+        """Return the value with its references resolved; a reference that cannot be resolved is kept, as a problem."""
         written = located.value if located.text is None else located.text
         whole = self._whole(located, written, path)
         if isinstance(located.value, dict):
@@ -86,7 +86,7 @@ class References:
         source, name = match["source"], match["name"]
         if match["end"] and name and source == "env":
             if name not in self._environ:
-                msg = f"the environment has no {name!r}; set it or change the profile"
+                msg = f"the environment has no variable {name!r}; set it or change the profile"
                 raise ConfigError(msg)
             return self._environ[name]
         if match["end"] and name and source == "file":
@@ -94,7 +94,7 @@ class References:
                 self._read[name] = read_secret(name)
             return self._read[name]
         msg = (
-            f"{match[0]!r} is no reference; known: '${{env:NAME}}', '${{file:PATH}}', in sinks '{RUN_LOGS}'; "
+            f"{match[0]!r} is not a reference; known: '${{env:NAME}}', '${{file:PATH}}', in sinks '{RUN_LOGS}'; "
             "write '$${' for a plain '${'"
         )
         raise ConfigError(msg)

@@ -46,7 +46,7 @@ def profile_names(config_path: Path | None = None) -> dict[str, Path]:
     """Return the names of all profiles, each with its file.
 
     Raises:
-        ConfigError: when `config_path` is no folder.
+        ConfigError: when `config_path` is not a folder.
     """
     return {name: files[0] for name, files in _files(config_path).items()}
 
@@ -55,7 +55,7 @@ def profile_entries(config_path: Path | None = None) -> tuple[ProfileEntry, ...]
     """Return all profiles by name, each with the description in its file.
 
     Raises:
-        ConfigError: when `config_path` is no folder.
+        ConfigError: when `config_path` is not a folder.
     """
     return tuple(_entry(name, path, config_path) for name, path in sorted(profile_names(config_path).items()))
 
@@ -69,7 +69,7 @@ def read_chain(name: str, config_path: Path | None) -> tuple[ProfileFile, ...]:
     """Return the file of a profile, then the files that it extends, in order.
 
     Raises:
-        ConfigError: when there is no such profile, a file does not read, or they extend each other in a circle.
+        ConfigError: when the profile does not exist, a file cannot be read, or the files extend each other in a cycle.
     """
     files = _files(config_path)
     if not _NAME.fullmatch(name) or name not in files:
@@ -86,7 +86,7 @@ def read_chain(name: str, config_path: Path | None) -> tuple[ProfileFile, ...]:
 
 def _files(config_path: Path | None) -> dict[str, list[Path]]:
     if config_path is not None and not config_path.is_dir():
-        msg = f"--config-path: {str(config_path)!r} is not a folder; give one that holds NAME.yaml files"
+        msg = f"--config-path: {str(config_path)!r} is not a folder; give a folder with NAME.yaml files"
         raise ConfigError(msg)
     given = () if config_path is None else (config_path,)
     found: dict[str, list[Path]] = {}
@@ -104,7 +104,7 @@ def _files(config_path: Path | None) -> dict[str, list[Path]]:
 def _read(path: Path) -> tuple[dict[str, Located], Located | None]:
     document = read_yaml(path)
     if document.value is None:
-        msg = f"{path}: is empty; give it sections, or `{_EXTENDS}: local` to begin with"
+        msg = f"{path}: is empty; add sections, or `{_EXTENDS}: local`"
         raise ConfigError(msg)
     if not isinstance(document.value, dict):
         kind = "a list" if isinstance(document.value, list) else f"{document.value!r:.80}"
@@ -126,8 +126,8 @@ def _base(extends: Located, chain: list[Path], files: dict[str, list[Path]]) -> 
     for path in files[name]:
         if path not in chain:
             return path
-    circle = " -> ".join((*(each.stem for each in chain), name))
-    msg = f"{extends.origin}: {_EXTENDS}: {circle} goes in a circle; one of them has to stand alone"
+    cycle = " -> ".join((*(each.stem for each in chain), name))
+    msg = f"{extends.origin}: {_EXTENDS}: {cycle} is a cycle; remove one `{_EXTENDS}`"
     raise ConfigError(msg)
 
 

@@ -24,7 +24,7 @@ _FILE = re.compile(r"\$\{file:[^{}]+\}")
 
 
 class Resolver(Protocol):
-    """Finds an installed driver; `heron_cli.catalog.drivers.Drivers.resolve` is the one that commands use."""
+    """Finds an installed driver. Commands use `heron_cli.catalog.drivers.Drivers.resolve`."""
 
     def __call__(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
         """Return the driver as a reference; raises PluginError when no working driver has the name."""
@@ -52,7 +52,7 @@ class DriverSection:
         for each in problems:
             path = path_text((*self.path, *each.path))
             if findings.has(path) or (not each.path and findings.has_below(path)):
-                continue  # the section as a whole may be wrong only because a part of it is
+                continue  # a problem of a part can make the whole section wrong
             at = value_at(self.options, each.path)
             findings.add(path, f"{each.text}{_value_of(each, at)}", at.origin)
         if problems:
@@ -87,7 +87,7 @@ class DriverSection:
 
 
 def _value_of(problem: OptionProblem, at: Located) -> str:
-    """Return the value for a message; not a section or list, because its parts may be values of references."""
+    """Return the value for a message; "" for a section or list, whose parts may be values of references."""
     if at.shown is not None:
         return f"; it is {at.shown}"
     return f"; it is {problem.value!r:.80}" if problem.has_value and not isinstance(at.value, dict | list) else ""

@@ -1,7 +1,7 @@
-"""YAML as configuration needs it: JSON values only, no key twice, bounded, and every value with file and line.
+"""Reads YAML for configuration: only JSON values, no duplicate keys, a limited size. Each value has its file and line.
 
-Beyond PyYAML's safe loader, numbers are read as YAML 1.2 does: ``010`` is text, ``1e3`` a number, ``1:30`` no amount
-of seconds, and a date is text.
+Numbers follow YAML 1.2, unlike in PyYAML's safe loader: ``010`` and ``1:30`` are text, and ``1e3`` is a number. A date
+is text.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from heron_cli.profiles.located import Layer, Located, Origin, plain
 
 __all__ = ["parse_located", "parse_yaml", "read_yaml"]
 
-_MAX_BYTES = 1 << 20  # a profile has some hundred
-_MAX_VALUES = 10_000  # aliases make few bytes into many values
+_MAX_BYTES = 1 << 20  # a profile has a few hundred bytes
+_MAX_VALUES = 10_000  # a few bytes with aliases can expand to many values
 _RULES = {
     "int": (r"[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F]+)", "-+0123456789"),
     "float": (r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
@@ -40,10 +40,10 @@ for _name, (_rule, _first) in _RULES.items():
 
 
 def read_yaml(path: Path) -> Located:
-    """The document in a file.
+    """Return the document in a file.
 
     Raises:
-        ConfigError: when the file cannot be read or is not one YAML document of JSON values; names file, line and
+        ConfigError: when the file cannot be read, or is not one YAML document of JSON values; names file, line and
             reason.
     """
 
@@ -54,16 +54,16 @@ def read_yaml(path: Path) -> Located:
 
 
 def parse_yaml(text: str, place: str) -> object:
-    """The document in a text; `place` is the first part of its error.
+    """Return the document in a text; `place` is the first part of an error message.
 
     Raises:
-        ConfigError: when it is not one YAML document of JSON values.
+        ConfigError: when the text is not one YAML document of JSON values.
     """
     return plain(parse_located(text, Origin(Layer.COMMAND, place)))
 
 
 def parse_located(text: str, origin: Origin) -> Located:
-    """The document in a text, with every part of it at one place.
+    """Return the document in a text; every part has the same origin.
 
     Raises:
         ConfigError: as `parse_yaml`.
@@ -75,13 +75,13 @@ def _content(path: Path) -> str:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             msg = f"{path}: cannot be read: it is {kind}; put a YAML file in its place"
             raise ConfigError(msg)
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
-        remedy = "make it readable" if os.access(path, os.F_OK) else "see that it is there"
+        remedy = "make it readable" if os.access(path, os.F_OK) else "check that it exists"
         msg = f"{path}: cannot be read: {error.strerror}; {remedy}"
         raise ConfigError(msg) from error
     if len(content) > _MAX_BYTES:
@@ -102,20 +102,20 @@ def _located(text: str, place: str, origin: Callable[[int], Origin]) -> Located:
         line = f" line {error.problem_mark.line + 1}:" if error.problem_mark else ""
         problem = str(error.problem or error.context)
         if "'\\t'" in problem:
-            problem = "a tab stands where only spaces may; indent with spaces"
+            problem = "a tab in the indentation; indent with spaces"
         msg = f"{place}:{line} {problem}"
         raise ConfigError(msg) from error
     except yaml.reader.ReaderError as error:
         line_number = text.count("\n", 0, error.position) + 1
-        msg = f"{place}: line {line_number}: a character that text may not contain, {chr(error.character)!r}; remove it"
+        msg = f"{place}: line {line_number}: a character that YAML does not allow, {chr(error.character)!r}; remove it"
         raise ConfigError(msg) from error
     except RecursionError as error:
-        msg = f"{place}: sections within sections beyond any measure; flatten them"
+        msg = f"{place}: sections are nested too deeply; flatten them"
         raise ConfigError(msg) from error
 
 
 class _Converter:
-    """Makes located values of one document's nodes."""
+    """Converts the nodes of one document to located values."""
 
     def __init__(self, loader: _Loader, origin: Callable[[int], Origin]) -> None:
         self._loader = loader
@@ -135,7 +135,7 @@ class _Converter:
         if self._count > _MAX_VALUES:
             raise _error(node, f"more than {_MAX_VALUES} values; is it a profile?")
         if id(node) in self._open:
-            raise _error(node, "an alias stands within what it names; write the value out")
+            raise _error(node, "an alias inside its own value; write the value out")
         self._open.add(id(node))
         try:
             return Located(self._value(node), self._origin(node.start_mark.line + 1))
@@ -151,18 +151,18 @@ class _Converter:
             value: object = self._loader.construct_object(node)
             if value is None or isinstance(value, str | int | float | bool):
                 return value
-        raise _error(node, f"{node.tag.replace('tag:yaml.org,2002:', '!!')} is not for configuration; write it as text")
+        raise _error(node, f"{node.tag.replace('tag:yaml.org,2002:', '!!')} is not a JSON type; write it as text")
 
     def _section(self, node: yaml.MappingNode) -> dict[str, Located]:
         found: dict[str, Located] = {}
         for key_node, value_node in node.value:
             if key_node.value == "<<":
-                raise _error(key_node, "`<<` does not merge here; a profile builds on another by `extends: NAME`")
+                raise _error(key_node, "`<<` is not supported; a profile extends another with `extends: NAME`")
             key = self._convert(key_node).value
             if not isinstance(key, str):
                 raise _error(key_node, f"key {plain(Located(key, self._origin(1)))!r} is not text; quote it")
             if key in found:
-                raise _error(key_node, f"key {key!r} stands twice; keep one")
+                raise _error(key_node, f"duplicate key {key!r}; keep one")
             found[key] = self._convert(value_node)
         return found
 

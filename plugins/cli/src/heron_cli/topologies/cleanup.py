@@ -1,8 +1,8 @@
-"""Removes runs: all of a run on demand, and what is left of runs that ended.
+"""Removes runs: a whole run on demand, and the remains of runs that ended.
 
 A run consists of a job, a package, a run directory and nodes. They are removed in the reverse of the order in which a
-submission makes them. The node EXECUTION_STATE goes last but for the report, and only when nothing else is left: while
-it exists, the next command can continue where one that was killed has stopped.
+submission makes them. The node EXECUTION_STATE and then the report go last, and only when nothing else is left: while
+the node exists, the next command can continue the work of a command that was killed.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ _NODES = (
 
 
 def free_name(environment: Environment, topology: str) -> str:
-    """Remove what an ended run of that name left; return a note about it, or "" when it had ended in order.
+    """Remove the remains of an ended run of that name; return a note, or "" when the run had ended in order.
 
     The caller holds the topology's lock.
 
     Raises:
-        UsageError: when a topology of that name is running, or only another host or profile can tell.
-        StateError: when what is left cannot be removed; says why.
+        UsageError: when a topology of that name is running, or may be running under another host or profile.
+        StateError: when something of the last run cannot be removed; gives the reason.
     """
     facts = discover(environment, topology, locked=False)
     state = classify(facts)
@@ -106,7 +106,7 @@ def free_name(environment: Environment, topology: str) -> str:
 def clean_up(environment: Environment, topology: str) -> str:
     """Clean up after an ended run and keep its report; return a note when the run had not ended in order.
 
-    Leaves a running topology alone, and one that another command is working on or whose state cannot be read.
+    It does not touch a topology that is running, that another command is changing, or whose state cannot be read.
     """
     try:
         hold = environment.statemgr.hold(NodeKind.LOCK, topology, b"clean_up")
@@ -211,13 +211,13 @@ def logs_in_use(statemgr: StateManager) -> frozenset[str]:
 
 
 def not_known_here(run: ExecutionState, profile: str) -> str:
-    """Return why a command with `profile` cannot know the state of a run, and what to do."""
+    """Return the message that a command with `profile` cannot read the state of a run, with the remedy."""
     if run.host == socket.gethostname():
         where, remedy = f"profile {run.profile!r}", f"give the command with `--profile {run.profile}`"
     else:
         where, remedy = f"profile {run.profile!r} on host {run.host!r}", "give the command there"
     return (
-        f"topology {run.topology!r} was submitted with {where}, and only there can its state be told; {remedy}, or "
+        f"topology {run.topology!r} was submitted with {where}, and its state can only be read there; {remedy}, or "
         f"remove it with `{kill_command(run.topology, profile)} --force`"
     )
 

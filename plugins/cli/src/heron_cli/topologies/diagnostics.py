@@ -52,14 +52,14 @@ class Diagnosis:
 
 
 def diagnose_machine() -> Iterator[Diagnosis]:
-    """Check what does not depend on a profile."""
+    """Check the machine: Python, open files, plugins."""
     yield _python()
     yield _open_files()
     yield from _plugins()
 
 
 def diagnose_profile(environment: Environment) -> Iterator[Diagnosis]:
-    """Check what depends on the profile."""
+    """Check the profile: its folders, servers, and the topologies in its state manager."""
     profile = environment.profile
     yield _run_dir(profile)
     yield _log_dir(profile)
@@ -204,7 +204,7 @@ def _orphan_run_dirs(profile: Profile, statemgr: StateManager) -> Iterator[Diagn
         folders = sorted(run_parent(profile.run_dir).glob(f"{RUN_DIR_PREFIX}*"))
         unused = [each for each in folders if _is_unused(each, sockets)]
     except OSError:
-        return  # cannot be told here
+        return  # /proc or the folder cannot be read
     known = _known_run_dirs(statemgr) if unused else frozenset()
     for folder in unused:
         if str(folder) not in known:

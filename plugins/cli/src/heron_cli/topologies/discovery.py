@@ -1,7 +1,7 @@
 """Finds topologies and their state, from the nodes in the state manager and from the scheduler.
 
-A run is *over* when none of its processes can be running any more. Only its scheduler can tell that: through the
-profile that submitted the run and on the host that did, unless any host can ask the scheduler.
+A run is *over* when none of its processes can be running any more. Only its scheduler can determine that: through the
+profile that submitted the run and on the same host, unless any host can ask the scheduler.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RunState(enum.Enum):
     LOST = "lost"
     """None of its processes runs, and it left no report."""
     ELSEWHERE = "elsewhere"
-    """Only another host or profile can tell."""
+    """Only another host or profile can determine the state."""
     GARBLED = "garbled"
     """Its state cannot be read."""
 
@@ -74,7 +74,7 @@ _ALIVE = {None: RunState.STARTING, TopologyState.PAUSED: RunState.PAUSED}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was found under one name.
+    """The facts about one name of a topology.
 
     `run` is the execution state, and `spare` its copy, read when the original cannot be. `error` names the node that
     could not be read. `plan` is the state in the physical plan. `led` says whether a topology manager lives, `locked`
@@ -125,7 +125,7 @@ def is_over(facts: Facts) -> bool:
 
 
 def is_ours(environment: Environment, run: ExecutionState) -> bool:
-    """Return whether this environment's scheduler runs it, and can be asked from this host."""
+    """Return whether the scheduler of this environment runs it, and answers on this host."""
     anywhere = "shared" in environment.scheduler.capabilities
     return run.profile == environment.profile.name and (anywhere or run.host == socket.gethostname())
 

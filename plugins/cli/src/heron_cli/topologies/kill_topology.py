@@ -37,7 +37,7 @@ class HowKilled(enum.Enum):
     FORCED = "forced"
     """Its scheduler ended its processes."""
     OVER = "over"
-    """It was over already; what it had left was removed."""
+    """It was over already; its remains were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def kill_topology(
             return KillResult(topology, facts.known, manner, why, (f"job: {error}",))
         facts = discover(environment, topology, locked=False)  # with its last report
         run = facts.known
-        report = final_report(facts, run, killed=_who(manner, why)) if run else None
+        report = final_report(facts, run, killed=_killed_by(manner, why)) if run else None
         if report:
             environment.statemgr.set(NodeKind.REPORT, topology, encode_report(report))
         left = remove_run(environment, topology, run, keep_report=report is not None)
@@ -150,7 +150,7 @@ def _runs(environment: Environment, facts: Facts, *, idle_is_over: bool = False)
     """Return whether it has a job or a topology manager.
 
     With `idle_is_over`, a job whose containers are all down does not count: a container that could not begin was never
-    told to stop.
+    asked to stop.
     """
     try:
         job = environment.scheduler.status(facts.topology).of(_id(facts))
@@ -174,5 +174,5 @@ def _id(facts: Facts) -> str:
     return facts.known.topology_id if facts.known else ""
 
 
-def _who(manner: HowKilled, why: str) -> str:
+def _killed_by(manner: HowKilled, why: str) -> str:
     return "" if manner is HowKilled.OVER else f"killed by a command{f', by force: {why}' if why else ''}"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.spi.uploader import PackageEntry, Uploader
-from heron.state_nodes.execution_state import decode_execution_state
-from heron_cli.topologies.discovery import is_name
+from heron_cli.topologies.discovery import is_name, read_run
 
 __all__ = ["PackageStore", "PruneResult", "StoredPackage", "merged", "prunable"]
 
@@ -42,7 +41,7 @@ class PackageStore:
         """Return the stored packages, youngest first.
 
         Raises:
-            StateError: when the state of a topology cannot be read: then nobody knows which package it uses.
+            StateError: when the state of a topology cannot be read, so the package that it uses is unknown.
             PackageError: when the uploader cannot list its packages.
         """
         used = self._in_use()
@@ -63,8 +62,8 @@ class PackageStore:
 
     def _used_by(self, topology: str) -> str:
         """Return the URI of its package, or "" when there is no such topology."""
-        node = self._statemgr.get(NodeKind.EXECUTION_STATE, topology)
-        return decode_execution_state(node.value, topology).package_uri if node else ""
+        run = read_run(self._statemgr, topology)
+        return run.package_uri if run else ""
 
     def _remove(self, chosen: tuple[PackageEntry, ...]) -> dict[str, str]:
         """Remove them one by one; return by URI why some could not be removed."""

@@ -58,7 +58,7 @@ def _state_managers(names: Iterable[str], choice: ProfileChoice) -> list[DriverR
 
 
 def _look(ref: DriverRef, topology: str, found: set[str]) -> None:
-    """Add the profile that submitted the topology, as this state manager has it."""
+    """Add the profile under which the topology was submitted, according to this state manager."""
     with suppress(HeronError):
         statemgr = open_guarded_statemgr(ref)
         try:

@@ -10,7 +10,7 @@ from heron.errors import PackageError
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 
-__all__ = ["BytesMoved", "CollectedNotes", "Progress", "follow_upload"]
+__all__ = ["BytesMoved", "CancellableProgress", "CollectedNotes", "Progress", "follow_upload", "ignore_bytes"]
 
 BytesMoved = Callable[[int, int], None]
 """Receives the number of bytes that have moved, and the total."""
@@ -48,27 +48,22 @@ class Progress(Protocol):
         ...
 
 
-class CollectedNotes:
-    """A `Progress` that prints nothing and keeps the notes. `cancelled` is asked between two steps."""
+class CancellableProgress:
+    """The part of a `Progress` that asks `cancelled`: before a step, while bytes move, while a scheduler waits."""
 
     def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
-        self.notes: list[str] = []
-        self._cancelled = cancelled
+        self.cancelled = cancelled
 
     def step(self, text: str) -> None:
         """Check for a cancellation."""
         del text
         self._check()
 
-    def note(self, text: str) -> None:
-        """Keep the note."""
-        self.notes.append(text)
-
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
         """Check for a cancellation while bytes move."""
         del size_bytes
-        with follow_upload(uploader, self._cancelled, _ignore):
+        with follow_upload(uploader, self.cancelled, ignore_bytes):
             yield
 
     @contextmanager
@@ -82,8 +77,20 @@ class CollectedNotes:
             scheduler.follow(lambda: None)
 
     def _check(self) -> None:
-        if self._cancelled():
+        if self.cancelled():
             raise KeyboardInterrupt
+
+
+class CollectedNotes(CancellableProgress):
+    """A `Progress` that prints nothing and keeps the notes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep the note."""
+        self.notes.append(text)
 
 
 @contextmanager
@@ -107,8 +114,8 @@ def follow_upload(uploader: Uploader, cancelled: Callable[[], bool], moved: Byte
             raise KeyboardInterrupt from error
         raise
     finally:
-        uploader.follow(_ignore)
+        uploader.follow(ignore_bytes)
 
 
-def _ignore(_moved_bytes: int, _total_bytes: int) -> None:
-    pass
+def ignore_bytes(_moved_bytes: int, _total_bytes: int) -> None:
+    """Do nothing, as a `BytesMoved`."""

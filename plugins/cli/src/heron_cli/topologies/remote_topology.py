@@ -29,10 +29,9 @@ from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
-from heron.state_nodes.report import decode_report
+from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
-from heron_cli.topologies.discovery import check_name
+from heron_cli.topologies.discovery import check_name, read_report, read_run
 
 if TYPE_CHECKING:
     from heron.ipc.query import TManagerClient
@@ -88,10 +87,10 @@ class RemoteTopology:
 
     Every method takes at most about `timeout_s` seconds and raises
 
-    - `UsageError` when no such topology runs, it has ended, or it refuses; nothing was changed;
-    - `AccessError` when a change is asked of a read-only connection, or the topology's keys in the state manager are
-      not those that it runs with;
-    - `UnreachableError` when it does not answer in time; says why;
+    - `UsageError` when the topology does not run, has ended, or refuses; nothing was changed;
+    - `AccessError` when a read-only connection is asked for a change, or the keys in the state manager are
+      not those of the running topology;
+    - `UnreachableError` when it does not answer in time; the message has the reason;
     - `StateError` when the state manager does not answer, or a node cannot be read;
     - `RemoteProtocolError` when the topology runs with a version of heron-core that this one does not understand.
     """
@@ -135,14 +134,14 @@ class RemoteTopology:
 
     def over(self) -> bool:
         """Return whether this run has ended and none of its processes runs any more."""
-        present = self._present()
+        present = read_run(self._statemgr, self.name)
         return present is None or present.topology_id != self.run.topology_id or self._unreachable().dead()
 
     def last_report(self) -> TopologyStatus | None:
         """Return the last status of the newest run of that name that has ended, if it is still kept."""
         check_name(self.name)
-        node = self._statemgr.get(NodeKind.REPORT, self.name)
-        return decode_report(node.value, self.name).status if node else None
+        report = read_report(self._statemgr, self.name)
+        return report.status if report else None
 
     def close(self) -> None:
         """Close the socket, not the drivers; idempotent."""
@@ -224,7 +223,7 @@ class RemoteTopology:
         Raises:
             UsageError: when there will be none.
         """
-        present = self._present()
+        present = read_run(self._statemgr, self.name)
         if present is None or present.topology_id != self.run.topology_id:
             raise UsageError(self._ended())
         if (report := self.last_report()) and report.topology_id == self.run.topology_id:
@@ -264,13 +263,9 @@ class RemoteTopology:
 
     def _find(self) -> ExecutionState:
         check_name(self.name)
-        if present := self._present():
+        if present := read_run(self._statemgr, self.name):
             return present
         raise UsageError(self._ended())
-
-    def _present(self) -> ExecutionState | None:
-        node = self._statemgr.get(NodeKind.EXECUTION_STATE, self.name)
-        return decode_execution_state(node.value, self.name) if node else None
 
     def _ended(self) -> str:
         report = self.last_report()

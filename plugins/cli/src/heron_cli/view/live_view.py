@@ -1,4 +1,4 @@
-"""The live table on a terminal; imported only when there is one."""
+"""The live table on a terminal; imported only when stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PERIOD_S = 0.25
 
 
 class LiveView:
-    """A table that is redrawn in place below what the author's program prints."""
+    """A table that is redrawn in place, below the output of the author's program."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -33,24 +33,24 @@ class LiveView:
         self._live.start()
 
     def show(self, status: TopologyStatus) -> None:
-        """Redraws, a few times a second."""
+        """Redraw the table, at most four times a second."""
         self._status = status
         if self._clock.monotonic_s() - self._drawn_at_s >= _PERIOD_S:
             self._draw(status)
 
     def lines(self, texts: Sequence[str]) -> None:
-        """Prints above the table, or into the file that stdout is."""
+        """Print above the table, or to stdout when stdout is not the terminal."""
         if self._same_screen:
             self._console.print(Text.from_ansi("\n".join(texts)), soft_wrap=True)
         else:
             print("\n".join(texts), flush=True)
 
     def note(self, text: str) -> None:
-        """Prints above the table."""
+        """Print above the table."""
         self._console.print(Text(text), soft_wrap=True)
 
     def close(self) -> None:
-        """Leaves the last table on the screen."""
+        """Draw the last status, and leave the table on the screen."""
         if self._status:
             self._draw(self._status)
         self._live.stop()
@@ -61,7 +61,7 @@ class LiveView:
 
 
 def status_table(status: TopologyStatus, wall_s: float) -> Group:
-    """The components, and the culprits of back pressure."""
+    """Return the table of the components, and below it the tasks that cause back pressure."""
     table = Table(title=f"{status.topology} ({status.state})", title_justify="left", expand=False)
     table.add_column("component", no_wrap=True)
     for heading in ("tasks", "emitted", "executed", "failed", "per second", "queue", "latency"):

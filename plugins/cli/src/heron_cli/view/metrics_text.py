@@ -1,4 +1,4 @@
-"""Metrics as a person reads them: a table for each component, task or process. Pure."""
+"""Renders metrics for people: a table for each component, task or process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STEPS = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "µs"), (0.0, 1e9, "ns
 
 
 def metrics_text(rows: Iterable[MetricsRow]) -> Group:
-    """One table under the other, in the order of the rows."""
-    tables = [_table(who, list(group)) for who, group in groupby(rows, key=_who)]
+    """Return the tables in the order of the rows."""
+    tables = [_table(source, list(group)) for source, group in groupby(rows, key=_source)]
     return Group(*tables) if tables else Group(Text("nothing has been reported yet"))
 
 
 def format_amount(amount: float, unit: str) -> str:
-    """``1.5 KiB``, ``12 ms``, ``12,345``, ``0.25``: with its unit where that is bytes or s."""
+    """``1.5 KiB``, ``12 ms``, ``12,345``, ``0.25``: with a unit for bytes and seconds."""
     if unit == "bytes":
         return format_bytes(round(amount))
     if unit == "s":
@@ -42,13 +42,13 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds * factor:.3g} {unit}"
 
 
-def _who(row: MetricsRow) -> str:
+def _source(row: MetricsRow) -> str:
     return f"{row.component}/{row.task_id}" if row.task_id else row.process
 
 
-def _table(who: str, rows: list[MetricsRow]) -> Table:
-    table = Table(title=who, title_justify="left", title_style="bold", show_edge=False, pad_edge=False, box=None)
-    table.add_column("metric", overflow="fold")  # what gives way where the terminal is narrow
+def _table(source: str, rows: list[MetricsRow]) -> Table:
+    table = Table(title=source, title_justify="left", title_style="bold", show_edge=False, pad_edge=False, box=None)
+    table.add_column("metric", overflow="fold")  # the column that folds on a narrow terminal
     for heading in ("value", "unit", "per second", "p50", "p99"):
         table.add_column(heading, no_wrap=True, justify="left" if heading == "unit" else "right")
     for row in rows:

@@ -1,7 +1,7 @@
-"""The containers of a packing plan as a picture: a bar for each resource, with each component's part of it.
+"""Draws the containers of a packing plan: a bar for each resource, with a part for each component.
 
-Containers that are alike are drawn once. A whole bar is the most that a container may be, or the largest container
-where nothing limits it; what is kept for the engine and what is free have patterns of their own.
+Equal containers are drawn once. A full bar is the limit of a container, or without a limit the largest container.
+The resources that are kept for the engine and those that are free have their own patterns.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from rich.text import Text
 
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan, Resource
 from heron.planner.resource_map import Limits
-from heron_cli.view.text import format_bytes
+from heron_cli.view.text import counted, format_bytes
 
-__all__ = ["ContainerPicture", "Legend", "container_pictures", "counted", "used_by_instances"]
+__all__ = ["ContainerPicture", "Legend", "container_pictures", "used_by_instances"]
 
 _NAMES: Final = ("cpu", "memory", "disk")
 _STYLES: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _LABEL_WIDTH: Final = 8
 _BAR_WIDTH: Final = 50
-_LEAST_BAR_WIDTH: Final = 12  # shorter beside its text, the bar has a line of its own
+_LEAST_BAR_WIDTH: Final = 12  # a bar that would be shorter gets a separate line
 
 
 @dataclass(frozen=True, slots=True)
 class _Signs:
-    """What bars are made of; neighbours differ also where there are no colours."""
+    """The characters of a bar. Those of adjacent parts differ, for terminals without colours."""
 
     components: str
     kept: str
@@ -42,9 +42,9 @@ _ASCII: Final = _Signs("#=", "-", ".")
 
 @dataclass(frozen=True, slots=True)
 class ContainerPicture:
-    """Containers that are alike, for rich.
+    """Renders equal containers with rich.
 
-    `lengths` is what a whole bar stands for, by resource; it is said where it is a limit.
+    `lengths` is the amount of each resource that a full bar shows; it is printed when it is a limit.
     """
 
     ids: tuple[int, ...]
@@ -54,7 +54,7 @@ class ContainerPicture:
     styles: dict[str, str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The title, a line for each component, a bar for each resource."""
+        """Yield the title, a line for each component, and a bar for each resource."""
         yield Text(self._title())
         counts = Counter((each.component, each.resource) for each in self.container.instances)
         for (component, resource), count in counts.items():
@@ -63,12 +63,12 @@ class ContainerPicture:
         amounts = [self._amounts(at) for at in range(len(_NAMES))]
         bar_width = options.max_width - _LABEL_WIDTH - 2 - max(map(len, amounts))
         signs = _ASCII if options.ascii_only else _BLOCKS
-        for at, (name, said) in enumerate(zip(_NAMES, amounts, strict=True)):
+        for at, (name, text) in enumerate(zip(_NAMES, amounts, strict=True)):
             if bar_width >= _LEAST_BAR_WIDTH:
                 bar = self._bar(at, min(bar_width, _BAR_WIDTH), signs)
-                yield Text.assemble(f"{name:<{_LABEL_WIDTH}}", bar, f"  {said}")
+                yield Text.assemble(f"{name:<{_LABEL_WIDTH}}", bar, f"  {text}")
             else:
-                yield Text(f"{name}: {said}")
+                yield Text(f"{name}: {text}")
                 yield self._bar(at, min(options.max_width, _BAR_WIDTH), signs)
 
     def _title(self) -> str:
@@ -107,16 +107,16 @@ class ContainerPicture:
 
 
 class Legend:
-    """What the patterns of a bar mean, for rich."""
+    """Renders the meaning of the patterns with rich."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One line."""
+        """Yield one line."""
         signs = _ASCII if options.ascii_only else _BLOCKS
         yield Text(f"{signs.components} instances  {signs.kept} kept for the engine  {signs.free} free", "dim")
 
 
 def container_pictures(plan: PackingPlan, limits: Limits) -> list[ContainerPicture]:
-    """The pictures of a plan, in the order of the first container of each."""
+    """Return the pictures of a plan; each has the place of its first container."""
     largest = [max(amounts) for amounts in zip(*(each.required.amounts() for each in plan.containers), strict=True)]
     cpu, ram, disk = (
         most if limit is None else max(limit, most) for limit, most in zip(limits.amounts(), largest, strict=True)
@@ -139,18 +139,13 @@ def container_pictures(plan: PackingPlan, limits: Limits) -> list[ContainerPictu
 
 
 def used_by_instances(container: ContainerPlan) -> Resource:
-    """What the instances have together; the rest of the container is kept for the engine."""
+    """Return the sum of the instances; the rest of the container is kept for the engine."""
     return sum((each.resource for each in container.instances), NO_RESOURCE)
 
 
 def _formatted(need: Resource) -> str:
     """``1 cpu, 1.0 GiB memory, 1.0 GiB disk``."""
     return ", ".join(f"{_amount(need, at)} {name}" for at, name in enumerate(_NAMES))
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 task``, ``2 tasks``."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _amount(amount: Resource, at: int) -> str:

@@ -1,4 +1,4 @@
-"""The three plans of a topology: as a tree for people, as JSON for programs."""
+"""Renders the three plans of a topology: as a tree for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
 from heron_cli.launch.prepare import Prepared
-from heron_cli.view.plan_picture import Legend, container_pictures, counted, used_by_instances
+from heron_cli.view.plan_picture import Legend, container_pictures, used_by_instances
+from heron_cli.view.text import counted
 
 __all__ = ["plan_document", "plan_tree"]
 
 
 def plan_tree(prepared: Prepared) -> Tree:
-    """Return the plans as a tree: how data flows, how full containers are, where each task runs."""
+    """Return the plans as a tree: the data flow, the use of each container, the place of each task."""
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
     _add_packing(tree, prepared)

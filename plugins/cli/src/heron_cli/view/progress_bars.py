@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -19,7 +19,6 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 from heron.driver_kit.redaction import redact_for_command
-from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.topologies.progress import BytesMoved
 from heron_cli.view.progress_output import QuietProgress
@@ -27,11 +26,11 @@ from heron_cli.view.progress_output import QuietProgress
 __all__ = ["ProgressBar", "upload_bar"]
 
 
-class ProgressBar:
+class ProgressBar(QuietProgress):
     """Implements `heron_cli.topologies.progress.Progress`; the bar vanishes when it is closed."""
 
     def __init__(self, steps: int, cancelled: Callable[[], bool]) -> None:
-        self._cancelled = cancelled
+        super().__init__(cancelled)
         self._begun = 0
         columns = (SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
         self._bars = Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
@@ -39,8 +38,7 @@ class ProgressBar:
         self._bars.start()
 
     def step(self, text: str) -> None:
-        if self._cancelled():
-            raise KeyboardInterrupt
+        super().step(text)
         self._bars.update(self._task, description=text, completed=self._begun)
         self._begun += 1
 
@@ -51,13 +49,10 @@ class ProgressBar:
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
         self._bars.stop()  # two bars at the same time would overwrite each other
         try:
-            with QuietProgress(self._cancelled).uploading(uploader, size_bytes):
+            with super().uploading(uploader, size_bytes):
                 yield
         finally:
             self._bars.start()
-
-    def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
-        return QuietProgress(self._cancelled).scheduling(scheduler)
 
     def close(self) -> None:
         self._bars.stop()

@@ -9,9 +9,8 @@ from typing import Protocol, cast
 
 from heron.driver_kit.loading import load_object
 from heron.driver_kit.redaction import redact_for_command
-from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
-from heron_cli.topologies.progress import BytesMoved, Progress, follow_upload
+from heron_cli.topologies.progress import BytesMoved, CancellableProgress, Progress, follow_upload, ignore_bytes
 
 __all__ = ["WATCHED_BYTES", "QuietProgress", "progress"]
 
@@ -21,37 +20,20 @@ WATCHED_BYTES = 4 * 1024 * 1024
 _UploadBar = Callable[[int], AbstractContextManager[BytesMoved]]
 
 
-class QuietProgress:
-    """Prints notes, and a bar for large uploads, on stderr. Checks for a cancellation between two steps."""
-
-    def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
-        self._cancelled = cancelled
-
-    def step(self, text: str) -> None:
-        del text
-        self._check()
+class QuietProgress(CancellableProgress):
+    """Prints notes, and a bar for large uploads, on stderr."""
 
     def note(self, text: str) -> None:
         print(f"heron: note: {redact_for_command(text)}", file=sys.stderr)
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
-        bar: AbstractContextManager[BytesMoved] = nullcontext(_ignore)
+        bar: AbstractContextManager[BytesMoved] = nullcontext(ignore_bytes)
         if size_bytes >= WATCHED_BYTES and sys.stderr.isatty():
             upload_bar = cast("_UploadBar", load_object("heron_cli.view.progress_bars:upload_bar"))
             bar = upload_bar(size_bytes)
-        with bar as moved, follow_upload(uploader, self._cancelled, moved):
+        with bar as moved, follow_upload(uploader, self.cancelled, moved):
             yield
-
-    @contextmanager
-    def scheduling(self, scheduler: Scheduler) -> Iterator[None]:
-        scheduler.follow(self._check)
-        yield
-        self._check()
-
-    def _check(self) -> None:
-        if self._cancelled():
-            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -70,7 +52,3 @@ def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Itera
 
 class _Bar(Progress, Protocol):
     def close(self) -> None: ...
-
-
-def _ignore(_moved_bytes: int, _total_bytes: int) -> None:
-    pass

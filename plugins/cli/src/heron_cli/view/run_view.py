@@ -1,4 +1,4 @@
-"""What a person sees of a run: the author's output on stdout, everything of Heron's own on stderr."""
+"""Shows a run to a person: the author's output on stdout, messages of Heron on stderr."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ class View(Protocol):
     """Shows one run."""
 
     def show(self, status: TopologyStatus) -> None:
-        """The state now; called often."""
+        """Show the current status; called often."""
         ...
 
     def lines(self, texts: Sequence[str]) -> None:
-        """Lines that the author's program printed."""
+        """Print lines of the author's program."""
         ...
 
     def note(self, text: str) -> None:
-        """Something to be read once."""
+        """Print a message."""
         ...
 
     def close(self) -> None:
-        """Leaves the screen as it is; idempotent."""
+        """Stop drawing; idempotent."""
         ...
 
 
 class PlainView:
-    """One line every two seconds, for logs and pipes."""
+    """Prints at most one line every two seconds, for logs and pipes."""
 
     def __init__(self) -> None:
         self._shown_at_s = monotonic_s()
         self._shown = ""
 
     def show(self, status: TopologyStatus) -> None:
-        """A line, when the last one is old enough and says something else."""
+        """Print the status when it has changed and the last line is at least two seconds old."""
         text = status_line(status, wall_s())
         if monotonic_s() - self._shown_at_s >= _PERIOD_S and text != self._shown:
             self._shown_at_s = monotonic_s()
@@ -53,26 +53,26 @@ class PlainView:
             self.note(text)
 
     def lines(self, texts: Sequence[str]) -> None:
-        """The author's lines, as they are."""
+        """Print the author's lines unchanged."""
         print("\n".join(texts), flush=True)
 
     def note(self, text: str) -> None:
-        """A line on stderr."""
+        """Print a line on stderr."""
         print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing to leave."""
+        """Do nothing."""
 
 
 def format_pressure(culprit: Culprit, wall_s: float) -> str:
-    """``back pressure by count/5 for 12.3 s: the task is slow``; at a moment of the wall clock."""
+    """``back pressure by count/5 for 12.3 s: the task is slow``; `wall_s` is the time now."""
     for_s = max(0.0, wall_s - culprit.since_s)
     why = f": {culprit.cause}" if culprit.cause else ""
     return f"back pressure by {culprit.component}/{culprit.task_id} for {for_s:.1f} s{why}"
 
 
 def status_line(status: TopologyStatus, wall_s: float) -> str:
-    """The whole status in one line, at a moment of the wall clock."""
+    """Return the status as one line; `wall_s` is the time now."""
     parts = [_component(each) for each in status.components]
     parts += [format_pressure(each, wall_s) for each in status.backpressure]
     return f"{status.topology} {status.state}: {'; '.join(parts)}"
@@ -88,26 +88,26 @@ def _component(each: ComponentStatus) -> str:
 
 
 class GuardedView:
-    """Passes everything on; once that has failed, `unread` is true and what nobody reads is thrown away."""
+    """Passes calls to a view. After a write has failed, `unread` is true and further output is discarded."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self.unread = False
 
     def show(self, status: TopologyStatus) -> None:
-        """`View`."""
+        """As `View`."""
         self._guard(lambda: self._view.show(status))
 
     def lines(self, texts: Sequence[str]) -> None:
-        """`View`."""
+        """As `View`."""
         self._guard(lambda: self._view.lines(texts))
 
     def note(self, text: str) -> None:
-        """`View`."""
+        """As `View`."""
         self._guard(lambda: self._view.note(redact_for_command(text)))
 
     def close(self) -> None:
-        """`View`."""
+        """As `View`."""
         self._guard(self._view.close)
 
     def _guard(self, action: Callable[[], None]) -> None:
@@ -115,15 +115,15 @@ class GuardedView:
             action()
         except OSError:
             self.unread = True
-            _throw_away()
+            _discard_output()
 
 
-def _throw_away() -> None:
-    """Leads what cannot be written to nowhere, so that the interpreter's own last flush does not fail either."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def _discard_output() -> None:
+    """Redirect a broken stdout or stderr to /dev/null, so that the last flush of the interpreter does not fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+            os.dup2(null, stream.fileno())
+    os.close(null)

@@ -1,4 +1,4 @@
-"""The status of a topology as a person reads it. Pure."""
+"""Renders the status of a topology for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GOOD = ("running", "ended", "leading", "standing by")
 
 
 def status_text(report: StatusReport, wall_s: float) -> Group:
-    """Everything, the most important first; `wall_s` is the time now."""
+    """Return the status, with the most important parts first; `wall_s` is the time now."""
     status = report.status
     parts: list[RenderableType] = [Text(_headline(report, wall_s)), status_table(status, wall_s)]
     if status.processes and report.run:
@@ -74,7 +74,7 @@ def _process_table(status: TopologyStatus) -> Table:
 
 
 def _state(process: ProcessStatus, tasks: dict[int, str], status: TopologyStatus) -> str:
-    """A process that runs is in the state of its task; one of several topology managers leads."""
+    """Return the state to show: that of the task of the process, or the role of a topology manager with standbys."""
     if process.state != "running":
         return process.state
     if process.process == "tmanager" and status.leader and status.standbys:
@@ -83,7 +83,7 @@ def _state(process: ProcessStatus, tasks: dict[int, str], status: TopologyStatus
 
 
 def _leader_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
-    """Who leads, where others could."""
+    """Yield which topology manager leads, when there are standbys."""
     leader = status.leader
     if leader is not None and status.standbys:
         others = ", ".join(f"container {each.container_id}{_fate(each)}" for each in status.standbys)
@@ -99,7 +99,7 @@ def _fate(standby: StandbyStatus) -> str:
 
 
 def _place_lines(report: StatusReport) -> Iterator[str]:
-    """Where the scheduler has put the containers, if it says so."""
+    """Yield the places of the containers, as far as the scheduler reports them."""
     if report.handle:
         yield report.handle
     for each in report.containers:
@@ -121,28 +121,28 @@ def _outage_lines(status: TopologyStatus) -> Iterator[str]:
         containers = ", ".join(str(each.container_id) for each in there)
         worst = max(there, key=lambda each: each.outage_s)
         longest = format_duration(worst.outage_s)
-        why = f": {worst.reason}" if worst.reason else ""
-        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}){why}; data flows on"
+        reason = f": {worst.reason}" if worst.reason else ""
+        yield f"metrics sink {sink} has delivered nothing for {longest} (container {containers}){reason}; data flows on"
 
 
 def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
     for container_id in sorted({each.container_id for each in status.unreached}):
         there = [each for each in status.unreached if each.container_id == container_id]
-        who = ", ".join(f"container {each.by}" for each in there)
+        sources = ", ".join(f"container {each.by}" for each in there)
         longest = format_duration(max(each.silent_s for each in there))
-        yield f"container {container_id} is not reached from {who}, for {longest}; what goes there waits"
+        yield f"container {container_id} is not reached from {sources}, for {longest}; tuples for it wait"
 
 
 def _error_lines(status: TopologyStatus) -> Iterator[str]:
-    said = set()
+    shown = set()
     for error in filter(None, (status.error, *status.errors)):
-        if error not in said:
-            said.add(error)
+        if error not in shown:
+            shown.add(error)
             yield f"error: {error}"
     for task in status.tasks:
-        if task.last_error and task.last_error not in said:
-            said.add(task.last_error)
+        if task.last_error and task.last_error not in shown:
+            shown.add(task.last_error)
             yield f"error: {task.component}/{task.task_id} in container {task.container_id}: {task.last_error}"
     for each in status.processes:
-        if each.last_error and not each.task_id and not any(each.last_error in error for error in said):
+        if each.last_error and not each.task_id and not any(each.last_error in error for error in shown):
             yield f"error: {each.process} of container {each.container_id}: {each.last_error}"

@@ -1,4 +1,4 @@
-"""How commands print values: JSON, tables, counts, sizes and times."""
+"""Formats values for the output of commands: JSON, tables, counts, sizes and times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 import click
 import msgspec
 
-__all__ = ["columns", "format_age", "format_bytes", "format_count", "format_time", "output_width", "print_json"]
+__all__ = [
+    "columns",
+    "counted",
+    "format_age",
+    "format_bytes",
+    "format_count",
+    "format_time",
+    "output_width",
+    "print_json",
+]
 
 _DAY_S = 86400.0
 
@@ -27,6 +36,11 @@ def output_width() -> int | None:
 def format_count(count: float) -> str:
     """``12,345``."""
     return f"{count:,.0f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_bytes(count: int) -> str:
@@ -53,6 +67,6 @@ def format_time(at_s: float | None) -> str:
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the rows as lines, in which every column but the last is as wide as its widest text."""
+    """Return the rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
