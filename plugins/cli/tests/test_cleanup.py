@@ -1,4 +1,4 @@
-"""Runs that are over: tidied up once, reported for a day, and never while they may live."""
+"""Cleanup of ended runs: it happens once, keeps a report for a day, and spares runs that may be alive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(environment: Environment, tmp_path: Path) -> ExecutionState:
-    """A run whose state is written; its scheduler says ABSENT until a test says otherwise."""
+    """Write the state of a run; the scheduler reports ABSENT until a test changes that."""
     folder = tmp_path / "heron-00000001"
     folder.mkdir(mode=0o700)
     state = ExecutionState(
@@ -49,23 +49,23 @@ def run(environment: Environment, tmp_path: Path) -> ExecutionState:
 
 
 def write(environment: Environment, run: ExecutionState) -> None:
-    """Into its node."""
+    """Write the execution state into its node."""
     environment.statemgr.set(NodeKind.EXECUTION_STATE, run.topology, encode_execution_state(run))
 
 
 def only(environment: Environment) -> TopologyEntry:
-    """The one entry that there is."""
+    """Return the only entry of the list."""
     (entry,) = list_topologies(environment).entries
     return entry
 
 
 def nodes(environment: Environment) -> list[str]:
-    """Every node that there is."""
+    """Return every node."""
     return [kind.name for kind in NodeKind if environment.statemgr.list(kind)]
 
 
-def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environment, run: ExecutionState) -> None:
-    """Nothing of it has ever run, so there is nothing to report."""
+def test_an_interrupted_submission_is_removed_with_a_note(environment: Environment, run: ExecutionState) -> None:
+    """No process of it has run, so it leaves no report."""
     found = list_topologies(environment)
     assert found.entries == ()
     why = "it ended before it had a plan, or its submission was interrupted"
@@ -74,8 +74,8 @@ def test_a_submission_that_was_cut_off_vanishes_with_a_note(environment: Environ
     assert not Path(run.run_dir).exists()
 
 
-def test_one_that_finished_is_tidied_up_silently_and_listed(environment: Environment, run: ExecutionState) -> None:
-    """The topology manager's report is completed with who submitted it."""
+def test_a_finished_run_is_cleaned_up_without_a_note_and_listed(environment: Environment, run: ExecutionState) -> None:
+    """The report of the topology manager is completed with the user."""
     status = TopologyStatus("Words", run.topology_id, "failed", 1.0, error="no database", ended_at_s=5e9)
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))
     found = list_topologies(environment)
@@ -86,8 +86,8 @@ def test_one_that_finished_is_tidied_up_silently_and_listed(environment: Environ
     assert only(environment) == entry
 
 
-def test_a_report_is_forgotten_after_a_day(environment: Environment, run: ExecutionState) -> None:
-    """By the first command that looks."""
+def test_a_report_is_removed_after_a_day(environment: Environment, run: ExecutionState) -> None:
+    """The first command that lists topologies removes it."""
     environment.statemgr.delete(NodeKind.EXECUTION_STATE, "Words")
     status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status, run)))
@@ -96,8 +96,8 @@ def test_a_report_is_forgotten_after_a_day(environment: Environment, run: Execut
 
 
 @pytest.mark.usefixtures("run")
-def test_one_whose_processes_vanished_has_failed(environment: Environment, scheduler: IdleScheduler) -> None:
-    """A machine that was switched off: no report, but the scheduler knows that containers had been started."""
+def test_a_run_whose_processes_are_gone_has_failed(environment: Environment, scheduler: IdleScheduler) -> None:
+    """After a power failure there is no report, but the scheduler has started containers."""
     scheduler.state, scheduler.reason = SchedulerState.FAILED, "its supervisor was killed"
     found = list_topologies(environment)
     assert found.entries[0].state == "failed"
@@ -108,10 +108,10 @@ def test_one_whose_processes_vanished_has_failed(environment: Environment, sched
     ("change", "remedy"),
     [({"host": "elsewhere"}, "give the command there"), ({"profile": "x"}, "give the command with `--profile x`")],
 )
-def test_one_of_another_host_or_profile_is_left_alone(
+def test_a_run_of_another_host_or_profile_is_not_touched(
     environment: Environment, run: ExecutionState, change: dict[str, str], remedy: str
 ) -> None:
-    """That nothing is known of it here does not mean that it is dead."""
+    """Its scheduler cannot be asked here, so it may be alive."""
     write(environment, replace(run, **change))  # type: ignore[arg-type]
     assert only(environment).state == "elsewhere"
     with pytest.raises(UsageError, match=rf"{remedy}, or remove it with `heron kill Words --profile here --force`"):
@@ -121,27 +121,27 @@ def test_one_of_another_host_or_profile_is_left_alone(
 
 
 @pytest.mark.usefixtures("run")
-def test_one_that_another_command_is_at_work_on_is_left_alone(environment: Environment) -> None:
-    """It may be in the middle of its submission."""
+def test_a_run_that_another_command_is_changing_is_not_touched(environment: Environment) -> None:
+    """Its submission may be in progress."""
     hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"")
     assert only(environment).state == "changing"
     hold.release()
 
 
-def test_a_package_whose_upload_was_not_noted_any_more_is_found_by_its_content(
+def test_a_package_whose_upload_was_not_recorded_is_found_by_its_content(
     environment: Environment, run: ExecutionState, tmp_path: Path
 ) -> None:
-    """Killed between upload and note: the same content has the same URI."""
+    """The command was killed after the upload; equal content has the same URI."""
     package_file(run).write_bytes(b"content")
     environment.uploader.upload(package_file(run), "Words")
     list_topologies(environment)
     assert list((tmp_path / "packages").iterdir()) == []
 
 
-def test_a_run_directory_that_no_submission_makes_is_not_removed(
+def test_a_folder_that_no_submission_can_have_made_is_not_removed(
     environment: Environment, run: ExecutionState, tmp_path: Path
 ) -> None:
-    """The state may have been changed by hand, or by somebody else."""
+    """A user may have changed the state by hand."""
     for name, mode in (("precious", 0o700), ("heron-0000000x", 0o755)):
         folder = tmp_path / name
         folder.mkdir(mode=mode)
@@ -150,8 +150,8 @@ def test_a_run_directory_that_no_submission_makes_is_not_removed(
         assert folder.exists()
 
 
-def test_what_cannot_be_removed_is_said_and_tried_again(environment: Environment, run: ExecutionState) -> None:
-    """While anything is left, so is the node from which it can be traced."""
+def test_a_failed_removal_is_reported_and_repeated(environment: Environment, run: ExecutionState) -> None:
+    """The execution state stays as long as something else is left."""
     write(environment, replace(run, package_uri="s3://elsewhere/words"))
     ending = kill_topology(environment, "Words", 0.0, QuietProgress())
     assert ending.manner is HowKilled.OVER
@@ -162,8 +162,8 @@ def test_what_cannot_be_removed_is_said_and_tried_again(environment: Environment
     assert "EXECUTION_STATE" not in nodes(environment)
 
 
-def test_a_garbled_node_spoils_only_its_own_line(environment: Environment, run: ExecutionState) -> None:
-    """One topology that was tampered with must not hide the others."""
+def test_a_damaged_node_affects_only_its_own_line(environment: Environment, run: ExecutionState) -> None:
+    """A damaged topology must not hide the others."""
     write(environment, replace(run, topology="Other", topology_id="Other-1", host="elsewhere"))
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", encode_execution_state(replace(run, topology="Wrods")))
     entries = {each.name: each for each in list_topologies(environment).entries}
@@ -175,10 +175,10 @@ def test_a_garbled_node_spoils_only_its_own_line(environment: Environment, run: 
     )
 
 
-def test_the_job_of_another_state_manager_is_never_ended(
+def test_the_job_of_another_state_manager_is_not_ended(
     environment: Environment, run: ExecutionState, scheduler: IdleScheduler
 ) -> None:
-    """Two profiles may share a scheduler's root and not the state: one's command must not kill the other's topology."""
+    """Two profiles may share the root of a scheduler but not the state manager."""
     scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
     report = LastReport(TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=5e9))
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(report))
@@ -196,7 +196,7 @@ def test_the_job_of_another_state_manager_is_never_ended(
 def test_a_run_whose_name_another_state_manager_has_taken_is_over(
     environment: Environment, run: ExecutionState, scheduler: IdleScheduler
 ) -> None:
-    """A scheduler has room for one job of a name, so this run's is gone; it is tidied up, and the other goes on."""
+    """A scheduler has one job for each name: the job of this run has ended, and the other job continues."""
     environment.statemgr.set(NodeKind.PACKING_PLAN, "Words", b"")
     scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
     end_run(environment, run)
@@ -207,7 +207,7 @@ def test_a_run_whose_name_another_state_manager_has_taken_is_over(
 def test_a_kill_reports_the_state_of_a_topology_that_ended_meanwhile(
     environment: Environment, run: ExecutionState, scheduler: IdleScheduler
 ) -> None:
-    """Its topology manager has notified the observers, so `heron kill` does not."""
+    """The topology manager has notified the observers, so `heron kill` does not."""
     scheduler.state, scheduler.whose = SchedulerState.RUNNING, run.topology_id
     status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))

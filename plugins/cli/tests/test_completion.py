@@ -1,4 +1,4 @@
-"""What the shell is offered, wherever a profile or a topology is named."""
+"""Completion of the names of profiles and topologies in a shell."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ OF_TOPOLOGIES = ("kill", "status", "metrics", "logs", "activate", "deactivate", 
 
 
 def offered(words: list[str], typed: str) -> list[str]:
-    """What stands in the place of the unfinished word."""
+    """Return the completions of the last, unfinished word."""
     made = ShellComplete(heron, {}, "heron", "_HERON_COMPLETE")
     return [each.value for each in made.get_completions(words, typed)]
 
 
 @pytest.mark.parametrize("command", OF_TOPOLOGIES)
 def test_topologies_of_the_profile_are_offered(environment: Environment, profiles: Path, command: str) -> None:
-    """Every command that has one takes it from the profile that the line has so far."""
+    """The names come from the profile that the command line names so far."""
     environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"x")
     assert offered([command, "--config-path", str(profiles), "--profile", "here"], "W") == ["Words"]
     assert offered([command, "--config-path", str(profiles), "--profile", "hare"], "W") == []
@@ -46,18 +46,18 @@ def test_topologies_of_the_profile_are_offered(environment: Environment, profile
     ],
 )
 def test_profiles_are_offered_to_the_option(profiles: Path, command: str) -> None:
-    """Also those of the folder that the line names."""
+    """They include profiles of the folder in `--config-path`."""
     assert offered([*command.split(), "--config-path", str(profiles), "--profile"], "he") == ["here"]
 
 
 @pytest.mark.parametrize("command", ["list", "doctor", "submit", "profiles show", "profiles check"])
 def test_profiles_are_offered_where_one_is_the_argument(profiles: Path, command: str) -> None:
-    """Without an option before it."""
+    """No option is needed before the argument."""
     assert offered([*command.split(), "--config-path", str(profiles)], "he") == ["here"]
 
 
 def test_every_profile_and_every_name_of_a_topology_is_completed() -> None:
-    """A command that comes later must not forget it."""
+    """The test fails when a new command lacks completion."""
     forgotten = [
         f"{path} {parameter.name}"
         for path, command in commands(heron, "heron")
@@ -69,7 +69,7 @@ def test_every_profile_and_every_name_of_a_topology_is_completed() -> None:
 
 
 def commands(command: click.Command, path: str) -> list[tuple[str, click.Command]]:
-    """The command and all below it."""
+    """Return the command and its subcommands."""
     if not isinstance(command, click.Group):
         return [(path, command)]
     context = click.Context(command)

@@ -1,4 +1,4 @@
-"""The doctor's checks: what is in order is said briefly, what is not with a remedy, and nothing is changed."""
+"""The checks of `heron doctor`: each fault has a remedy, and no check leaves a change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def patient(environment: Environment, tmp_path: Path) -> Iterator[Environment]:
-    """An environment whose run directories are the test's own, behind a path that is short enough for sockets."""
+    """Return an environment with run directories of the test, at a path that is short enough for sockets."""
     (tmp_path / "run").mkdir(mode=0o700)
     short = Path("/tmp", f"hd{os.getpid()}")  # noqa: S108 - a short path is the point
     short.symlink_to(tmp_path / "run")
@@ -34,20 +34,20 @@ def patient(environment: Environment, tmp_path: Path) -> Iterator[Environment]:
 
 
 def look(patient: Environment, check: str) -> list[Diagnosis]:
-    """The findings of one check."""
+    """Return the diagnoses of one check."""
     return [each for each in diagnose_profile(patient) if each.check == check]
 
 
 def lost(environment: Environment) -> None:
-    """Writes the state of a run that is dead."""
+    """Write the state of a run whose processes are gone."""
     run = ExecutionState("Words", "Words-1", 1.0, "me", socket.gethostname(), "here", "", "", "", attached=False)
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", encode_execution_state(run))
 
 
-def test_a_machine_in_order_has_nothing_but_ok(patient: Environment) -> None:
-    """Whatever is found on it can be relied on to be a finding."""
+def test_a_machine_without_faults_has_only_ok(patient: Environment) -> None:
+    """A warning or an error is always a real fault."""
     findings = [*diagnose_machine(), *diagnose_profile(patient)]
-    ours = [each for each in findings if each.check not in {"disk", "open files"}]  # the machine's own affair
+    ours = [each for each in findings if each.check not in {"disk", "open files"}]  # these depend on the machine
     assert {each.level for each in ours} == {"ok"}, findings
     assert {"python", "open files", "plugins", "run directory", "disk", "clock", "state manager"} <= {
         each.check for each in findings
@@ -55,7 +55,7 @@ def test_a_machine_in_order_has_nothing_but_ok(patient: Environment) -> None:
 
 
 def test_few_open_files_are_a_warning_with_the_command() -> None:
-    """The default of some systems is 256; in a process of its own, as this one may have more open by now."""
+    """Some systems default to 256. The test uses a child process, because this process may have more files open."""
     code = (
         "import resource; from heron_cli.topologies.diagnostics import diagnose_machine;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]));"
@@ -65,8 +65,8 @@ def test_few_open_files_are_a_warning_with_the_command() -> None:
     assert found.stdout.strip() == "[('warning', 'ulimit -n 1024')]"
 
 
-def test_a_store_of_packages_that_does_not_answer_is_an_error(patient: Environment) -> None:
-    """No topology could be submitted, and no lost container started again."""
+def test_an_uploader_that_does_not_answer_is_an_error(patient: Environment) -> None:
+    """Without it, no topology can be submitted and no container restarted."""
     uploader = replace(patient.profile.uploader, options={"root": "/proc/1/no-store"})
     ill = replace(patient, profile=replace(patient.profile, uploader=uploader))
     (finding,) = look(ill, "uploader")
@@ -75,8 +75,8 @@ def test_a_store_of_packages_that_does_not_answer_is_an_error(patient: Environme
 
 
 @pytest.mark.parametrize(("run_dir", "said"), [("/x" * 60, "the limit is 107 bytes"), ("/nowhere", "No such file")])
-def test_a_run_directory_that_cannot_serve_is_an_error(patient: Environment, run_dir: str, said: str) -> None:
-    """Sockets lie in it; a bind that fails does so in another process, much later."""
+def test_an_unusable_run_directory_is_an_error(patient: Environment, run_dir: str, said: str) -> None:
+    """It holds sockets; otherwise a later bind in another process would fail."""
     ill = replace(patient, profile=replace(patient.profile, run_dir=run_dir))
     (finding,) = look(ill, "run directory")
     assert finding.level == "error"
@@ -84,8 +84,8 @@ def test_a_run_directory_that_cannot_serve_is_an_error(patient: Environment, run
     assert "run.run_dir" in finding.remedy
 
 
-def test_a_folder_in_which_anybody_may_remove_files_is_a_warning(patient: Environment, tmp_path: Path) -> None:
-    """Others could put their own folder in the place of a run's."""
+def test_a_folder_where_all_users_may_remove_files_is_a_warning(patient: Environment, tmp_path: Path) -> None:
+    """Another user could replace the folder of a run."""
     (tmp_path / "run").chmod(0o777)
     (finding,) = look(patient, "run directory")
     assert finding.level == "warning"
@@ -93,7 +93,7 @@ def test_a_folder_in_which_anybody_may_remove_files_is_a_warning(patient: Enviro
 
 
 def test_a_state_manager_that_does_not_answer_is_an_error(patient: Environment, tmp_path: Path) -> None:
-    """What stands behind it cannot be looked at then, and is not."""
+    """The checks that need the state manager are skipped."""
     (tmp_path / "state").rmdir()
     (finding,) = look(patient, "state manager")
     assert finding.level == "error"
@@ -101,7 +101,7 @@ def test_a_state_manager_that_does_not_answer_is_an_error(patient: Environment, 
 
 
 def test_a_dead_topology_is_named_with_the_command_that_removes_it(patient: Environment) -> None:
-    """The doctor itself changes nothing."""
+    """`heron doctor` changes nothing."""
     lost(patient)
     assert look(patient, "topologies") == [
         Diagnosis("topologies", "warning", "Words: dead, it did not clean up", "heron kill Words --profile here")
@@ -109,23 +109,23 @@ def test_a_dead_topology_is_named_with_the_command_that_removes_it(patient: Envi
     assert patient.statemgr.get(NodeKind.EXECUTION_STATE, "Words")
 
 
-def test_a_running_topology_is_no_finding(patient: Environment, scheduler: IdleScheduler) -> None:
-    """Only what somebody has to do something about is said."""
+def test_a_running_topology_is_not_reported(patient: Environment, scheduler: IdleScheduler) -> None:
+    """Only faults that need an action are reported."""
     lost(patient)
     scheduler.state = SchedulerState.RUNNING
     assert look(patient, "topologies") == []
 
 
-def test_a_garbled_node_is_an_error_that_names_it(patient: Environment) -> None:
-    """Commands refuse to act on it."""
+def test_a_damaged_node_is_an_error_that_names_it(patient: Environment) -> None:
+    """Commands refuse to change such a topology."""
     patient.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"[]")
     (finding,) = look(patient, "topologies")
     assert finding.level == "error"
     assert "executionstate/Words" in finding.text
 
 
-def test_a_run_directory_of_nobody_is_named(patient: Environment, tmp_path: Path) -> None:
-    """Only one of ours that is old enough, and in which no socket is open."""
+def test_an_unused_run_directory_is_named(patient: Environment, tmp_path: Path) -> None:
+    """The folder belongs to this user, is old enough, and has no open socket."""
     for name, age_s in (("heron-00000001", 100.0), ("heron-00000002", 0.0), ("other", 100.0)):
         folder = tmp_path / "run" / name
         folder.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""What there is of a topology follows from what was found, and only what is certainly over is tidied up."""
+"""The state of a topology follows from the facts, and only a run that is certainly over is cleaned up."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ STRANGE = LastReport(TopologyStatus("Words", "Words-1", "melted", 1.0))
     ],
 )
 def test_the_state_follows_from_the_facts(facts: Facts, state: RunState | None, over: bool) -> None:
-    """Each row is a moment in the life of a topology, or a way in which it can be disturbed."""
+    """Each row is a phase in the life of a topology, or a fault."""
     assert classify(facts) is state
     assert is_over(facts) is over
 
 
-def test_one_of_another_host_is_never_taken_for_dead() -> None:
-    """Its scheduler knows nothing of it here, which says nothing."""
+def test_a_run_of_another_host_is_never_lost() -> None:
+    """The scheduler of this host has no information about it."""
     assert not is_over(replace(Facts("Words", RUN), ours=False))

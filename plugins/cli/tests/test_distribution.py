@@ -1,4 +1,4 @@
-"""Where a plugin is from, as its metadata has it."""
+"""The origin of a plugin, according to its metadata."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from heron_cli.catalog.drivers import SourceKind, provider_of
 
 
 def entry_point(site: Path) -> importlib.metadata.EntryPoint:
-    """The only entry point of the only distribution in a folder."""
+    """Return the only entry point of the only distribution in a folder."""
     (found,) = importlib.metadata.distributions(path=[str(site)])
     return found.entry_points["it"]
 
 
 @pytest.fixture
 def info(tmp_path: Path) -> Path:
-    """The metadata of a distribution, without what an installer adds."""
+    """Write the metadata of a distribution, without the files that an installer adds."""
     info = tmp_path / "mine-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.2\n")
@@ -28,7 +28,7 @@ def info(tmp_path: Path) -> Path:
 
 
 def test_folder_on_the_path(tmp_path: Path, info: Path) -> None:
-    """Nobody installed it: it is there because of PYTHONPATH."""
+    """It was not installed: PYTHONPATH contains its folder."""
     assert info.exists()
     found = provider_of(entry_point(tmp_path))
     assert (found.distribution, found.version, found.source) == ("mine", "1.2", SourceKind.PATH)
@@ -36,7 +36,7 @@ def test_folder_on_the_path(tmp_path: Path, info: Path) -> None:
 
 
 def test_wheel_of_an_index(tmp_path: Path, info: Path) -> None:
-    """An installer says that it was here, and nothing of where it had it from."""
+    """The installer leaves its name, and no source of the distribution."""
     (info / "INSTALLER").write_text("pip\n")
     found = provider_of(entry_point(tmp_path))
     assert (found.source, Path(found.place)) == (SourceKind.WHEEL, tmp_path)
@@ -54,7 +54,7 @@ def test_wheel_of_an_index(tmp_path: Path, info: Path) -> None:
         ),
     ],
 )
-def test_what_the_installer_was_given(
+def test_the_source_given_to_the_installer(
     tmp_path: Path, info: Path, direct: dict[str, object], source: SourceKind, place: str
 ) -> None:
     """PEP 610; a token in a URL is not shown."""
@@ -64,7 +64,7 @@ def test_what_the_installer_was_given(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"dir_info": []}', '{"dir_info": null, "url": "file:///x"}'])
-def test_garbled_metadata_is_no_error(tmp_path: Path, info: Path, text: str) -> None:
-    """A list of plugins is what a person looks at when something is broken."""
+def test_damaged_metadata_is_not_an_error(tmp_path: Path, info: Path, text: str) -> None:
+    """Users list plugins when something is broken, so the list must not fail."""
     (info / "direct_url.json").write_text(text)
     assert provider_of(entry_point(tmp_path)).source is SourceKind.PATH

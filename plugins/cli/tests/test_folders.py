@@ -1,4 +1,4 @@
-"""The folders of a run: private, short enough for sockets, and logs that do not pile up."""
+"""The folders of a run: they are private and short enough for sockets, and old logs are removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, n
 
 
 def test_a_run_directory_is_private_and_new(tmp_path: Path) -> None:
-    """Sockets in it are protected by nothing else."""
+    """Only the mode of the folder protects the sockets in it."""
     parent = Path("/tmp") if len(str(tmp_path)) > 50 else tmp_path  # noqa: S108 - a short path is the point
     first, second = name_run_dir(str(parent)), name_run_dir(str(parent))
     assert not first.exists(), "it is noted before it is made"
@@ -25,13 +25,13 @@ def test_a_run_directory_is_private_and_new(tmp_path: Path) -> None:
 
 
 def test_a_path_too_long_for_sockets_is_refused_with_its_remedy(tmp_path: Path) -> None:
-    """A bind would fail much later, in another process, with a number."""
+    """Otherwise a bind would fail later, in another process, with only an error number."""
     with pytest.raises(LimitExceededError, match=r"the limit is 107 bytes; set .* or TMPDIR"):
         name_run_dir(str(tmp_path / ("x" * 100)))
 
 
-def test_a_run_directory_that_somebody_else_has_made_is_refused(tmp_path: Path) -> None:
-    """Where others may write, they may also guess: nothing is ever put into a folder that was there."""
+def test_an_existing_run_directory_is_refused(tmp_path: Path) -> None:
+    """Other users may create folders there and guess the name, so a run never uses an existing folder."""
     path = tmp_path / "heron-0"
     path.symlink_to(tmp_path)
     with pytest.raises(UsageError, match=r"File exists; set run.run_dir or TMPDIR"):
@@ -39,7 +39,7 @@ def test_a_run_directory_that_somebody_else_has_made_is_refused(tmp_path: Path) 
 
 
 def test_only_the_newest_twenty_logs_are_kept(tmp_path: Path) -> None:
-    """A disc that fills with logs stops other programs as well; those of a topology that runs on are no old ones."""
+    """Logs must not fill the disk. Those of a running topology are kept whatever their age."""
     logs = tmp_path / "logs"
     for number in range(30):
         folder = logs / f"old-{number}"

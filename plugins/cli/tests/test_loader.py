@@ -344,7 +344,7 @@ def test_a_root_that_no_import_needs_changes_nothing(words_file: WordsFile, monk
 def test_a_package_of_a_root_loads_on_another_machine(
     below_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A container that restarts not_known_here has the package, and neither ROOT nor its PYTHONPATH."""
+    """A container that restarts on another machine has the package, and neither ROOT nor its PYTHONPATH."""
     root = below_root.parents[2]
     monkeypatch.setenv("PYTHONPATH", str(root))
     loaded = load(below_root)

@@ -1,4 +1,4 @@
-"""Ctrl-C where the author's code runs in the command's own process."""
+"""Ctrl-C while the author's code runs in the process of the command."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def drop_the_first() -> None:
         threading.Event().wait(10)
 
 
-def test_a_ctrl_c_that_is_dropped_comes_again_and_only_while_it_is_wanted() -> None:
-    """Python drops what is raised in a callback of an import or a finalizer: the command would never end."""
+def test_a_dropped_ctrl_c_is_repeated_only_within_the_block() -> None:
+    """Python drops exceptions in callbacks of imports and finalizers, so the command would not end."""
     before = signal.getsignal(signal.SIGINT)
     start_s = monotonic_s()
     with pytest.raises(KeyboardInterrupt):
