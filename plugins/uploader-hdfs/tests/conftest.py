@@ -1,4 +1,4 @@
-"""Uploaders on a folder of the test's own, in a real HDFS."""
+"""Uploaders on a separate folder for each test, in a real HDFS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Opener = Callable[..., HdfsUploader]
 
 @pytest.fixture
 def relay(hdfs: HdfsServer) -> Iterator[Relay]:
-    """What stands between the driver and the name node."""
+    """Connects the driver to the name node, and can cut the connections."""
     relay = Relay(hdfs.address)
     yield relay
     relay.close()
@@ -26,7 +26,7 @@ def relay(hdfs: HdfsServer) -> Iterator[Relay]:
 
 @pytest.fixture
 def options(hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
-    """A folder for each test, of a user who has no other rights."""
+    """Options for a new folder that belongs to a user without other rights."""
     folder = f"/{secrets.token_hex(8)}"
     hdfs.make_folder(folder, owner="heron")
     host, port = relay.address
@@ -35,7 +35,7 @@ def options(hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
 
 @pytest.fixture
 def opened(options: dict[str, object]) -> Opener:
-    """Opens uploaders of the same folder, with other options where they are given."""
+    """Opens uploaders of the same folder; arguments replace options."""
     return lambda **others: HdfsUploader.open({**options, **others})
 
 
@@ -43,13 +43,13 @@ def opened(options: dict[str, object]) -> Opener:
 def web(hdfs: HdfsServer) -> Iterator[WebHdfs]:
     """HDFS as the user of the packages sees it, without a relay."""
     with WebHdfs(hdfs.url, "heron", "") as web:
-        web.limit(600.0)  # a test looks now and then, for as long as it takes
+        web.limit(600.0)  # tests may wait long between two calls
         yield web
 
 
 @pytest.fixture
 def stored(web: WebHdfs, options: dict[str, object]) -> Callable[[], dict[str, Entry]]:
-    """What is in the folder of the packages."""
+    """Lists the folder of the packages by name."""
     return lambda: {each.name: each for each in web.entries(str(options["root"]))}
 
 

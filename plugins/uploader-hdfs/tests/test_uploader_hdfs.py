@@ -1,4 +1,4 @@
-"""The HDFS uploader: uploads that go on, names, rights, room, and what it takes of memory."""
+"""The HDFS uploader: continued uploads, names, rights, quotas and memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import pytest
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
 from heron_testing.contracts.driver import in_time
+from heron_testing.contracts.uploader_listing import MOST_BYTES
+from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.pytest_plugin import wait_until
 from heron_uploader_hdfs.driver import HdfsUploader
 from heron_uploader_hdfs.parts import home, is_abandoned
@@ -30,7 +32,6 @@ Opener = Callable[..., HdfsUploader]
 Stored = Callable[[], dict[str, Entry]]
 
 LARGE_BYTES = 500 * 1024 * 1024
-MEMORY_KIB = 80 * 1024
 HOUR_MS = 3_600_000
 STALL_S = 30.0  # the contract's longest time without progress
 
@@ -44,52 +45,52 @@ def digest_of(package: Path) -> str:
     return hashlib.sha256(package.read_bytes()).hexdigest()
 
 
-# -- the ordinary way
+# -- uploads, downloads and lists
 
 
-def test_the_uri_names_the_place_and_the_content(
+def test_the_uri_contains_the_path_and_the_digest(
     uploader: HdfsUploader, package: Path, options: dict[str, object], stored: Stored
 ) -> None:
-    """The form is pinned: what one version uploaded another one downloads. Nothing else is left in the folder."""
+    """Other versions download by the same URI, so its form is fixed. The folder holds no other file."""
     file = f"words-{digest_of(package)}.tar.gz"
     assert uploader.upload(package, "words") == f"hdfs://{options['root']}/{file}"
     assert set(stored()) == {file}
 
 
 def test_other_users_can_read_nothing(uploader: HdfsUploader, opened: Opener, package: Path, tmp_path: Path) -> None:
-    """Packages are people's code and may hold what is not meant for others."""
+    """Packages contain code, and may contain secrets."""
     uri = uploader.upload(package, "words")
-    with pytest.raises(PackageError, match="permission denied; give user 'mallory' the right"):
+    with pytest.raises(PackageError, match="permission denied; grant it to user 'mallory'"):
         opened(user="mallory").download(uri, tmp_path / "target")
 
 
-def test_what_is_there_is_not_sent_again(uploader: HdfsUploader, package: Path, stored: Stored) -> None:
-    """A container may be reading it; and it costs time."""
+def test_a_stored_package_is_not_sent_again(uploader: HdfsUploader, package: Path, stored: Stored) -> None:
+    """Sending it costs time, and a container may be reading the stored file."""
     uploader.upload(package, "words")
     before = stored()
     uploader.upload(package, "words")
     assert stored() == before
 
 
-def test_progress_grows_to_the_whole(uploader: HdfsUploader, package: Path, tmp_path: Path) -> None:
-    """A command shows it as a bar."""
-    told: list[tuple[int, int]] = []
-    uploader.follow(lambda moved, total: told.append((moved, total)))
+def test_progress_grows_to_the_size_of_the_package(uploader: HdfsUploader, package: Path, tmp_path: Path) -> None:
+    """A command shows the progress as a bar."""
+    reports: list[tuple[int, int]] = []
+    uploader.follow(lambda moved, total: reports.append((moved, total)))
     uri = uploader.upload(package, "words")
     size = package.stat().st_size
-    assert told == sorted(told)
-    assert len(told) >= 4
-    assert told[-1] == (size, size)
-    told.clear()
+    assert reports == sorted(reports)
+    assert len(reports) >= 4
+    assert reports[-1] == (size, size)
+    reports.clear()
     uploader.download(uri, tmp_path / "target")
-    assert told == sorted(told)
-    assert told[-1] == (size, size)
+    assert reports == sorted(reports)
+    assert reports[-1] == (size, size)
 
 
 def test_packages_are_listed_and_can_be_removed(
     uploader: HdfsUploader, package: Path, options: dict[str, object], web: WebHdfs
 ) -> None:
-    """Also what a killed upload of another machine has left; what is not a package is nobody's business."""
+    """The list includes the parts of a killed upload of another machine, and no files of other programs."""
     uri = uploader.upload(package, "words")
     size = package.stat().st_size
     parts = f".words-{digest_of(package)}.tar.gz.parts-00000000-1-{'0' * 16}"
@@ -111,7 +112,7 @@ def test_packages_are_listed_and_can_be_removed(
 def test_ages_are_by_the_clock_of_hdfs(
     uploader: HdfsUploader, hdfs: HdfsServer, options: dict[str, object], web: WebHdfs, package: Path
 ) -> None:
-    """`heron packages prune` goes by them: the only package there is may be old, and our own clock wrong."""
+    """`heron packages prune` compares ages. A wrong clock of this machine must not change them."""
     path = uploader.upload(package, "words").removeprefix("hdfs://")
     found = web.entry(path)
     assert found is not None
@@ -125,22 +126,22 @@ def test_ages_are_by_the_clock_of_hdfs(
         assert subprocess.check_output(command, env={**os.environ, **shifted_clock(by)}, text=True) == "10\n"
 
 
-def test_a_name_of_an_unfinished_upload_is_no_package(
+def test_an_interrupted_upload_cannot_be_downloaded(
     uploader: HdfsUploader, options: dict[str, object], tmp_path: Path
 ) -> None:
-    """What is not whole is never run."""
+    """An incomplete package must never run."""
     uri = f"hdfs://{options['root']}/.words-{'0' * 64}.tar.gz.parts-00000000-1-{'0' * 16}"
-    with pytest.raises(PackageError, match="names an upload that was cut short"):
+    with pytest.raises(PackageError, match="names an interrupted upload"):
         uploader.download(uri, tmp_path / "target")
 
 
-# -- uploads that are cut short
+# -- interrupted uploads
 
 
-def test_an_upload_goes_on_where_a_killed_one_ended(
+def test_an_upload_continues_a_killed_one(
     uploader: HdfsUploader, options: dict[str, object], stored: Stored, web: WebHdfs, tmp_path: Path
 ) -> None:
-    """What was sent is not sent again: the file that the killed one began is the one that is stored in the end."""
+    """Stored parts are not sent again: the first part of the killed upload becomes the package."""
     package = tmp_path / "large"
     package.write_bytes(bytes(range(256)) * (256 * 1024))
     entry = f"{HdfsUploader.__module__}:{HdfsUploader.__qualname__}"
@@ -166,10 +167,10 @@ def test_an_upload_goes_on_where_a_killed_one_ended(
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_an_upload_goes_on_where_another_machine_ended_long_ago(
+def test_an_upload_continues_an_old_one_of_another_machine(
     uploader: HdfsUploader, hdfs: HdfsServer, options: dict[str, object], web: WebHdfs, package: Path, *, joined: bool
 ) -> None:
-    """After an hour without anything new, by the clock of HDFS; also where only the last step was missing."""
+    """It does so after an hour without a change, by the clock of HDFS, also when all parts are already joined."""
     content, root = package.read_bytes(), options["root"]
     parts = f"{root}/.words-{digest_of(package)}.tar.gz.parts-00000000-1-{'0' * 16}"
     web.make_folder(parts)
@@ -185,7 +186,7 @@ def test_an_upload_goes_on_where_another_machine_ended_long_ago(
 
 
 def test_parts_are_abandoned_when_their_process_is_gone_or_they_are_old() -> None:
-    """Taking over a live upload would break it."""
+    """Taking over a running upload would break it."""
     now_ms = 10 * HOUR_MS
     here, end = home(), f"-{'0' * 16}"
 
@@ -206,15 +207,15 @@ def test_parts_are_abandoned_when_their_process_is_gone_or_they_are_old() -> Non
 # -- refusals
 
 
-def test_a_name_node_that_is_away_is_named(package: Path) -> None:
-    """At once, with what to look at."""
+def test_the_error_names_a_name_node_that_is_not_running(package: Path) -> None:
+    """The message has the address and the remedy."""
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(PackageError, match=f"{url} cannot be reached; is it running"):
+    with pytest.raises(PackageError, match=f"{url} cannot be reached; check that it is running"):
         HdfsUploader.open({"url": url}).upload(package, "words")
 
 
 def test_a_token_is_not_shown(package: Path) -> None:
-    """The token is in each URL, and so in the messages of the HTTP library."""
+    """Each URL contains the token, and the messages of the HTTP library contain the URL."""
     uploader = HdfsUploader.open({"url": f"http://127.0.0.1:{free_port()}", "token": "kept-to-itself"})
     with pytest.raises(PackageError, match="cannot be reached") as caught:
         uploader.upload(package, "words")
@@ -222,11 +223,11 @@ def test_a_token_is_not_shown(package: Path) -> None:
 
 
 class RefusingNameNode(BaseHTTPRequestHandler):
-    """What one with Kerberos says to a token that is over; without Kerberos they look at none."""
+    """Answers like a name node with Kerberos to an expired token. Without Kerberos, a name node ignores tokens."""
 
     def do_GET(self) -> None:
-        said = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
-        body = json.dumps({"RemoteException": said}).encode()
+        error = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
+        body = json.dumps({"RemoteException": error}).encode()
         self.send_response(403)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -236,16 +237,16 @@ class RefusingNameNode(BaseHTTPRequestHandler):
     do_PUT = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
-def test_a_token_that_is_refused_is_said(package: Path) -> None:
-    """What a password is elsewhere: one error with the remedy, and it is not shown."""
+def test_the_error_of_an_expired_token_names_the_remedy(package: Path) -> None:
+    """A token is a secret like a password, so the message does not show it."""
     with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
-        with pytest.raises(PackageError, match=r"is refused or over; get a new one for uploader\.token") as caught:
+        with pytest.raises(PackageError, match=r"has expired; set uploader\.token to a new one") as caught:
             HdfsUploader.open({"url": url, "token": "kept-to-itself"}).upload(package, "words")
         server.shutdown()
         thread.join()
@@ -253,27 +254,27 @@ def test_a_token_that_is_refused_is_said(package: Path) -> None:
 
 
 class CuttingGateway(BaseHTTPRequestHandler):
-    """One that ends each transfer in the middle of a part."""
+    """A server that cuts each transfer in the middle of a part."""
 
     transfers = 0
 
     def do_GET(self) -> None:
         if "op=LISTSTATUS" in self.path:
-            self._say(200, {"FileStatuses": {"FileStatus": []}})
+            self._answer(200, {"FileStatuses": {"FileStatus": []}})
         else:
-            self._say(404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}})
+            self._answer(404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}})
 
     def do_PUT(self) -> None:
         if "op=CREATE" not in self.path:
-            self._say(200, {"boolean": True})
+            self._answer(200, {"boolean": True})
         elif "to=datanode" not in self.path:
-            self._say(307, {}, Location=f"http://{self.headers['Host']}{self.path}&to=datanode")
+            self._answer(307, {}, Location=f"http://{self.headers['Host']}{self.path}&to=datanode")
         else:
             type(self).transfers += 1
             self.rfile.read(2 * 2**20)
             self.close_connection = True
 
-    def _say(self, code: int, document: object, **headers: str) -> None:
+    def _answer(self, code: int, document: object, **headers: str) -> None:
         body = json.dumps(document).encode()
         self.send_response(code)
         for key, value in {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}.items():
@@ -282,11 +283,11 @@ class CuttingGateway(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
-def test_a_part_that_is_cut_every_time_is_given_up(package: Path) -> None:
-    """That something moves is no progress where it is the same again and again."""
+def test_an_upload_fails_when_each_attempt_of_a_part_is_cut(package: Path) -> None:
+    """Bytes move in each attempt, but sending the same bytes again is no progress."""
     package.write_bytes(bytes(16 * 2**20))  # more than the buffers of a connection hold
     with HTTPServer(("127.0.0.1", 0), CuttingGateway) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -299,28 +300,34 @@ def test_a_part_that_is_cut_every_time_is_given_up(package: Path) -> None:
     assert 1 < CuttingGateway.transfers < 10
 
 
-def test_the_bearer_of_a_token_without_the_right_is_told_so(opened: Opener, package: Path) -> None:
-    """Without Kerberos a token makes nobody of its bearer."""
-    with pytest.raises(PackageError, match="permission denied; give the bearer of the token the right"):
+def test_the_error_of_a_token_without_the_right_names_its_owner(opened: Opener, package: Path) -> None:
+    """Without Kerberos, the name node ignores the token and the user has no rights."""
+    with pytest.raises(PackageError, match="permission denied; grant it to the owner of the token"):
         opened(user="", token="of-nobody").upload(package, "words")
 
 
-def test_a_name_node_that_never_answers_is_given_up(package: Path) -> None:
-    """Accepts and is silent: the command has to end by itself."""
+def test_an_upload_to_a_name_node_that_never_answers_fails(package: Path) -> None:
+    """The server accepts connections and sends nothing; the command must still end."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with in_time(STALL_S), pytest.raises(PackageError, match=f"{url} does not answer in time; is it running"):
+        with (
+            in_time(STALL_S),
+            pytest.raises(PackageError, match=f"{url} does not answer in time; check that it is running"),
+        ):
             HdfsUploader.open({"url": url}).upload(package, "words")
 
 
-def test_a_user_without_the_right_is_told_so(opened: Opener, package: Path) -> None:
-    """With the user, the place and what to do."""
-    with pytest.raises(PackageError, match=r"/not-mine/\S+ in .*: cannot be made: permission denied; give user"):
+def test_the_error_of_a_user_without_the_right_names_the_remedy(opened: Opener, package: Path) -> None:
+    """The message has the user, the path and the remedy."""
+    expected = r"/not-mine/\S+ in .*: cannot be created: permission denied; grant it to user"
+    with pytest.raises(PackageError, match=expected):
         opened(root="/not-mine").upload(package, "words")
 
 
-def test_a_file_at_the_root_is_said(opened: Opener, web: WebHdfs, options: dict[str, object], package: Path) -> None:
-    """`heron profiles check` finds it before an upload does."""
+def test_a_root_that_is_a_file_is_named(
+    opened: Opener, web: WebHdfs, options: dict[str, object], package: Path
+) -> None:
+    """`heron profiles check` reports it before the first upload."""
     web.write(str(options["root"]), [b"a file"])
     with pytest.raises(PackageError, match=r"is a file; choose another uploader\.root"):
         opened().check(5.0)
@@ -328,15 +335,15 @@ def test_a_file_at_the_root_is_said(opened: Opener, web: WebHdfs, options: dict[
         opened().upload(package, "words")
 
 
-def test_a_full_quota_is_said_and_what_was_there_stays(
+def test_a_full_quota_is_named_and_stored_packages_stay(
     uploader: HdfsUploader, hdfs: HdfsServer, options: dict[str, object], package: Path, tmp_path: Path
 ) -> None:
-    """Nothing appears under the name of a package that is not whole."""
+    """An incomplete package never appears under its name."""
     uri = uploader.upload(package, "words")
     other = tmp_path / "other"
     other.write_bytes(b"other" * 10**6)
     hdfs.ask("PUT", str(options["root"]), "SETQUOTA", namespacequota=2**40, storagespacequota=4 * 2**20)
-    with pytest.raises(PackageError, match="the quota is used up; make room"):
+    with pytest.raises(PackageError, match="the quota is full; run `heron packages prune`"):
         uploader.upload(other, "words")
     assert [each.uri for each in uploader.packages() if each.whole] == [uri]
     uploader.download(uri, tmp_path / "target")
@@ -346,12 +353,12 @@ def test_a_full_quota_is_said_and_what_was_there_stays(
 def test_a_data_node_that_is_away_is_an_error_and_the_next_upload_succeeds(
     uploader: HdfsUploader, hdfs: HdfsServer, package: Path, tmp_path: Path
 ) -> None:
-    """The name node answers as if nothing were wrong."""
+    """The name node still answers every request."""
     uri = uploader.upload(package, "words")
     hdfs.data_node.kill()
     try:
         for attempt in (lambda: uploader.download(uri, tmp_path / "t"), lambda: uploader.upload(package, "others")):
-            with pytest.raises(PackageError, match=r"data nodes|HDFS says"):
+            with pytest.raises(PackageError, match=r"data nodes|HDFS reports"):
                 attempt()
         assert not (tmp_path / "t").exists()
     finally:
@@ -364,8 +371,8 @@ def test_a_data_node_that_is_away_is_an_error_and_the_next_upload_succeeds(
 @pytest.mark.parametrize(
     "options", [{"url": "hdfs://a:8020"}, {"url": "http://a", "root": "x"}, {"url": "http://a", "part_bytes": 1}, {}]
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, object]) -> None:
-    """Before anything is asked of a server."""
+def test_invalid_options_are_refused(options: dict[str, object]) -> None:
+    """The error names the key, before a connection is made."""
     with pytest.raises(ConfigError, match=r"uploader\.(url|root|part_bytes)"):
         HdfsUploader.open(options)
 
@@ -374,20 +381,6 @@ def test_options_that_cannot_work_are_refused(options: dict[str, object]) -> Non
 
 
 def test_large_packages_take_little_memory(options: dict[str, object], tmp_path: Path, hdfs: HdfsServer) -> None:
-    """Half a gigabyte goes up and down in less than 80 MB, the interpreter included."""
-    package, block = tmp_path / "large", hashlib.sha256(b"").digest() * 32 * 1024
-    with package.open("wb") as file:
-        for number in range(LARGE_BYTES // len(block)):
-            file.write(number.to_bytes(8, "big") + block[8:])
+    """An upload and a download of half a gigabyte need less than 80 MB, interpreter included."""
     settings = {**options, "url": hdfs.url, "part_bytes": 64 * 2**20}
-    code = (
-        "import json, sys; from pathlib import Path; from heron_uploader_hdfs.driver import HdfsUploader\n"
-        "uploader = HdfsUploader.open(json.loads(sys.argv[1]))\n"
-        "uri = uploader.upload(Path(sys.argv[2]), 'large'); uploader.download(uri, Path(sys.argv[3]))\n"
-        "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
-    )
-    target = tmp_path / "target"
-    command = [sys.executable, "-c", code, json.dumps(settings), str(package), str(target)]
-    peak_kib = int(subprocess.check_output(command, text=True))
-    assert target.stat().st_size == LARGE_BYTES
-    assert peak_kib < MEMORY_KIB
+    assert peak_bytes(HdfsUploader, settings, LARGE_BYTES, tmp_path) < MOST_BYTES

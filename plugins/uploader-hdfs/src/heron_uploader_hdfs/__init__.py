@@ -1,1 +1,1 @@
-"""The uploader ``hdfs``: packages are files of an HDFS, named by their content."""
+"""The uploader ``hdfs``: packages are files in HDFS, named by their content."""

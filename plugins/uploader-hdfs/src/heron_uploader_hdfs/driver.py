@@ -1,4 +1,4 @@
-"""The driver ``hdfs``: packages as files of an HDFS, named by their content."""
+"""The driver ``hdfs``: packages as files in HDFS, named by their content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.driver_kit.packages import PackageName, receive, translated_errors
+from heron.driver_kit.packages import PackageName, receive, sha256_of, translated_errors
 from heron.errors import PackageError
 from heron.spi.options import Secret, decode_options
 from heron.spi.uploader import PackageEntry, Uploader
@@ -32,14 +32,13 @@ class HdfsOptions(msgspec.Struct, frozen=True):
     part_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] = 64 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        """No step of the path leads back."""
         if {".", ".."} & set(self.root.split("/")):
-            message = f"root {self.root!r} has a step . or ..; write the path without"
+            message = f"root {self.root!r} contains . or ..; give the path without them"
             raise ValueError(message)
 
 
 class HdfsUploader(Uploader):
-    """Packages in a folder of an HDFS, for containers on every machine that reaches it."""
+    """Packages in a folder of HDFS, for containers on every machine that can reach HDFS."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"listing", "server", "shared"})
@@ -47,7 +46,7 @@ class HdfsUploader(Uploader):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Makes the driver; the first request is that of the first method."""
+        """Create the driver. The first call connects."""
         return cls(decode_options(options, HdfsOptions, "uploader"))
 
     def __init__(self, options: HdfsOptions) -> None:
@@ -61,11 +60,11 @@ class HdfsUploader(Uploader):
         if found is not None and not found.is_folder:
             msg = f"{self._root} in HDFS at {self._options.url} is a file; choose another uploader.root"
             raise PackageError(msg)
-        made = "" if found else ", which the first upload makes"
-        return f"HDFS at {self._options.url}, folder {self._root}{made}"
+        missing = "" if found else ", which the first upload creates"
+        return f"HDFS at {self._options.url}, folder {self._root}{missing}"
 
     def upload(self, package: Path, name: str) -> str:
-        """Sends it in parts; what is there already, from an upload that was cut short too, is not sent again."""
+        """Send the package in parts. A stored package and stored parts of an interrupted upload are not sent again."""
         with translated_errors(f"package {package}: cannot be read", "build it again"), package.open("rb") as file:
             stored = PackageName(name, hashlib.file_digest(file, "sha256").hexdigest())
             size_bytes = file.seek(0, 2)
@@ -74,7 +73,7 @@ class HdfsUploader(Uploader):
             if not self._is_whole(hdfs, stored, size_bytes):
                 parts = Parts(hdfs, self._root, stored.file, self._options.part_bytes)
                 whole = parts.send(package, size_bytes, self._moved)
-                # Another upload of the same content may have been quicker; only what is not that is replaced.
+                # Another upload of the same content may have been faster. Only a damaged package is replaced.
                 if not hdfs.move(whole, path) and not self._is_whole(hdfs, stored, size_bytes):
                     hdfs.move(whole, path, replace=True)
                 parts.discard()
@@ -92,11 +91,11 @@ class HdfsUploader(Uploader):
         with self._hdfs() as hdfs:
             found = hdfs.entry(path)
             if found is None:
-                msg = f"package {path} is not in HDFS at {self._options.url}; submit the topology again"
+                msg = f"package {path} in HDFS at {self._options.url}: not found; submit the topology again"
                 raise PackageError(msg)
             size_bytes = found.size_bytes
             what = f"package {path} in HDFS at {self._options.url}"
-            # HDFS refuses to read where nothing is.
+            # HDFS refuses to read from the end of a file on, so it refuses every read of an empty file.
             receive(
                 lambda offset: hdfs.read(path, offset) if offset < size_bytes else (),
                 target,
@@ -107,7 +106,7 @@ class HdfsUploader(Uploader):
             )
 
     def packages(self) -> tuple[PackageEntry, ...]:
-        """All packages, and what uploads that were cut short have left."""
+        """List the packages, and the parts of interrupted uploads."""
         with self._hdfs() as hdfs:
             entries = hdfs.entries(self._root)
             now_ms = max((hdfs.now_ms(), *(each.modified_ms for each in entries)))
@@ -129,17 +128,14 @@ class HdfsUploader(Uploader):
         return f"{self._root}/{stored.file}"
 
     def _is_whole(self, hdfs: WebHdfs, stored: PackageName, size_bytes: int) -> bool:
-        """Whether the package is there with its content: read, since only that shows a damage."""
+        """Read the stored package, because its size alone does not show a damage; False when it is missing."""
         found = hdfs.entry(self._path(stored))
         if found is None or found.size_bytes != size_bytes:
             return False
-        digest = hashlib.sha256()
-        for chunk in hdfs.read(self._path(stored), 0) if size_bytes else ():
-            digest.update(chunk)
-        return digest.hexdigest() == stored.digest
+        return sha256_of(hdfs.read(self._path(stored), 0) if size_bytes else ()) == stored.digest
 
     def _file_of(self, uri: str) -> str:
-        """The file's or folder's name in a URI that this driver has given."""
+        """Parse a URI into the name of a package, or of a folder of parts."""
         file = uri.removeprefix(f"hdfs://{self._root}/")
         match = PARTS.fullmatch(file)
         if file == uri or PackageName.of_file(match["file"] if match else file) is None:
@@ -153,6 +149,6 @@ class HdfsUploader(Uploader):
     def _stored(self, uri: str) -> PackageName:
         stored = PackageName.of_file(self._file_of(uri))
         if stored is None:
-            msg = f"package URI {uri!r:.300} names an upload that was cut short; submit the topology again"
+            msg = f"package URI {uri!r:.300} names an interrupted upload; submit the topology again"
             raise PackageError(msg)
         return stored

@@ -1,13 +1,14 @@
-"""An upload in parts, which another one can go on with when it was killed.
+"""An upload in parts. If its process is killed, another upload can continue it.
 
     ROOT/.NAME-DIGEST.tar.gz.parts-HOME-PID-TOKEN/    the parts of one upload
-        0000000000000000, …                           a part that is whole, by its offset
-        new-TOKEN                                     a part that is on its way
+        0000000000000000, …                           a complete part, named by its offset
+        new-TOKEN                                     a part that is being sent
 
-Parts are joined and renamed by the name node alone, so the package appears under its name whole or not at all. A folder
-of parts belongs to one upload: who goes on with an abandoned one renames it first, which one of many can do. It is
-abandoned when its process is gone (HOME names machine and process namespace), or when nothing came into it for an hour,
-by the clock of HDFS.
+- The name node joins the parts and renames the result, so the package is complete or absent.
+- A folder of parts belongs to one upload. Another upload renames an abandoned folder before it continues. If several
+  uploads try, only one rename succeeds.
+- A folder is abandoned when its process has ended; HOME identifies the machine and the process namespace. It is also
+  abandoned when it has not changed for an hour, by the clock of HDFS.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
 __all__ = ["PARTS", "Parts", "home", "is_abandoned"]
 
 PARTS = re.compile(r"\.(?P<file>.+\.tar\.gz)\.parts-(?P<home>[0-9a-f]{8})-(?P<pid>\d{1,10})-[0-9a-f]{16}")
-"""The name of a folder of parts; ``file`` is the name that the package will have."""
+"""The name of a folder of parts; ``file`` is the later name of the package."""
 
-_ATTEMPTS = 5  # of one part; what cuts it that often, a proxy with a limit of its own, cuts it for ever
-_ABANDONED_MS = 3_600_000  # a part that takes longer is of an upload that somebody will have given up
+_ATTEMPTS = 5  # for one part; a proxy that cuts it five times, for example at a size, would always cut it
+_ABANDONED_MS = 3_600_000  # no user waits an hour for one part
 
 
 class Parts:
-    """The parts of one package on their way to `target`."""
+    """The parts of one package during its upload."""
 
     def __init__(self, hdfs: WebHdfs, root: str, file: str, part_bytes: int) -> None:
-        """Takes over what an abandoned upload of the same content left, if there is such."""
+        """Create the folder of parts, or take over the folder of an abandoned upload of the same content."""
         self._hdfs = hdfs
         self._part_bytes = part_bytes
         self._folder = new = f"{root}/{_own_name(file)}"
@@ -55,11 +56,11 @@ class Parts:
             hdfs.remove(new)
 
     def send(self, package: Path, size_bytes: int, moved: Callable[[int, int], None]) -> str:
-        """Sends what is not there yet, and returns the path of the whole."""
+        """Send the missing parts, join all parts, and return the path of the result."""
         whole = self._path(0)
         have = {each.name: each.size_bytes for each in self._hdfs.entries(self._folder)}
         if size_bytes > self._part_bytes and have.get(_part_name(0)) == size_bytes:
-            return whole  # its parts were joined already
+            return whole  # the abandoned upload had already joined the parts
         offsets = range(0, size_bytes, self._part_bytes) or range(1)
         for offset in offsets:
             length = min(self._part_bytes, size_bytes - offset)
@@ -70,17 +71,20 @@ class Parts:
             self._hdfs.join(whole, [self._path(offset) for offset in offsets[1:]])
         stored = self._hdfs.entry(whole)
         if stored is None or stored.size_bytes != size_bytes:
-            found = "is gone" if stored is None else f"has {stored.size_bytes} of {size_bytes} bytes"
-            msg = f"package {package}: what was stored as {whole} in HDFS at {self._hdfs.url} {found}; submit again"
+            found = "is missing" if stored is None else f"has {stored.size_bytes} of {size_bytes} bytes"
+            msg = (
+                f"package {package}: the stored file {whole} in HDFS at {self._hdfs.url} {found}; "
+                "submit the topology again"
+            )
             raise PackageError(msg)
         return whole
 
     def discard(self) -> None:
-        """Removes what is left of the parts."""
+        """Remove the folder of parts."""
         self._hdfs.remove(self._folder)
 
     def _send_part(self, package: Path, offset: int, length: int) -> None:
-        """Sends a part; one that breaks in the middle is sent again, a few times, if something moved."""
+        """Send a part. After an interruption it is sent again, in at most five attempts, if bytes have moved."""
         for attempt in range(1, _ATTEMPTS + 1):
             new = f"{self._folder}/new-{secrets.token_hex(8)}"
             slice_ = _Slice(package, offset, length)
@@ -102,7 +106,7 @@ class _Slice:
 
     def __init__(self, path: Path, offset: int, length: int) -> None:
         self.moved_bytes = 0
-        """What was taken of it, without the first chunk, which the system takes before the server has any."""
+        """The bytes that were taken, without the last chunk: the system buffers a chunk before the server has it."""
         self._path = path
         self._offset = offset
         self._length = length
@@ -123,7 +127,7 @@ class _Slice:
 
 
 def is_abandoned(parts: Entry, now_ms: int) -> bool:
-    """Whether no upload goes on with a folder of parts."""
+    """Whether no running upload owns the folder of parts; False for every other entry."""
     match = PARTS.fullmatch(parts.name)
     if match is None or not parts.is_folder:
         return False
@@ -137,7 +141,7 @@ def _own_name(file: str) -> str:
 
 
 def home() -> str:
-    """Where a process id says something: this start of this machine, and this namespace of processes."""
+    """Identify the boot of this machine and the process namespace, within which a process id is unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
     return hashlib.sha256(f"{boot}{os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]
 

@@ -1,4 +1,4 @@
-"""The few operations of WebHDFS that move packages, given up when nothing moves, with errors in Heron's words."""
+"""The operations of WebHDFS that packages need, with a timeout without progress and with translated errors."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from heron.errors import PackageError
 __all__ = ["Entry", "WebHdfs"]
 
 _CONNECT_S = 5.0
-_ANSWER_S = 15.0  # a data node that waits for its disk; two of these fit into the contract's 30 s without progress
-_PATIENCE_S = 25.0
+_ANSWER_S = 15.0  # a data node may wait for its disk; two attempts fit into the contract's 30 s without progress
+_STALL_S = 25.0
 _DATE_LENGTH = len("Sat, 21 Nov 2026 09:29:07 GMT")
 
 _NOT_FOUND = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
-_QUOTA = "the quota is used up; make room (heron packages prune), or raise it (hdfs dfsadmin -setSpaceQuota, -setQuota)"
+_QUOTA = "the quota is full; run `heron packages prune`, or raise it with `hdfs dfsadmin -setSpaceQuota` or `-setQuota`"
+_SIGN_IN = "{user} cannot sign in; check uploader.user and uploader.token"
 _NO_FOLDER = "a part of the path is a file; move it away, or choose another uploader.root"
 _REFUSALS = {
-    "AccessControlException": "permission denied; give {user} the right, or choose another uploader.root or user",
+    "AccessControlException": "permission denied; grant it to {user}, or choose another uploader.root or uploader.user",
     "QuotaExceededException": _QUOTA,
     "NSQuotaExceededException": _QUOTA,
     "DSQuotaExceededException": _QUOTA,
-    "AuthenticationException": "{user} is not let in; check uploader.user and token",
-    "InvalidToken": "the delegation token is refused or over; get a new one for uploader.token",
-    "SecurityException": "{user} is not let in; check uploader.user and token",
+    "AuthenticationException": _SIGN_IN,
+    "InvalidToken": "the delegation token is invalid or has expired; set uploader.token to a new one",
+    "SecurityException": _SIGN_IN,
     "ParentNotDirectoryException": _NO_FOLDER,
 }
 
@@ -47,7 +48,7 @@ class _Operation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What HDFS says of a file or folder. `modified_ms` is by its own clock; `file_id` stays when it is renamed."""
+    """A file or folder. `modified_ms` is by the clock of HDFS; a rename does not change `file_id`."""
 
     name: str
     size_bytes: int
@@ -57,19 +58,19 @@ class Entry:
 
 
 class WebHdfs:
-    """For one upload, download or removal; close it afterwards.
+    """A session for one upload, download or removal; close it afterwards.
 
-    Every call raises InterruptedTransferError when there is no answer, or nothing moved for 25 s; PackageError when
-    the answer is no.
+    Every call raises InterruptedTransferError when no answer comes or no byte moves for 25 s, and PackageError when
+    HDFS refuses.
     """
 
     def __init__(self, url: str, user: str, token: str) -> None:
         self.url = url
-        self._who = "the bearer of the token" if token else f"user {user or getpass.getuser()!r}"
+        self._user = "the owner of the token" if token else f"user {user or getpass.getuser()!r}"
         self._session = _Session()
         self._session.params = {"delegation": token} if token else {"user.name": user or getpass.getuser()}
         self._client = _Client(url, session=self._session)
-        # It tells of each request.
+        # The library logs each request.
         logging.getLogger("hdfs").setLevel(logging.ERROR)
 
     def __enter__(self) -> WebHdfs:
@@ -78,50 +79,50 @@ class WebHdfs:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def limit(self, left_s: float) -> None:
-        """From now on it ends after `left_s` seconds, unless something moves."""
-        self._session.limit(left_s)
+    def limit(self, stall_s: float) -> None:
+        """From now on, fail after `stall_s` seconds without progress."""
+        self._session.limit(stall_s)
 
     def entry(self, path: str) -> Entry | None:
-        """The file or folder of that path, if there is one."""
+        """Return the file or folder; None when it does not exist."""
         with self._translated("be read", path):
             answer = self._found(self._client._get_file_status, path)
             return None if answer is None else _entry(answer.json()["FileStatus"])
 
     def entries(self, folder: str) -> tuple[Entry, ...]:
-        """All that is in a folder; nothing when there is no such folder."""
+        """List a folder; empty when the folder does not exist."""
         with self._translated("be listed", folder):
             answer = self._found(self._client._list_status, folder)
             found = [] if answer is None else answer.json()["FileStatuses"]["FileStatus"]
             return tuple(_entry(each) for each in found)
 
     def now_ms(self) -> int:
-        """The time by the name node's clock, to a second; 0 where a proxy keeps it to itself."""
+        """Return the time of the name node's clock, in whole seconds; 0 when a proxy removes the header."""
         with self._translated("be read", "/"):
-            said = self._client._get_file_status("/").headers.get("Date", "")
-            # A name node says it twice, which comes as one line.
-            return round(parsedate_to_datetime(said[:_DATE_LENGTH]).timestamp() * 1000) if said else 0
+            date = self._client._get_file_status("/").headers.get("Date", "")
+            # A name node sends the header twice, and the library joins both values.
+            return round(parsedate_to_datetime(date[:_DATE_LENGTH]).timestamp() * 1000) if date else 0
 
     def read(self, path: str, offset: int) -> Iterator[bytes]:
-        """The content of a file from an offset on."""
+        """Yield the content of a file from an offset on."""
         with self._translated("be read", path), self._client._open(path, offset=offset) as answer:
             for chunk in answer.iter_content(CHUNK_BYTES):
                 self._session.moved()
                 yield chunk
 
     def write(self, path: str, content: Iterable[bytes]) -> None:
-        """Makes a file that only its owner can read; its folder exists. Whole when it returns."""
+        """Write a file that only its owner can read, into an existing folder. It is complete after success."""
         with self._translated("be written", path):
-            self._client.write(path, data=self._noting(content), permission="600")
+            self._client.write(path, data=self._reporting(content), permission="600")
             self._session.moved()
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder that only its owner can enter, and those above it, where they are absent."""
-        with self._translated("be made", path):
+        """Create a folder that only its owner can enter, and missing folders above it."""
+        with self._translated("be created", path):
             self._client.makedirs(path, permission="700")
 
     def move(self, source: str, target: str, *, replace: bool = False) -> bool:
-        """Renames, whole or not at all; False when `source` is gone, or a `target` is there that stays."""
+        """Rename in one step; False when `source` does not exist, or when `target` exists and `replace` is false."""
         with self._translated("be stored", target):
             try:
                 self._client._rename(source, destination=target, renameoptions="OVERWRITE" if replace else "NONE")
@@ -132,16 +133,16 @@ class WebHdfs:
             return True
 
     def join(self, target: str, others: Sequence[str]) -> None:
-        """Appends files to one of the same folder, in one step that moves no bytes; they are gone then."""
+        """Append files to `target` in the same folder, in one step without a copy. The files disappear."""
         with self._translated("be joined", target):
             self._client._concat(target, sources=",".join(others))
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a folder with all that is in it, if it is there."""
+        """Remove a file, or a folder with its content; a missing path is not an error."""
         with self._translated("be removed", path):
             self._client.delete(path, recursive=True)
 
-    def _noting(self, content: Iterable[bytes]) -> Iterator[bytes]:
+    def _reporting(self, content: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in content:
             self._session.moved()
             yield chunk
@@ -164,55 +165,56 @@ class WebHdfs:
         except (KeyError, TypeError, ValueError) as error:
             raise InterruptedTransferError(_no_web_hdfs(what)) from error
         except requests.RequestException as error:
-            # Its own text has the URL in it, and the URL the token.
-            asked = urlsplit(getattr(error.request, "url", None) or self.url)
+            # The error's own text contains the URL, and so the token.
+            server = urlsplit(getattr(error.request, "url", None) or self.url)
             reason = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
             msg = (
-                f"{what}: {asked.scheme}://{asked.netloc} {reason}; "
-                "is it running, and may this machine reach name nodes and data nodes?"
+                f"{what}: {server.scheme}://{server.netloc} {reason}; "
+                "check that it is running and that this machine can reach name nodes and data nodes"
             )
             raise InterruptedTransferError(msg) from error
 
     def _refusal(self, what: str, error: HdfsError) -> PackageError:
         if str(error.message).startswith("Authentication failure"):
-            return PackageError(f"{what}: {_REFUSALS['SecurityException'].format(user=self._who)}")
+            return PackageError(f"{what}: {_SIGN_IN.format(user=self._user)}")
         if error.exception is None:
             return InterruptedTransferError(_no_web_hdfs(what))
         if error.exception == _NOT_FOUND:
-            return PackageError(f"{what}: it is not there; submit the topology again")
+            return PackageError(f"{what}: not found; submit the topology again")
         reason = _REFUSALS.get(error.exception)
         if reason is not None and "is not a directory" in str(error.message):
-            reason = _NO_FOLDER  # said as a lack of permission to search it
+            reason = _NO_FOLDER  # HDFS reports it as a missing permission to search the path
         if reason is not None:
-            return PackageError(f"{what}: {reason.format(user=self._who)}")
-        said = str(error.message).strip().partition("\n")[0]
-        return InterruptedTransferError(f"{what}: HDFS says {said!r:.300}; try again when it is mended")
+            return PackageError(f"{what}: {reason.format(user=self._user)}")
+        report = str(error.message).strip().partition("\n")[0]
+        return InterruptedTransferError(f"{what}: HDFS reports {report!r:.300}; repair HDFS and try again")
 
 
 class _Client(Client):  # type: ignore[misc]  # ships no types
-    """The library's client, with an operation that it does not have."""
+    """The library's client with the operation CONCAT, which the library lacks."""
 
     def _concat(self, path: str, **parameters: object) -> None:
         url = f"{self._urls[0].rstrip('/')}/webhdfs/v1{path}"
         answer = self._request("POST", url, params={"op": "CONCAT", **parameters})
         if not answer:
-            said = answer.json()["RemoteException"]
-            raise HdfsError(said["message"], exception=said["exception"])
+            refusal = answer.json()["RemoteException"]
+            raise HdfsError(refusal["message"], exception=refusal["exception"])
 
 
 class _Session(requests.Session):
-    """Gives each request what is left of the time in which something has to move."""
+    """Limits each request to the time that is left without progress."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.limit(_PATIENCE_S)
+        self.limit(_STALL_S)
 
-    def limit(self, left_s: float) -> None:
-        self._patience_s = left_s
+    def limit(self, stall_s: float) -> None:
+        self._stall_s = stall_s
         self.moved()
 
     def moved(self) -> None:
-        self._deadline_s = clock.monotonic_s() + self._patience_s
+        """Note progress: the time without progress starts again."""
+        self._deadline_s = clock.monotonic_s() + self._stall_s
 
     def request(self, *arguments: object, **named: object) -> requests.Response:
         left_s = self._deadline_s - clock.monotonic_s()
@@ -230,6 +232,6 @@ def _entry(found: dict[str, object]) -> Entry:
 
 def _no_web_hdfs(what: str) -> str:
     return (
-        f"{what}: what answers there is not WebHDFS; "
-        "is uploader.url the web address of a name node, and dfs.webhdfs.enabled true?"
+        f"{what}: the server is not WebHDFS; "
+        "check that uploader.url is the web address of a name node and that dfs.webhdfs.enabled is true"
     )
