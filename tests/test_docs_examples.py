@@ -16,7 +16,7 @@ BASES = (ROOT, ROOT / "heron-core" / "src" / "heron", ROOT / "heron-core" / "src
 TREES = ("heron-core", "plugins", "tests", "examples", "docs")
 
 PATH = re.compile(r"`((?:[\w-]+/)*[\w.-]+\.(?:py|pyi|md|proto|toml|yaml|txt)|(?:[\w-]+/)+)`")
-PLACEHOLDER = re.compile(r"NAME|FAMILY|PACKAGE|RUN|^hello\.py$")
+PLACEHOLDER = re.compile(r"NAME|FAMILY|PACKAGE|RUN|^(hello|page_views)\.py$")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -50,6 +50,19 @@ def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) ->
     """The topology ends only when every line is acked."""
     (code,) = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
     assert "10 words" in run_topology(code, tmp_path).stdout
+
+
+def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path: Path) -> None:
+    """Authors take over both parts."""
+    page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")
+    topology, test = CODE.findall(page)
+    printed = [line for line in run_topology(topology, tmp_path).stdout.splitlines() if line]
+    assert printed == [line.strip() for line in page.splitlines() if line.startswith("    [('page0'")]
+    (tmp_path / "page_views.py").write_text(topology, encoding="utf-8")
+    (tmp_path / "test_page_views.py").write_text(test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page_views.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:

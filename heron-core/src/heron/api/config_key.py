@@ -86,7 +86,13 @@ _RUN = (
     _float(keys.TOPOLOGY_MESSAGE_TIMEOUT_SECS, "a tuple tree that takes longer fails", 30.0, "s", 0.001),
     _bool(keys.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, "whether tuple trees time out", default=True),
     _per_component(
-        _int(keys.TOPOLOGY_COMPONENT_PARALLELISM, "tasks; overridden by spec's par", 1, "tasks", high=10_000)
+        _int(
+            keys.TOPOLOGY_COMPONENT_PARALLELISM,
+            "without effect: spec's par gives the tasks",
+            1,
+            "tasks",
+            high=10_000,
+        )
     ),
     _per_component(_int(keys.TOPOLOGY_MAX_SPOUT_PENDING, "incomplete roots per spout task", 60_000, "roots")),
     ConfigKey(
