@@ -16,7 +16,7 @@ _TIMEOUT_S = 4.0  # once to connect and once to send, because a flush may block 
 
 
 class Connection:
-    """A connection that `send` opens when there is none, also after an error."""
+    """Opened by the first `send`, and by the next `send` after an error."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Scrapes:
-    """The time of the last scrape. Its silence is the only sign that Prometheus no longer scrapes.
+    """The time of the last scrape. A missing scrape is the only sign that Prometheus is away.
 
     People and probes read the page too. Only a scrape has a header with the timeout of the scraper. The threads of the
     page server write the time, and the thread of the sink reads it.
