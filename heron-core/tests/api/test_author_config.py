@@ -47,11 +47,11 @@ def test_an_authors_own_keys_are_left_alone() -> None:
     [
         ({"topology.stmgr": 1}, r"here: unknown key 'topology.stmgr' \(nearest: 'topology.stmgrs'\)"),
         ({"topology.stmgrs": "two"}, r"here: topology.stmgrs: 'two' is not a whole number; give one in containers"),
-        ({"topology.stmgrs": 0}, r"topology.stmgrs: 0 containers is below the least value, 1 containers"),
+        ({"topology.stmgrs": 0}, r"topology.stmgrs: 0 containers is below the minimum, 1 containers"),
         ({"topology.stmgrs": 20_000}, "20000 containers is above the greatest value, 10000 containers"),
         ({"topology.stmgrs": 1.5}, r"1.5 is not a whole number"),
         ({"topology.stmgrs": True}, "True is not a whole number"),
-        ({"topology.component.output.bps": -2}, "-2 bytes/s is below the least value, 1 bytes/s; -1 switches it off"),
+        ({"topology.component.output.bps": -2}, "-2 bytes/s is below the minimum, 1 bytes/s; -1 switches it off"),
         ({"topology.component.output.bps": "1.5"}, "'1.5' is not a whole number; give one in bytes/s"),
         ({"topology.message.timeout.secs": "inf"}, "'inf' is not a number; give one in s"),
         ({"topology.message.timeout.secs": "nan"}, "'nan' is not a number"),

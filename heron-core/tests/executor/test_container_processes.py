@@ -95,5 +95,5 @@ def test_a_missing_spec_file_and_one_of_another_kind_are_errors(tmp_path: Path) 
     with pytest.raises(StateError, match="cannot be read"):
         read_spec(tmp_path / "absent.json", StmgrSpec)
     write_spec(tmp_path / "other.json", {"topology": 1})
-    with pytest.raises(StateError, match="does not hold a StmgrSpec"):
+    with pytest.raises(StateError, match="is not a StmgrSpec"):
         read_spec(tmp_path / "other.json", StmgrSpec)

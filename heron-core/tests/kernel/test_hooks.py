@@ -1,4 +1,4 @@
-"""Observers in role processes: a thread each, a time limit, and no waiting."""
+"""Observers in role processes: each has a thread and a time limit, and the process never waits for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT_S = 2.0  # also for the observer that works, on a busy machine
 
 
 class Recorder:
-    """Notes what it is told, and in which thread."""
+    """Records the events and the thread."""
 
     seen: ClassVar[list[tuple[int, str]]] = []
 
@@ -27,7 +27,7 @@ class Recorder:
 
 
 class Hanging:
-    """Waits in its first call until the test lets it go."""
+    """Waits in its first call until the test sets the gate."""
 
     gate: ClassVar[threading.Event] = threading.Event()
     calls: ClassVar[list[int]] = []
@@ -47,8 +47,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.leaks_nothing
-def test_observer_is_told_in_its_own_thread_in_order(here: str) -> None:
-    """The engine's threads never run somebody else's code."""
+def test_observer_gets_events_in_order_in_its_own_thread(here: str) -> None:
+    """The threads of the engine never run the code of observers."""
     hooks = ThreadedHooks([f"{here}:Recorder"])
     for version in (1, 2, 3):
         hooks.notify("heron_plan_changed", topology="words", version=version)
@@ -59,7 +59,7 @@ def test_observer_is_told_in_its_own_thread_in_order(here: str) -> None:
 def test_slow_observer_is_abandoned_and_named(
     here: str, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is not called again, delays nobody, and the log says who it was."""
+    """It is not called again and does not delay the other observers; the log names it."""
     hooks = ThreadedHooks([f"{here}:Hanging", f"{here}:Recorder"], limit_s=LIMIT_S)
     hooks.notify("heron_plan_changed", topology="words", version=1)
     eventually(
@@ -73,17 +73,17 @@ def test_slow_observer_is_abandoned_and_named(
 
 
 def test_close_does_not_wait_for_a_hanging_observer(here: str) -> None:
-    """A role must end within its time whatever observers do."""
+    """A role process must end in time even if an observer hangs."""
     hooks = ThreadedHooks([f"{here}:Hanging"])
     hooks.notify("heron_plan_changed", topology="words", version=1)
     hooks.close(0.01)
     Hanging.gate.set()
 
 
-def test_slow_load_delays_nobody_and_is_given_up(
+def test_observer_that_loads_slowly_is_abandoned_without_delay(
     install: Install, here: str, eventually: Eventually, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An import that hangs must not keep an executor from starting its container."""
+    """An import that hangs must not prevent an executor from starting its container."""
     source = "import threading\ngate = threading.Event()\ngate.wait(30)\nclass It: ...\n"
     module = install("obs-slow", "heron.hooks", "slow", source)
     hooks = ThreadedHooks([f"{module}:It", f"{here}:Recorder"], limit_s=LIMIT_S)
@@ -95,23 +95,23 @@ def test_slow_load_delays_nobody_and_is_given_up(
 
 
 @pytest.mark.leaks_nothing
-def test_observer_that_does_not_load_is_logged_and_nothing_waits_for_it(caplog: pytest.LogCaptureFixture) -> None:
-    """One broken plugin is named in the log of each process, and costs nothing else."""
+def test_observer_that_does_not_load_is_logged_without_delay(caplog: pytest.LogCaptureFixture) -> None:
+    """A broken plugin costs only a line in the log of each process."""
     hooks = ThreadedHooks(["no_such_module_at_all:It"])
     hooks.notify("heron_plan_changed", topology="words", version=1)
     hooks.close(10)
     assert "no_such_module_at_all" in caplog.text
 
 
-def test_facts_that_are_not_the_specifications_are_our_own_mistake() -> None:
-    """Also where nobody observes: else the mistake would wait for the first one who has an observer."""
+def test_wrong_facts_are_refused_without_observers() -> None:
+    """Otherwise a mistake in the engine would show only where an observer is installed."""
     with pytest.raises(TypeError, match="heron_plan_changed takes"):
         ThreadedHooks([]).notify("heron_plan_changed", topology="words")
 
 
 @pytest.mark.leaks_nothing
-def test_without_observers_nothing_happens() -> None:
-    """The usual case costs neither a thread nor an import."""
+def test_events_without_observers_are_dropped() -> None:
+    """The usual case needs no thread and no import."""
     hooks = ThreadedHooks([])
     hooks.notify("heron_plan_changed", topology="words", version=1)
     hooks.close(1)

@@ -1,4 +1,4 @@
-"""Observers: who is told what, and that none of them disturbs the others."""
+"""Observers: each gets its events, and none of them affects the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.errors import PluginError
-from heron.kernel.observers import GROUP, Observers, installed_observers
+from heron.kernel.observers import Observers
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Takes two events, one of them with only part of its facts."""
+    """Follows two events. For one of them it takes only some of the facts."""
 
     def __init__(self) -> None:
         self.seen: list[object] = []
@@ -30,15 +30,15 @@ class Recorder:
 
 
 class Raiser:
-    """Fails in what it is told."""
+    """Raises in its hook."""
 
     def heron_plan_changed(self) -> None:
         msg = "broken observer"
         raise RuntimeError(msg)
 
 
-def test_each_observer_is_told_although_another_one_raises(caplog: pytest.LogCaptureFixture) -> None:
-    """pluggy alone would stop at the first that raises; which one is broken must be in the log."""
+def test_each_observer_gets_the_event_if_another_raises(caplog: pytest.LogCaptureFixture) -> None:
+    """pluggy alone would stop at the first exception. The log names the broken observer."""
     before, after = Recorder(), Recorder()
     observers = Observers()
     for name, each in (("before", before), ("broken", Raiser()), ("after", after)):
@@ -48,8 +48,8 @@ def test_each_observer_is_told_although_another_one_raises(caplog: pytest.LogCap
     assert "observer broken failed in heron_plan_changed: RuntimeError: broken observer" in caplog.text
 
 
-def test_observer_that_fails_is_one_line_to_a_command(caplog: pytest.LogCaptureFixture) -> None:
-    """Commands print warnings and errors; where it failed is for the log of a process that has one."""
+def test_failing_observer_is_one_line_for_a_command(caplog: pytest.LogCaptureFixture) -> None:
+    """Commands print warnings and errors. The traceback has level INFO, so it appears only in logs."""
     observers = Observers()
     observers.add("broken", Raiser())
     with caplog.at_level(logging.INFO):
@@ -59,8 +59,8 @@ def test_observer_that_fails_is_one_line_to_a_command(caplog: pytest.LogCaptureF
     assert (logged.levelno, bool(logged.exc_info)) == (logging.INFO, True)
 
 
-def test_observer_takes_only_the_facts_it_names() -> None:
-    """A hook may get further facts later, and observers written before must go on."""
+def test_observer_gets_only_the_facts_that_it_names() -> None:
+    """Older observers continue to work when a hook gets more facts."""
     recorder = Recorder()
     observers = Observers()
     observers.add("one", recorder)
@@ -68,10 +68,13 @@ def test_observer_takes_only_the_facts_it_names() -> None:
     assert recorder.seen == ["finished"]
 
 
-def test_class_is_constructed_and_module_taken_as_it_is(install: Install) -> None:
-    """Both are natural things to register."""
+def test_entry_can_be_a_class(install: Install) -> None:
+    """The class is instantiated without arguments."""
     module = install(
-        "obs-a", GROUP, "a", "class It:\n    def heron_plan_changed(self, version): seen.append(version)\nseen = []"
+        "obs-a",
+        "heron.hooks",
+        "a",
+        "class It:\n    def heron_plan_changed(self, version): seen.append(version)\nseen = []",
     )
     observers = Observers.load([f"{module}:It"])
     observers.notify("heron_plan_changed", topology="words", version=3)
@@ -79,27 +82,27 @@ def test_class_is_constructed_and_module_taken_as_it_is(install: Install) -> Non
 
 
 class Misspelt:
-    """A hook that does not exist."""
+    """Has a method for a hook that does not exist."""
 
     def heron_plan_chanced(self, topology: str) -> None: ...
 
 
 class Greedy:
-    """A fact that the hook does not have."""
+    """Takes a fact that the hook does not have."""
 
     def heron_plan_changed(self, topology: str, colour: str) -> None: ...
 
 
 def test_misspelt_hook_is_refused_with_the_nearest() -> None:
-    """It would never be called, and nobody would know why."""
+    """Otherwise the method would never be called, without any message."""
     observers = Observers()
-    with pytest.raises(PluginError, match=r"'heron_plan_chanced' is no hook \(nearest: 'heron_plan_changed'\)"):
+    with pytest.raises(PluginError, match=r"'heron_plan_chanced' is not a hook \(nearest: 'heron_plan_changed'\)"):
         observers.add("x", Misspelt())
     assert observers.names() == ()
 
 
 def test_unknown_fact_is_refused() -> None:
-    """It could never be given."""
+    """No event could provide it."""
     observers = Observers()
     with pytest.raises(PluginError, match="colour"):
         observers.add("x", Greedy())
@@ -107,7 +110,7 @@ def test_unknown_fact_is_refused() -> None:
 
 
 class Refusing:
-    """Cannot be made."""
+    """Raises in its constructor."""
 
     def __init__(self) -> None:
         msg = "no configuration"
@@ -115,7 +118,7 @@ class Refusing:
 
 
 class Quitting:
-    """Would end its process."""
+    """Exits in its constructor."""
 
     def __init__(self) -> None:
         raise SystemExit(3)
@@ -125,7 +128,7 @@ class Quitting:
 
 @pytest.mark.parametrize("observer", [Refusing, Quitting])
 def test_observer_that_cannot_be_constructed_is_refused(observer: type) -> None:
-    """Whatever its constructor raises must not end the process that wanted to tell it something."""
+    """No exception of a constructor may end the process."""
     observers = Observers()
     with pytest.raises(PluginError, match="observer 'x' cannot be constructed"):
         observers.add("x", observer)
@@ -133,7 +136,7 @@ def test_observer_that_cannot_be_constructed_is_refused(observer: type) -> None:
 
 
 def test_observer_that_exits_in_a_call_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Observers never change what happens."""
+    """An observer must not end the process."""
 
     class Exits:
         def heron_plan_changed(self) -> None:
@@ -148,35 +151,29 @@ def test_observer_that_exits_in_a_call_is_only_logged(caplog: pytest.LogCaptureF
     assert "observer exits failed" in caplog.text
 
 
-def test_followed_hooks_are_known() -> None:
-    """`heron plugins list` shows what an observer listens to."""
+def test_followed_hooks() -> None:
+    """`heron plugins list` shows the hooks that an observer implements."""
     observers = Observers()
     observers.add("one", Recorder())
     assert observers.followed() == ("heron_plan_changed", "heron_topology_ended")
 
 
 def test_observer_that_does_not_load_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    """Observers never change what happens, so a broken one does not stop a run either."""
+    """A broken observer does not stop a run."""
     with caplog.at_level(logging.ERROR):
         observers = Observers.load(["no_such_module_at_all:It"])
     assert observers.names() == ()
     assert "no_such_module_at_all" in caplog.text
 
 
-def test_wrong_facts_are_our_own_mistake() -> None:
-    """The caller in the engine must give what the specification lists, or observers would fail instead."""
+def test_wrong_facts_are_refused() -> None:
+    """The engine must provide the facts that the specification lists; otherwise observers would fail."""
     with pytest.raises(TypeError, match="heron_plan_changed takes"):
         Observers().notify("heron_plan_changed", topology="words")
 
 
-def test_installed_observers_are_found(install: Install) -> None:
-    """The command finds them and hands their entries to the other processes."""
-    module = install("obs-a", GROUP, "a", "class It: ...")
-    assert installed_observers() == (f"{module}:It",)
-
-
 def test_every_hook_is_specified() -> None:
-    """The manager knows hooks by name; a specification it does not see could not be implemented."""
+    """The manager finds hooks by name. It must find each specification."""
     observers = Observers()
     assert all(observers.reactions(name, _facts(name)) == () for name in HOOK_NAMES)
 

@@ -1,4 +1,4 @@
-"""Options of drivers: strict, and errors that lead to the key."""
+"""Options of drivers: strict types, and errors that name the key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Wide(msgspec.Struct, frozen=True):
 
 
 def test_values_and_defaults_arrive() -> None:
-    """The usual case, with an int where a float is asked for, as YAML writes them."""
+    """An int is accepted for a float, because YAML writes whole numbers as ints."""
     found = decode_options({"root": "r", "ratio": 1, "inner": {"retries": 1}, "names": ["a"]}, Options, "x")
     assert found == Options("r", 10, 1.0, Inner(1), ("a",))
 
@@ -68,21 +68,21 @@ def test_values_and_defaults_arrive() -> None:
         ({"root": "bad"}, r"x: the root is bad"),
     ],
 )
-def test_error_names_key_value_and_what_is_asked(options: dict[str, object], message: str) -> None:
-    """A person mends a profile by the message alone."""
+def test_error_names_key_value_and_expected_type(options: dict[str, object], message: str) -> None:
+    """A person must be able to correct a profile from the message alone."""
     with pytest.raises(ConfigError, match=message):
         decode_options(options, Options, "x")
 
 
-def test_struct_serves_as_well_as_a_dataclass() -> None:
-    """A struct is what msgspec does best; nothing of the errors depends on which it is."""
+def test_options_type_may_be_a_struct() -> None:
+    """The errors are the same as for a dataclass."""
     assert decode_options({"account": {"user": "u"}}, Wide, "x") == Wide(Account("u"))
     with pytest.raises(ConfigError, match=r"x\.account\.prt: unknown key \(nearest: 'port'\)"):
         decode_options({"account": {"user": "u", "prt": 1}}, Wide, "x")
 
 
-def test_all_problems_are_found() -> None:
-    """So that a person mends them in one go."""
+def test_all_problems_are_reported() -> None:
+    """A person can correct all of them at once."""
     options = {"account": {"usr": "u", "port": 0}, "hosts": [1], "sise": 3, "size": None}
     found = {".".join(map(str, each.path)): each.text for each in option_problems(options, Wide)}
     assert sorted(found) == ["account.port", "account.user", "account.usr", "hosts.0", "sise", "size"]
@@ -92,14 +92,14 @@ def test_all_problems_are_found() -> None:
 
 @pytest.mark.parametrize("options", [{"account": {"user": "u", "password": 4711}}, {"key": [4711], "account": {}}])
 def test_secret_of_the_wrong_type_is_not_shown(options: dict[str, object]) -> None:
-    """The first thing that goes wrong with a password is that it is no text."""
+    """A common mistake is a password of digits, which YAML reads as a number."""
     with pytest.raises(ConfigError, match=r"expected `str.*; its value is not shown") as caught:
         decode_options(options, Wide, "x")
     assert "4711" not in str(caught.value)
 
 
-def test_fields_tell_what_a_command_needs_to_know() -> None:
-    """Defaults for a listing, secrets for what must not be in it, text for what is not to be read as a number."""
+def test_fields_have_defaults_and_kinds() -> None:
+    """Commands list defaults, hide secrets, and do not convert the values of text fields to numbers."""
     fields = {each.name: each for each in option_fields(Wide)}
     assert [(each.name, each.required) for each in fields.values()] == [
         ("account", True),

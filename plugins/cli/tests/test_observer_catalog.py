@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.kernel.observers import GROUP
 from heron_cli.catalog.other_plugins import observer_catalog
 
 if TYPE_CHECKING:
@@ -18,10 +17,10 @@ def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pyt
     """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
     monkeypatch.setattr("heron_cli.catalog.other_plugins.IMPORT_LIMIT_S", 2.0)  # the others have no more
     hook = "class It:\n    def {}(self): ...\n"
-    install("obs-a", GROUP, "a", hook.format("heron_plan_changed"))
-    install("obs-b", GROUP, "b", hook.format("heron_plan_chanced"))
-    install("obs-c", GROUP, "c", "import no_such_module_at_all")
-    hanging = install("obs-d", GROUP, "d", "import threading\ngate = threading.Event()\ngate.wait(30)\n")
+    install("obs-a", "heron.hooks", "a", hook.format("heron_plan_changed"))
+    install("obs-b", "heron.hooks", "b", hook.format("heron_plan_chanced"))
+    install("obs-c", "heron.hooks", "c", "import no_such_module_at_all")
+    hanging = install("obs-d", "heron.hooks", "d", "import threading\ngate = threading.Event()\ngate.wait(30)\n")
     found = {each.name: each for each in observer_catalog()}
     sys.modules[hanging].gate.set()
     assert (found["a"].family, found["a"].capabilities, found["a"].error) == ("hooks", ("heron_plan_changed",), "")

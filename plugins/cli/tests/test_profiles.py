@@ -116,7 +116,7 @@ def test_base_that_cannot_be_is_refused(reading: Reading, extends: str, message:
         ("[]", "[]\nrun: {log_dir: 3}", "mine.yaml:7: run.log_dir: 3 is not a path"),
         ("[]", "[]\nengine: {heron.heartbeat: 1}", "mine.yaml:7: engine.heron.heartbeat: unknown key (nearest: "),
         ("[]", "[]\nengine: {heron.heartbeat.s: soon}", "mine.yaml:7: engine.heron.heartbeat.s: 'soon' is not of type"),
-        ("[]", "[]\nengine: {heron.tuple.max.bytes: 1}", "heron.tuple.max.bytes: 1 bytes is below the least value"),
+        ("[]", "[]\nengine: {heron.tuple.max.bytes: 1}", "heron.tuple.max.bytes: 1 bytes is below the minimum"),
         ("[]", "[]\nengine: {heron.stmgr.low.watermark.bytes: 9000000}", "is not below heron.stmgr.high"),
         ("root: /state", "rot: /state", "mine.yaml:3: statemgr.rot: unknown key (nearest: 'root'); known: 'account', "),
         ("root: /state", "port: high", "mine.yaml:3: statemgr.port: expected `int`, got `str`; it is 'high'"),

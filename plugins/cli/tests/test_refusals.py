@@ -112,11 +112,11 @@ def test_a_topology_that_cannot_run_is_refused(
         (("--set", "heron.tuple.max.byte=5"), "nearest: 'heron.tuple.max.bytes'"),
         (
             ("--set", "topology.component.output.bps=0"),
-            "topology.component.output.bps: 0 bytes/s is below the least value, 1 bytes/s; -1 switches it off",
+            "topology.component.output.bps: 0 bytes/s is below the minimum, 1 bytes/s; -1 switches it off",
         ),
         (("--set", "heron.network.host=nosuchif0"), "heron.network.host: 'nosuchif0' is neither an address nor"),
         (("--set", "heron.network.host=192.0.2.1"), "heron.network.host: cannot listen at '192.0.2.1'"),
-        (("--set", "heron.tuple.max.bytes=5"), "5 bytes is below the least value, 1024 bytes"),
+        (("--set", "heron.tuple.max.bytes=5"), "5 bytes is below the minimum, 1024 bytes"),
         (("--set", "topology.stmgr=5"), "nearest: 'topology.stmgrs'"),
         (("--set", "engin.x=5"), "nearest: 'engine'"),
         (("--set", "nonsense"), "not of the form KEY=VALUE"),

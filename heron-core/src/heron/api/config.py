@@ -186,7 +186,7 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
         return json_value(number, place)
     if key.low is not None and number < key.low:
         or_off = "" if key.off is None else f"; {key.off} switches it off"
-        msg = f"{place}: {number} {key.unit} is below the least value, {key.low:g} {key.unit}{or_off}"
+        msg = f"{place}: {number} {key.unit} is below the minimum, {key.low:g} {key.unit}{or_off}"
         raise ConfigError(msg)
     if key.high is not None and number > key.high:
         msg = f"{place}: {number} {key.unit} is above the greatest value, {key.high:g} {key.unit}"

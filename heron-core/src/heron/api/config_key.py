@@ -33,7 +33,7 @@ class ConfigKey:
         meaning: one line for the documentation.
         default: the value when the key is absent; None means unset.
         unit: the unit of a number.
-        low: the least value of a number, or None.
+        low: the minimum of a number, or None.
         high: the greatest value of a number, or None.
         choices: the values of a CHOICE.
         component: whether a component may set the key for itself.

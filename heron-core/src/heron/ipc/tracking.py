@@ -19,7 +19,6 @@ __all__ = [
     "DERIVED",
     "LISTED",
     "MAX_DERIVED_ROWS",
-    "MAX_ROOT_TASK",
     "RANGE",
     "RootOutcome",
     "ack_range",
@@ -31,10 +30,9 @@ __all__ = [
 ]
 
 COUNTER_BITS = 48
-MAX_ROOT_TASK = 0xFFFF
-MAX_DERIVED_ROWS = (
-    1 << 20
-)  # in the short form; larger batches are listed, because the receiver allocates arrays of this length
+MAX_DERIVED_ROWS = 1 << 20
+"""The limit of the short form. Larger batches are listed, because the receiver allocates arrays of this length."""
+
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
 DERIVED, LISTED = 0, 1

@@ -1,4 +1,4 @@
-"""Chooses the topology of a loaded file, in the command and again in an instance.
+"""Chooses the topology of a loaded file, in the command and in each instance.
 
 Without a name, the choice is the first of these that exists:
 
@@ -27,10 +27,10 @@ __all__ = ["choose_topology", "live_grouping"]
 
 
 def choose_topology(code: UserCode, name: str | None) -> TopologySource:
-    """Return the builder or `Topology` class of that name; None stands for the only topology of the file.
+    """Return the builder or `Topology` class with this name; without a name, the only topology of the file.
 
     Raises:
-        UsageError: when the file has no such topology, or several and no name was given; lists the names.
+        UsageError: when the file does not have it, or has several topologies and `name` is None; lists the names.
     """
     return _only(code) if name is None else _named(code, name)
 
@@ -41,7 +41,7 @@ def live_grouping(
     """Return the object that the author's file gave to ``Grouping.custom`` for this input.
 
     Raises:
-        UsageError: when the file builds another topology now than in the command.
+        UsageError: when the file builds a different topology here than in the command.
     """
     return choose_topology(code, manifest.choice).live_grouping(component, source, stream)
 
@@ -99,7 +99,7 @@ def _as_source(found: object) -> TopologySource | None:
 
 
 def _classes(code: UserCode) -> list[TopologySource]:
-    """Return the `Topology` classes with components that the file itself defines; an imported one needs a name."""
+    """Return the `Topology` classes with components that the file defines; an imported class needs a name."""
     return _distinct(
         each
         for each in vars(code.module).values()

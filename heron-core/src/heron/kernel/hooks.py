@@ -20,9 +20,9 @@ from heron.spi.hooks import HOOK_FACTS
 __all__ = ["LIMIT_S", "Hooks", "ThreadedHooks", "check_facts"]
 
 LIMIT_S = 5.0
-"""The time limit of an observer's call, as the contract in `heron.spi.hooks` has it."""
+"""The time limit of an observer's call, as in the contract `heron.spi.hooks`."""
 
-_BACKLOG = 1000  # lifecycle events are rare, so an observer with more waiting events hangs
+_BACKLOG = 1000  # lifecycle events are rare, so this queue is full only if the observer hangs
 
 _log = logging.getLogger(__name__)
 
@@ -53,13 +53,13 @@ class ThreadedHooks:
         self._workers = [_Worker(entry, limit_s) for entry in entries]
 
     def notify(self, hook: str, **facts: object) -> None:
-        """Hands the event to each observer's thread and returns at once."""
+        """Puts the event into the queue of each observer's thread and returns at once."""
         check_facts(hook, facts)
         for worker in self._workers:
             worker.put((hook, facts))
 
     def close(self, timeout_s: float) -> None:
-        """Waits until the observers have handled the announced events, at most that long in total."""
+        """Waits until the observers have handled all events, at most `timeout_s` for all observers."""
         deadline = monotonic_s() + timeout_s
         for worker in self._workers:
             worker.finish()
@@ -95,7 +95,7 @@ class _Worker:
             _log.error("observer %s has %d events waiting; %s dropped", self._entry, _BACKLOG, announced[0])
 
     def finish(self) -> None:
-        """No further event follows."""
+        """Ends the thread after the queued events."""
         if not self._abandoned.is_set() and not self._queue.full():
             self._queue.put_nowait(None)
 

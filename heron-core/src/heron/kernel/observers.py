@@ -1,12 +1,11 @@
 """The observers of lifecycle events, collected by pluggy. Imported only for an observer.
 
 pluggy stops at the first implementation that raises. Here each implementation is called separately, so one observer
-cannot hide an event from the others. Observers need not import pluggy: a method ``heron_…`` counts by its name.
+cannot hide an event from the others. Observers need not import pluggy: the name ``heron_…`` makes a method a hook.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
 import logging
 from collections.abc import Callable, Iterable
@@ -23,10 +22,7 @@ from heron.spi.hooks import HOOK_NAMES, HookSpecs
 if TYPE_CHECKING:
     from pluggy import HookimplOpts, HookspecOpts
 
-__all__ = ["GROUP", "Observers", "Reaction", "installed_observers"]
-
-GROUP = "heron.hooks"
-"""The entry-point group of observers; an entry names an instance, a module, or a class that needs no arguments."""
+__all__ = ["Observers", "Reaction"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +37,7 @@ class Reaction:
 
 
 class Observers:
-    """A set of observers. An invalid observer is refused and changes nothing."""
+    """A set of observers. `add` refuses an invalid observer."""
 
     def __init__(self) -> None:
         self._manager = _Manager("heron")
@@ -49,7 +45,7 @@ class Observers:
 
     @classmethod
     def load(cls, entries: Iterable[str]) -> Observers:
-        """The observers named ``module:object``; an observer that does not load is logged and left out."""
+        """The observers at these entries (``module:object``). If an entry does not load, it is logged and omitted."""
         observers = cls()
         for entry in entries:
             try:
@@ -59,11 +55,11 @@ class Observers:
         return observers
 
     def add(self, name: str, observer: object) -> None:
-        """Adds one observer.
+        """Adds an observer.
 
         Raises:
-            PluginError: when it cannot be constructed, or has a ``heron_…`` method that is not a hook or takes facts
-                that the hook does not have.
+            PluginError: when its class cannot be instantiated, a method ``heron_…`` is not a hook, or a method takes a
+                fact that the hook does not have.
         """
         if isinstance(observer, type):
             try:
@@ -106,7 +102,7 @@ class Observers:
 
 
 class _Manager(pluggy.PluginManager):
-    """A plugin manager that knows specifications and implementations by their names instead of by markers."""
+    """A plugin manager that finds specifications and implementations by name instead of by markers."""
 
     def parse_hookspec_opts(self, _module_or_class: object, name: str) -> HookspecOpts | None:
         if name not in HOOK_NAMES:
@@ -126,11 +122,6 @@ class _Manager(pluggy.PluginManager):
         }
 
 
-def installed_observers() -> tuple[str, ...]:
-    """The entries, ``module:object``, of the observers that are installed; for commands only."""
-    return tuple(sorted(each.value for each in importlib.metadata.entry_points(group=GROUP)))
-
-
 def _reaction(implementation: pluggy.HookImpl, hook: str, facts: dict[str, object]) -> Reaction:
     taken = {name: facts[name] for name in implementation.argnames}
     return Reaction(implementation.plugin_name, hook, lambda: implementation.function(**taken))
@@ -139,5 +130,5 @@ def _reaction(implementation: pluggy.HookImpl, hook: str, facts: dict[str, objec
 def _reason(error: pluggy.PluginValidationError, observer: object) -> str:
     for name in dir(observer):
         if name.startswith("heron_") and name not in HOOK_NAMES:
-            return f"{name!r} is no hook{nearest(name, HOOK_NAMES)}; known: {known(HOOK_NAMES)}"
+            return f"{name!r} is not a hook{nearest(name, HOOK_NAMES)}; known: {known(HOOK_NAMES)}"
     return str(error).splitlines()[-1]

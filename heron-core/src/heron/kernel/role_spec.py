@@ -1,6 +1,6 @@
-"""The spec of a process: a JSON file of mode 0600 from its executor, whose path is the only argument.
+"""The spec of a process: a JSON file of mode 0600 that its executor writes.
 
-So no secret and no resolved option appears on a command line or in an environment.
+The path of the file is the only argument of the process, so command lines and environments contain no secrets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TManagerSpec:
-    """For a topology manager; `settings` are the engine settings by key, in every spec."""
+    """For a topology manager. In each spec, `settings` are the engine settings by key."""
 
     topology: str
     topology_id: str
@@ -41,7 +41,7 @@ class TManagerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StmgrSpec:
-    """For a stream manager; `task_ids` are those of its container, `peer_keys` are for connecting peers."""
+    """For a stream manager. `task_ids` are the tasks of its container; peers connect with `peer_keys`."""
 
     topology: str
     topology_id: str
@@ -71,7 +71,7 @@ class MetricsmgrSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """For one task; `package_dir` has the unpacked package, `serializers` are those besides pickle."""
+    """For one task. `package_dir` has the unpacked package; `serializers` are all serializers except pickle."""
 
     topology: str
     topology_id: str
@@ -88,7 +88,7 @@ class InstanceSpec:
 
 
 def incarnation(attempt: int, restarts: int) -> int:
-    """The incarnation of a process: it grows when the container or the process alone is restarted."""
+    """The incarnation of a process. It grows with each restart of the container or of the process."""
     return attempt * _RESTARTS + min(restarts, _RESTARTS - 1)
 
 
@@ -106,7 +106,7 @@ def read_spec(path: Path, kind: type[T]) -> T:
     """The spec in a file.
 
     Raises:
-        StateError: when the file is missing, or is not a spec of that kind.
+        StateError: when the file cannot be read, or is not a spec of this kind.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
@@ -114,5 +114,5 @@ def read_spec(path: Path, kind: type[T]) -> T:
         msg = f"spec file {path} cannot be read: {error.strerror}; its container may be gone"
         raise StateError(msg) from error
     except msgspec.MsgspecError as error:
-        msg = f"spec file {path} does not hold a {kind.__name__}: {error}"
+        msg = f"spec file {path} is not a {kind.__name__}: {error}"
         raise StateError(msg) from error

@@ -1,4 +1,4 @@
-"""Every setting of the engine once: key, unit, default, range and meaning. Inside, only seconds and bytes exist."""
+"""The settings of the engine: key, unit, default, range and meaning of each. Times are seconds, sizes are bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from heron.errors import ConfigError, known, nearest
 
-__all__ = ["EngineSettings", "checked_setting", "setting_docs"]
+__all__ = ["EngineSettings", "checked_setting"]
 
 _KIB = 1024
 _MIB = 1024 * 1024
@@ -36,31 +36,39 @@ class EngineSettings:
         "heron.instance.linger.s", 0.01, "s", 0.0, "longest time that an emitted tuple waits for further tuples"
     )
     tuple_max_bytes: int = _int(
-        "heron.tuple.max.bytes", 16 * _MIB, "bytes", 1024, "largest tuple; a larger tuple fails, its connection stays"
+        "heron.tuple.max.bytes",
+        16 * _MIB,
+        "bytes",
+        1024,
+        "largest tuple; a larger tuple fails, but its connection stays",
     )
     link_window_bytes: int = _int(
         "heron.link.window.bytes",
         1 * _MIB,
         "bytes",
         4096,
-        "most unconfirmed data on a link, and for each task between two peers",
+        "maximum of unconfirmed data on a link, and for each task between two peers",
     )
     high_watermark_bytes: int = _int(
         "heron.stmgr.high.watermark.bytes",
         8 * _MIB,
         "bytes",
         4096,
-        "per destination; back pressure starts above this size",
+        "size of the data for one destination above which back pressure starts",
     )
     low_watermark_bytes: int = _int(
-        "heron.stmgr.low.watermark.bytes", 4 * _MIB, "bytes", 0, "per destination; back pressure ends below this size"
+        "heron.stmgr.low.watermark.bytes",
+        4 * _MIB,
+        "bytes",
+        0,
+        "size of the data for one destination below which back pressure ends",
     )
     hard_limit_bytes: int = _int(
         "heron.stmgr.hard.limit.bytes",
         16 * _MIB,
         "bytes",
         4096,
-        "per destination; bolts are throttled too above this size",
+        "size of the data for one destination above which bolts are throttled too",
     )
     backpressure_spouts: str = field(
         default="feeders",
@@ -86,7 +94,7 @@ class EngineSettings:
         64 * _KIB,
         "bytes",
         1024,
-        "least capacity of such a queue; two batches also fit",
+        "minimum capacity of a queue; it always has room for two batches",
     )
     network_host: str = field(
         default="127.0.0.1",
@@ -101,7 +109,9 @@ class EngineSettings:
         "heron.network.timeout.s", 15.0, "s", 0.1, "a link between containers is reconnected after this silence"
     )
     heartbeat_s: float = _float("heron.heartbeat.s", 1.0, "s", 0.01, "period of heartbeats on control links")
-    silence_s: float = _float("heron.silence.s", 60.0, "s", 0.1, "a stream manager is given up after this silence")
+    silence_s: float = _float(
+        "heron.silence.s", 60.0, "s", 0.1, "a stream manager without heartbeats for this time is reported as silent"
+    )
     metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")
     restart_backoff_s: float = _float(
         "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is restarted"
@@ -142,7 +152,7 @@ class EngineSettings:
 
     @property
     def frame_max_bytes(self) -> int:
-        """No frame is larger; a larger one ends its session. A tuple, its batch, and room for heads."""
+        """The largest frame; a larger frame ends its session. It has room for a tuple, its batch, and their headers."""
         return 2 * self.tuple_max_bytes + self.batch_bytes + _MIB
 
     @classmethod
@@ -176,7 +186,7 @@ class EngineSettings:
 
 
 def checked_setting(key: str, value: object) -> tuple[str, object]:
-    """The field of `EngineSettings` behind a key, and its value in its own type.
+    """The name of the field of `EngineSettings` for a key, and the value in the type of the field.
 
     Raises:
         ConfigError: when the key is unknown, or the value is of the wrong type or below its range.
@@ -187,14 +197,6 @@ def checked_setting(key: str, value: object) -> tuple[str, object]:
         raise ConfigError(msg)
     each = by_key[key]
     return each.name, _checked(key, value, type(each.default), each.metadata["low"], each.metadata["unit"])
-
-
-def setting_docs() -> tuple[tuple[str, str, str, str], ...]:
-    """``(key, default, unit, meaning)`` of each setting, for documentation and commands."""
-    return tuple(
-        (each.metadata["key"], str(each.default), each.metadata["unit"], each.metadata["meaning"])
-        for each in fields(EngineSettings)
-    )
 
 
 def _one_of(key: str, value: str, *choices: str) -> None:
@@ -210,9 +212,9 @@ def _checked(key: str, value: object, kind: type, low: object, unit: str) -> obj
         msg = f"engine.{key}: {value!r} is not of type {kind.__name__}; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(value, float) and not math.isfinite(value):
-        msg = f"engine.{key}: {value} {unit} is no finite number; give one in {unit}"
+        msg = f"engine.{key}: {value} {unit} is not a finite number; give one in {unit}"
         raise ConfigError(msg)
     if isinstance(low, int | float) and isinstance(value, int | float) and value < low:
-        msg = f"engine.{key}: {value} {unit} is below the least value, {low} {unit}"
+        msg = f"engine.{key}: {value} {unit} is below the minimum, {low} {unit}"
         raise ConfigError(msg)
     return value

@@ -15,11 +15,11 @@ from heron.spi.metricsink import Event, Metric, MetricsRecord, Source
 
 __all__ = ["EventLog", "Telemetry"]
 
-_EVENTS_KEPT = 1000  # a process has few events (starts, ends, plans), so this is hours
+_EVENTS_KEPT = 1000  # a process has few events (starts, ends, plans), so these cover hours
 
 
 class EventLog:
-    """The newest events of one process; ids are unique among all processes of the topology."""
+    """The newest events of a process. Their ids are unique in the topology."""
 
     def __init__(self, source: Source, clock: Clock) -> None:
         self._prefix = f"{source.process}-{source.container_id}-{source.incarnation}"
@@ -37,7 +37,7 @@ class EventLog:
         return event
 
     def take(self) -> tuple[Event, ...]:
-        """The events since the last call, oldest first; without those that were dropped."""
+        """The events since the last call, oldest first. Dropped events are missing."""
         taken = tuple(self._unpublished)
         self._unpublished.clear()
         return taken
@@ -57,5 +57,5 @@ class Telemetry:
         return MetricsRecord(self._source, self._clock.wall_s(), (*metrics, *process_metrics()), self.events.take())
 
     def publish(self, metrics: Iterable[Metric] = ()) -> None:
-        """Sends that record."""
+        """Sends the record to the metrics manager."""
         self._push.send(control_frame(Envelope(metrics_publish=publish_message(self.record(metrics)))))

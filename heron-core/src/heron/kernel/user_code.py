@@ -152,7 +152,7 @@ def _asks_for_main(test: ast.expr) -> bool:
 
 
 class _OriginLoader(machinery.SourceFileLoader):
-    """Compiles a file of `folder` under its name in `origin`. Byte code is not cached, as it would keep the name."""
+    """Compiles a file of `folder` with its path in `origin`. Bytecode is not cached, as it would keep that path."""
 
     def __init__(self, name: str, path: str, folder: Path, origin: Path) -> None:
         super().__init__(name, path)
