@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_testing.contracts.packing import packable_topology
-from heron_testing.contracts.packing_reference import Located, disturbed, located, repacked_round_robin, shrunk_by_score
+from heron_testing.contracts.packing_reference import (
+    TaskPlacement,
+    disturbed,
+    placements,
+    repacked_round_robin,
+    shrunk_by_score,
+)
 
 _SIZE = Resource(1.0, 1, 1)
 
@@ -22,16 +28,16 @@ def _plan(*containers: list[tuple[str, int, int]]) -> PackingPlan:
 def test_nothing_is_disturbed_by_the_same_plan() -> None:
     """Another container, id or index disturbs a task."""
     plan = _plan([("a", 1, 0)], [("a", 2, 1)])
-    assert disturbed(plan, located(plan)) == 0
-    assert disturbed(plan, [Located(1, "a", 0, 1), Located(2, "a", 1, 1)]) == 1
-    assert disturbed(plan, [Located(1, "a", 0, 1), Located(3, "a", 1, 2)]) == 1
+    assert disturbed(plan, placements(plan)) == 0
+    assert disturbed(plan, [TaskPlacement(1, "a", 0, 1), TaskPlacement(2, "a", 1, 1)]) == 1
+    assert disturbed(plan, [TaskPlacement(1, "a", 0, 1), TaskPlacement(3, "a", 1, 2)]) == 1
 
 
 def test_round_robin_gives_new_ids_to_later_tasks() -> None:
     """One more instance of the first component changes the ids of all tasks of the second."""
     plan = _plan([("a", 1, 0), ("b", 3, 0)], [("a", 2, 1), ("b", 4, 1)])
     topology = packable_topology({"a": 2, "b": 2}, containers=2)
-    assert repacked_round_robin(plan, topology, {"a": 2, "b": 2}) == located(plan)
+    assert repacked_round_robin(plan, topology, {"a": 2, "b": 2}) == placements(plan)
     assert disturbed(plan, repacked_round_robin(plan, topology, {"a": 3, "b": 2})) == 2
 
 

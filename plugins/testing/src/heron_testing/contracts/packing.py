@@ -30,7 +30,7 @@ from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan,
 from heron.spi.packing import Packing
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_testing.contracts.driver import DriverContract
-from heron_testing.contracts.packing_reference import disturbed, located, repacked_round_robin, shrunk_by_score
+from heron_testing.contracts.packing_reference import disturbed, placements, repacked_round_robin, shrunk_by_score
 
 __all__ = ["PackingContract", "limited_topologies", "packable_topologies", "packable_topology", "task_containers"]
 
@@ -242,7 +242,7 @@ class PackingContract(DriverContract):
             change = data.draw(st.dictionaries(st.sampled_from(sorted(target)), st.integers(1, 20)))
             target |= change
             before, plan = plan, packing.repack(plan, topology, change)
-            ours = disturbed(before, located(plan))
+            ours = disturbed(before, placements(plan))
             assert ours <= disturbed(before, shrunk_by_score(before, target))
             assert ours <= disturbed(before, repacked_round_robin(before, topology, target))
 

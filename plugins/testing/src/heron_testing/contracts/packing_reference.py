@@ -13,10 +13,10 @@ from typing import NamedTuple
 from heron.api.definition import TopologyDefinition
 from heron.planner.packing_plan import PackingPlan
 
-__all__ = ["Located", "disturbed", "located", "repacked_round_robin", "shrunk_by_score"]
+__all__ = ["TaskPlacement", "disturbed", "placements", "repacked_round_robin", "shrunk_by_score"]
 
 
-class Located(NamedTuple):
+class TaskPlacement(NamedTuple):
     """A task and its container. A change of any of these fields stops the task and starts another."""
 
     task_id: int
@@ -25,22 +25,22 @@ class Located(NamedTuple):
     container_id: int
 
 
-def located(plan: PackingPlan) -> frozenset[Located]:
+def placements(plan: PackingPlan) -> frozenset[TaskPlacement]:
     """Return every task of the plan."""
     return frozenset(
-        Located(each.task_id, each.component, each.component_index, container_id)
+        TaskPlacement(each.task_id, each.component, each.component_index, container_id)
         for container_id, each in plan.instances()
     )
 
 
-def disturbed(before: PackingPlan, after: Iterable[Located]) -> int:
+def disturbed(before: PackingPlan, after: Iterable[TaskPlacement]) -> int:
     """Return the number of tasks that ran before and do not continue in the same place."""
-    return len(located(before) - frozenset(after))
+    return len(placements(before) - frozenset(after))
 
 
 def repacked_round_robin(
     before: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]
-) -> frozenset[Located]:
+) -> frozenset[TaskPlacement]:
     """Return the result of Heron's ``RoundRobinPacking.repack``, which keeps the ratio of instances to containers.
 
     Heron starts with the components that need most memory; this model keeps the order of the plan.
@@ -51,10 +51,12 @@ def repacked_round_robin(
     total = sum(parallelism.values())
     count = min(total, -(-total * containers // submitted))
     deal = [(component, index) for component in before.parallelism() for index in range(parallelism[component])]
-    return frozenset(Located(at + 1, component, index, at % count + 1) for at, (component, index) in enumerate(deal))
+    return frozenset(
+        TaskPlacement(at + 1, component, index, at % count + 1) for at, (component, index) in enumerate(deal)
+    )
 
 
-def shrunk_by_score(before: PackingPlan, parallelism: Mapping[str, int]) -> frozenset[Located]:
+def shrunk_by_score(before: PackingPlan, parallelism: Mapping[str, int]) -> frozenset[TaskPlacement]:
     """Return the tasks that remain after the scale-down of Heron's other packings.
 
     Each surplus instance leaves the first container in this order: containers with only that component, the fewest
@@ -72,7 +74,7 @@ def shrunk_by_score(before: PackingPlan, parallelism: Mapping[str, int]) -> froz
             chosen = containers[-min(scores)[3]]
             chosen.remove(next(each for each in chosen if each.component == component))
     return frozenset(
-        Located(each.task_id, each.component, each.component_index, container_id)
+        TaskPlacement(each.task_id, each.component, each.component_index, container_id)
         for container_id, instances in containers.items()
         for each in instances
     )
