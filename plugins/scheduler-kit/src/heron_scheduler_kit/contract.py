@@ -22,7 +22,7 @@ from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_testing.contracts.scheduler_bench import FAKE_EXECUTOR, Bench
 from heron_testing.fake_executor import Alive, alive
 
-__all__ = ["ExecutorsContract", "Job"]
+__all__ = ["ExecutorsContract", "SupervisedJob"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _LIMIT_S = 20.0  # ends a hang; a cluster needs seconds to start a container
 _TICK_S = 0.1
 
 
-class Job:
+class SupervisedJob:
     """One job of the suite: its executors, and the loop of a supervisor."""
 
     def __init__(self, executors: Executors, bench: Bench) -> None:
@@ -91,7 +91,7 @@ class ExecutorsContract(abc.ABC):
         return {}
 
     @pytest.fixture
-    def job(self, tmp_path: Path) -> Iterator[Job]:
+    def job(self, tmp_path: Path) -> Iterator[SupervisedJob]:
         """A job without containers; its executors are closed after the test."""
         folder = JobFolder(tmp_path / "jobs" / "words")
         folder.path.mkdir(parents=True, mode=0o700)
@@ -118,7 +118,7 @@ class ExecutorsContract(abc.ABC):
             selector.register(signals, selectors.EVENT_READ, signals.read)
             executors = self.make(folder, record, selector)
             try:
-                job = Job(executors, bench)
+                job = SupervisedJob(executors, bench)
                 job.add(1)
                 executors.begin()
                 job.wait(executors.taken_over, "the job is taken over")
@@ -129,7 +129,7 @@ class ExecutorsContract(abc.ABC):
         for each, handler in before.items():
             signal.signal(each, handler)
 
-    def test_started_container_is_up_with_its_process(self, job: Job) -> None:
+    def test_started_container_is_up_with_its_process(self, job: SupervisedJob) -> None:
         """Status, `kill` and the next supervisor find the executor by its identity."""
         job.start(1)
         note = job.running(1)
@@ -138,7 +138,7 @@ class ExecutorsContract(abc.ABC):
         assert identity.pid == note.pid
         assert note.attempt == 1
 
-    def test_container_that_was_never_started_is_not_up(self, job: Job) -> None:
+    def test_container_that_was_never_started_is_not_up(self, job: SupervisedJob) -> None:
         """The supervisor asks for all containers, also for one that waits for its first start."""
         assert not job.executors.placement(7).up
         assert job.executors.identity(7) is None
@@ -146,20 +146,20 @@ class ExecutorsContract(abc.ABC):
         job.executors.kill(7)
         assert job.executors.reap() == ()
 
-    def test_end_in_order_has_no_error(self, job: Job) -> None:
+    def test_end_in_order_has_no_error(self, job: SupervisedJob) -> None:
         """Exit code 0 ends a container for good."""
         job.start(1, "done")
         assert (job.ended(1).error, job.ended(1).own) == ("", False)
         assert not job.executors.placement(1).up
 
-    def test_failure_has_the_reason_and_is_its_own(self, job: Job) -> None:
+    def test_failure_has_the_reason_and_is_its_own(self, job: SupervisedJob) -> None:
         """Failures of its own lead to a container that is left down; the status shows the reason."""
         job.start(1, "crash")
         ended = job.ended(1)
         assert ended.own
         assert "asked to crash" in ended.error
 
-    def test_terminated_executor_ends_in_order(self, job: Job) -> None:
+    def test_terminated_executor_ends_in_order(self, job: SupervisedJob) -> None:
         """A container that is stopped has time to store and remove what it holds."""
         job.start(1)
         note = job.running(1)
@@ -168,7 +168,7 @@ class ExecutorsContract(abc.ABC):
         assert not job.ended(1).own
         assert not identity.alive()
 
-    def test_killed_executor_leaves_no_process(self, job: Job) -> None:
+    def test_killed_executor_leaves_no_process(self, job: SupervisedJob) -> None:
         """A process that ignores SIGTERM would run beside its successor."""
         job.start(1, "parent")
         note = job.running(1)
@@ -178,7 +178,7 @@ class ExecutorsContract(abc.ABC):
         assert not job.ended(1).own
         job.wait(lambda: not any(each.alive() for each in identities), "executor and child are gone")
 
-    def test_death_from_outside_is_reported_and_not_its_own(self, job: Job) -> None:
+    def test_death_from_outside_is_reported_and_not_its_own(self, job: SupervisedJob) -> None:
         """The kernel's out-of-memory killer or an operator must not use up the restart limit."""
         job.start(1)
         os.kill(job.running(1).pid, signal.SIGKILL)
@@ -186,7 +186,7 @@ class ExecutorsContract(abc.ABC):
         assert ended.error
         assert not ended.own
 
-    def test_each_end_is_reported_once(self, job: Job) -> None:
+    def test_each_end_is_reported_once(self, job: SupervisedJob) -> None:
         """A second report would start a second executor."""
         job.start(1, "done")
         job.start(2, "done")
@@ -196,14 +196,14 @@ class ExecutorsContract(abc.ABC):
         job.running(3)
         assert [len(job.exits(each)) for each in (1, 2)] == [1, 1]
 
-    def test_container_starts_again_with_the_next_attempt(self, job: Job) -> None:
+    def test_container_starts_again_with_the_next_attempt(self, job: SupervisedJob) -> None:
         """The attempt tells incarnations apart; the spec of the executor has it."""
         job.start(1, "done")
         job.ended(1)
         job.start(1, attempt=2)
         assert job.running(1).attempt == 2
 
-    def test_closing_kills_what_still_runs(self, job: Job) -> None:
+    def test_closing_kills_what_still_runs(self, job: SupervisedJob) -> None:
         """After the supervisor has ended nothing of the job may be left."""
         job.start(1, "deaf")
         identity = ProcessIdentity.of(job.running(1).pid)
