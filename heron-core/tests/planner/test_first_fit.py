@@ -1,4 +1,4 @@
-"""The first container with room, found by a tree as a look at one after the other finds it."""
+"""`FirstFit` finds the same container as a linear search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.planner.capacity import Capacity
-from heron.planner.fitting import Fitting
+from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.plan_draft import PlanDraft
 
@@ -32,30 +32,30 @@ def _fits(need: Resource, used: list[Resource], most: int) -> bool:
 def test_takes_the_first_container_with_room_from_the_start_on(
     instances: list[tuple[Resource, int]], taken: list[Resource], most: int
 ) -> None:
-    """Any resource and the number of instances can be what is full; the walk goes around once."""
+    """Each resource and the number of instances can be exhausted. The search wraps around once."""
     plan = PackingPlan(
         "p",
         tuple(ContainerPlan(at + 1, (InstancePlan("old", at + 1, at, each),), each) for at, each in enumerate(taken)),
     )
     capacity = _capacity({str(at): need for at, (need, _) in enumerate(instances)}, most)
-    fitting = Fitting(PlanDraft(plan), capacity, len(instances))
+    first_fit = FirstFit(PlanDraft(plan), capacity, len(instances))
     used = [[each] for each in taken]
     for at, (need, wished) in enumerate(instances):
         start = min(wished, len(used))
         order = [*range(start, len(used)), *range(start)]
         expected = next((each for each in order if _fits(need, used[each], most)), len(used))
-        assert fitting.place(str(at), 0, start) == expected
+        assert first_fit.place(str(at), 0, start) == expected
         if expected == len(used):
             used.append([])
         used[expected].append(need)
-    assert fitting.containers() == len(used)
+    assert first_fit.containers() == len(used)
 
 
-def test_tells_what_is_free() -> None:
-    """By position; below zero where a container has more than it might have now."""
+def test_free_resources_of_each_container() -> None:
+    """The order is by position. A container above the present capacity has a negative amount."""
     large = Resource(12.0, 5, 5)
     plan = PackingPlan("p", (ContainerPlan(3, (InstancePlan("old", 1, 0, large),), large),))
-    fitting = Fitting(PlanDraft(plan), _capacity({"a": Resource(1.0, 1, 1)}), 2)
-    assert fitting.free() == [Resource(-2.0, 5, 5)]
-    assert fitting.place("a", 0) == 1
-    assert fitting.free() == [Resource(-2.0, 5, 5), Resource(9.0, 9, 9)]
+    first_fit = FirstFit(PlanDraft(plan), _capacity({"a": Resource(1.0, 1, 1)}), 2)
+    assert first_fit.free() == [Resource(-2.0, 5, 5)]
+    assert first_fit.place("a", 0) == 1
+    assert first_fit.free() == [Resource(-2.0, 5, 5), Resource(9.0, 9, 9)]

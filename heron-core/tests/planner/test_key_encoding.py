@@ -1,4 +1,4 @@
-"""Keys that compare equal have the same bytes, others have not: every keyed state of every topology stands on it."""
+"""Equal keys have equal bytes, and different keys have different bytes. The placement of keyed state depends on it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _read(spelt: dict[str, object]) -> object:
 
 @pytest.mark.parametrize("vector", _VECTORS, ids=lambda vector: vector["what"])
 def test_encodes_as_documented(vector: dict[str, object]) -> None:
-    """The golden file is the contract with other languages and with stored state: it may grow, never change."""
+    """The golden file is a contract with other languages and with stored state: it may grow, but not change."""
     spelt = vector["key"]
     assert isinstance(spelt, list)
     key = tuple(_read(each) for each in spelt)
@@ -79,8 +79,8 @@ def test_encodes_as_documented(vector: dict[str, object]) -> None:
     assert key_group(key, 1024) == vector["group_of_1024"]
 
 
-def test_encodes_by_the_letter_of_the_specification() -> None:
-    """Bytes put together by hand, so that the golden file cannot be wrong together with the code."""
+def test_encodes_as_specified() -> None:
+    """The expected bytes are written by hand, so an error in the code cannot also be in the expectation."""
     assert encode_key((None, 7, "ü")) == b"n" + b"i\x07\0\0\0\0\0\0\0" + b"s\x02\0\0\0\0\0\0\0\xc3\xbc"
     assert encode_key((0.5,)) == b"f" + struct.pack("<d", 0.5)
     assert encode_key((Decimal("0.30"),)) == b"d\x04\0\0\0\0\0\0\0" + b"3E-1"
@@ -96,14 +96,14 @@ def test_encodes_by_the_letter_of_the_specification() -> None:
 @example(left=Decimal("0E+900000"), right=-0.0)
 @example(left=Decimal("9223372036854775807.0"), right=2**63 - 1)
 def test_numbers_encode_alike_exactly_when_equal(left: object, right: object) -> None:
-    """1, 1.0, True and Decimal(1) are one key of a dict, so they must be one key of a grouping."""
+    """1, 1.0, True and Decimal(1) are one key of a dict and also one key of a grouping."""
     assert (encode_key((left,)) == encode_key((right,))) == (left == right)
 
 
 @_PROPERTY
 @given(number=st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_encodes_alike_in_every_type_that_holds_it(number: float) -> None:
-    """Drawn pairs are seldom equal; here each number meets itself in the other types."""
+def test_a_number_encodes_alike_in_every_type(number: float) -> None:
+    """Random pairs are rarely equal, so this test converts one number to each type."""
     encoded = encode_key((number,))
     assert encode_key((Decimal(number),)) == encoded
     if number == int(number):
@@ -115,58 +115,58 @@ def test_a_number_encodes_alike_in_every_type_that_holds_it(number: float) -> No
 @_PROPERTY
 @given(left=_VALUES, right=_VALUES)
 def test_values_encode_alike_exactly_when_equal(left: object, right: object) -> None:
-    """Across types too: no text is a number, no naive time an aware one, no date a datetime."""
+    """A string never equals a number, a naive time never an aware one, a date never a datetime."""
     assert (encode_key((left,)) == encode_key((right,))) == (left == right)
 
 
 @_PROPERTY
 @given(values=st.lists(_VALUES, min_size=2, max_size=3), at=st.integers(1, 2))
-def test_values_end_where_they_end(values: list[object], at: int) -> None:
-    """Encodings stand one after the other: no value may run into the next."""
+def test_a_key_has_the_bytes_of_its_values_in_order(values: list[object], at: int) -> None:
+    """The encoding of a value does not depend on its neighbours."""
     assert encode_key(tuple(values[:at])) + encode_key(tuple(values[at:])) == encode_key(tuple(values))
 
 
 def test_all_nans_are_one_key() -> None:
-    """A NaN equals nothing, yet its tuples must not scatter over the tasks."""
+    """A NaN is not equal to itself, but all tuples with NaN must go to one task."""
     nans = [math.nan, -math.nan, Decimal("NaN"), Decimal("-NaN12"), Decimal("sNaN")]
     nans.append(struct.unpack("<d", bytes.fromhex("010000000000f87f"))[0])
     assert len({encode_key((each,)) for each in nans}) == 1
 
 
 def test_equal_instants_are_one_key_in_every_zone() -> None:
-    """Time with a zone is an instant; the same clock face without one is something else."""
+    """A datetime with a zone is an instant. The same datetime without a zone is a different key."""
     here = datetime(2024, 7, 1, 12, tzinfo=ZoneInfo("Europe/Zurich"))
     there = here.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
     assert encode_key((here,)) == encode_key((there,)) != encode_key((here.replace(tzinfo=None),))
 
 
 def test_both_passes_of_a_repeated_hour_are_one_key() -> None:
-    """Python says they are equal and hashes them alike; a memo of keys would mix them up by chance."""
+    """Python treats them as equal with equal hashes, so a cache of keys cannot tell them apart."""
     first = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Zurich"))
     second = first.replace(fold=1)
     assert first == second
     assert encode_key((first,)) == encode_key((second,))
 
 
-def test_the_first_and_last_moments_have_bytes() -> None:
-    """An offset may lead outside the years that a datetime can hold; the arithmetic must not."""
+def test_the_first_and_last_datetimes_have_bytes() -> None:
+    """An offset can lead to a year that a datetime cannot represent; the encoder must not fail there."""
     east, west = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
     assert encode_key((datetime.min.replace(tzinfo=east),)) != encode_key((datetime.max.replace(tzinfo=west),))
 
 
 def test_extreme_decimals_cost_no_memory() -> None:
-    """A hundred bytes of input must not become gigabytes of digits."""
+    """A Decimal with a huge exponent must not expand to gigabytes of digits."""
     assert encode_key((Decimal("1E+999999999999999999"),)).endswith(b"1E999999999999999999")
     assert encode_key((Decimal("-1E-999999999999999999"),)).endswith(b"-1E-999999999999999999")
 
 
 def test_integers_beyond_the_limit_of_int_to_text_have_bytes() -> None:
-    """Python refuses to print an int of more than 4,300 digits; as a key it is as good as any."""
+    """Python does not convert an int of more than 4,300 digits to a string, but it is a valid key."""
     assert encode_key((10**5000 + 1,)) == encode_key((Decimal(10**5000 + 1),))
 
 
-def test_the_decimal_context_of_the_user_has_no_influence() -> None:
-    """Precision and traps are the user's business; a key has the same bytes under all of them."""
+def test_the_bytes_do_not_depend_on_the_decimal_context() -> None:
+    """User code may change precision and traps."""
     number = Decimal("3.1415926535897932384626433832795")
     with localcontext() as context:
         expected = encode_key((number, Decimal("1.5"), 10**30 + 1))
@@ -176,7 +176,7 @@ def test_the_decimal_context_of_the_user_has_no_influence() -> None:
 
 
 def test_a_lone_surrogate_has_bytes() -> None:
-    """File names may hold some; two such texts that differ are two keys."""
+    """File names may contain lone surrogates. Different strings are different keys."""
     assert encode_key(("\ud800",)) == b"s\x03\0\0\0\0\0\0\0\xed\xa0\x80"
 
 
@@ -192,19 +192,19 @@ class _Point(NamedTuple):
     "value", [[1], {}, {1}, 1j, bytearray(b"x"), object(), _Colour.RED, _Point(1), timedelta(1), range(3)]
 )
 def test_refuses_every_other_type(value: object) -> None:
-    """Subclasses count as other types: what equals what is then up to their author, not to this file."""
+    """Subclasses are refused too, because they can define their own equality."""
     with pytest.raises(EmitError, match=rf"key value 2 of 2 is of type {type(value).__qualname__}"):
         encode_key(("word", value))
 
 
 def test_refuses_another_type_inside_a_tuple() -> None:
-    """The message does not claim a place that the grouping does not have."""
+    """The message gives no position, because the value is not a field of the grouping."""
     with pytest.raises(EmitError, match="inside a tuple of the key is of type list"):
         encode_key((("word", [1]),))
 
 
-def test_refuses_tuples_that_nest_too_deep() -> None:
-    """A typed error instead of the interpreter's recursion limit."""
+def test_refuses_deeply_nested_tuples() -> None:
+    """The error is an `EmitError`, not a RecursionError."""
     value: tuple[object, ...] = ()
     for _ in range(MAX_DEPTH - 1):
         value = (value,)

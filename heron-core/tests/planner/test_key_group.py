@@ -1,4 +1,4 @@
-"""Key groups: every group has one owner, every owner one range, whatever the parallelism."""
+"""Key groups: each group has one owner, and each owner one range, at any parallelism."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heron.planner.key_group import key_group, key_groups_of, owner
 
 @given(groups=st.integers(1, 2000), data=st.data())
 def test_each_task_owns_one_range_of_groups_of_almost_equal_length(groups: int, data: st.DataObject) -> None:
-    """A change of parallelism moves whole ranges, and no task gets much more state than another."""
+    """A change of parallelism moves ranges, and all tasks have about the same amount of state."""
     parallelism = data.draw(st.integers(1, groups))
     tasks = [100 + index for index in range(parallelism)]
     owners = [owner(group, groups, tasks) for group in range(groups)]
@@ -27,28 +27,28 @@ def test_each_task_owns_one_range_of_groups_of_almost_equal_length(groups: int, 
 
 
 def test_spreads_keys_evenly() -> None:
-    """A hash that favours groups would overload a task; 100,000 keys show a bias of a few percent."""
+    """A biased hash would overload a task; 100,000 keys reveal a bias of a few percent."""
     counts = Counter(owner(key_group((f"word-{at}",), 1024), 1024, range(4)) for at in range(100_000))
     assert max(counts.values()) < 1.03 * 25_000
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_is_the_same_in_every_process(seed: str) -> None:
-    """The interpreter salts its own hash of text in each process, which must have no influence here."""
+    """Python salts its hash of strings in each process; the group must not depend on the salt."""
     program = "from heron.planner.key_group import key_group; print(key_group(('word', 3), 1024))"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     output = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
     assert int(output) == key_group(("word", 3), 1024)
 
 
-def test_topologies_have_1024_groups_unless_they_say_otherwise() -> None:
-    """The number is fixed for the life of a topology, so it is read in one place."""
+def test_the_default_is_1024_groups() -> None:
+    """A topology can set another number."""
     assert key_groups_of(TopologyDefinition("t", ())) == 1024
     assert key_groups_of(TopologyDefinition("t", (), {"topology.key.groups": 64})) == 64
 
 
 @pytest.mark.parametrize("value", [0, -1, 65_537, "64", True, 1.5, None])
 def test_refuses_a_number_of_groups_out_of_range(value: object) -> None:
-    """The message names key, value and limit."""
+    """The message has the key, the value and the limit."""
     with pytest.raises(TopologyError, match=r"topology\.key\.groups .* from 1 to 65536"):
         key_groups_of(TopologyDefinition("t", (), {"topology.key.groups": value}))

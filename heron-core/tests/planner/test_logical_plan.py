@@ -18,7 +18,7 @@ from heron.planner.logical_plan import find_cycle, logical_plan
 
 
 def _topology(**inputs: str) -> TopologyDefinition:
-    """Components by name, each with the letters of those it reads from."""
+    """A topology of components with one-letter names; each value has the names of the sources."""
     return TopologyDefinition(
         "t",
         tuple(
@@ -40,7 +40,7 @@ def _topology(**inputs: str) -> TopologyDefinition:
 
 
 def test_orders_components_after_their_sources_and_else_as_declared() -> None:
-    """`heron plan` reads from spout to sink, the same in every run."""
+    """`heron plan` prints the same order in each run, from the spouts to the sinks."""
     plan = logical_plan(_topology(d="bc", c="a", b="a", a="", z=""))
     assert [(node.component.name, node.depth) for node in plan.nodes] == [
         ("a", 0),
@@ -51,8 +51,8 @@ def test_orders_components_after_their_sources_and_else_as_declared() -> None:
     ]
 
 
-def test_depth_is_the_longest_way() -> None:
-    """A component that reads from near and far stands behind both."""
+def test_depth_is_the_length_of_the_longest_path() -> None:
+    """A component comes after its deepest source."""
     plan = logical_plan(_topology(a="", b="a", c="b", d="ac"))
     assert {node.component.name: node.depth for node in plan.nodes} == {"a": 0, "b": 1, "c": 2, "d": 3}
 
@@ -66,13 +66,13 @@ def test_has_an_edge_for_each_subscription() -> None:
     ]
 
 
-def test_a_diamond_is_no_cycle() -> None:
-    """Two ways to one component meet; neither returns."""
+def test_a_diamond_is_not_a_cycle() -> None:
+    """Two paths may lead to one component."""
     assert find_cycle(_topology(a="", b="a", c="a", d="bc")) == ()
 
 
 def test_names_the_cycle_only() -> None:
-    """The way into the cycle does not belong to it."""
+    """The message omits components that only lead into the cycle."""
     topology = _topology(s="", a="s", b="ad", c="b", d="c", e="d")
     assert find_cycle(topology) == ("b", "c", "d", "b")
     with pytest.raises(TopologyError, match="b -> c -> d -> b"):

@@ -1,4 +1,4 @@
-"""The bookkeeping of packings: ids that are never used again, containers that come and go, changes that are checked."""
+"""Drafts of packing plans: task ids, container ids, and checked changes of parallelism."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 from heron.errors import PackingError
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import Member, PlanDraft, fingerprint
+from heron.planner.plan_draft import DraftInstance, PlanDraft, fingerprint
 from heron_testing.contracts.packing import packable_topology
 
 _OLD = Resource(1.0, 1024, 1024)
 _NEW = Resource(2.0, 2048, 2048)
 
 
-def _sized(container_id: int, members: Sequence[Member]) -> ContainerPlan:
-    instances = tuple(
-        InstancePlan(each.component, each.task_id, each.component_index, each.resource or _NEW) for each in members
+def _sized(container_id: int, instances: Sequence[DraftInstance]) -> ContainerPlan:
+    plans = tuple(
+        InstancePlan(each.component, each.task_id, each.component_index, each.resource or _NEW) for each in instances
     )
-    return ContainerPlan(container_id, instances, _NEW)
+    return ContainerPlan(container_id, plans, _NEW)
 
 
 def _plan(*containers: tuple[int, list[tuple[str, int, int]]], last_task_id: int = 0) -> PackingPlan:
@@ -34,8 +34,8 @@ def _plan(*containers: tuple[int, list[tuple[str, int, int]]], last_task_id: int
     )
 
 
-def test_a_new_plan_is_numbered_from_one() -> None:
-    """Containers and tasks, in the order in which they are made."""
+def test_ids_of_a_new_plan_start_at_one() -> None:
+    """Containers and tasks get their ids in the order of creation."""
     draft = PlanDraft()
     first, second = draft.open(), draft.open()
     for at, container_id in enumerate((first, second, first)):
@@ -46,8 +46,8 @@ def test_a_new_plan_is_numbered_from_one() -> None:
     assert plan.last_task_id == 3
 
 
-def test_what_stays_keeps_everything_and_its_container_is_untouched() -> None:
-    """Container 2 is not even built again; what stays in a changed one tells its builder what it has."""
+def test_remaining_instances_keep_ids_and_resources() -> None:
+    """A changed container keeps the resources of remaining instances; an unchanged container is the same object."""
     before = _plan((1, [("a", 1, 0), ("b", 3, 0)]), (2, [("a", 2, 1), ("b", 4, 1)]))
     draft = PlanDraft(before)
     draft.shrink({"a": 2, "b": 1})
@@ -64,15 +64,15 @@ def test_what_stays_keeps_everything_and_its_container_is_untouched() -> None:
     assert draft.plan(_sized).container(2) is before.container(2)
 
 
-def test_a_task_id_is_never_given_again() -> None:
-    """Not even where the plan has lost its highest one, and remembers only the number."""
+def test_a_task_id_is_never_used_again() -> None:
+    """This also holds when the instance with the highest id has left the plan."""
     draft = PlanDraft(_plan((1, [("a", 1, 0)]), last_task_id=9))
     draft.place("a", 1, 1)
     assert [each.task_id for _, each in draft.plan(_sized).instances()] == [1, 10]
 
 
 def test_the_lowest_free_container_id_is_opened() -> None:
-    """Ids stay dense, as schedulers that count replicas need it; empty containers are left out of the plan."""
+    """Ids have no gaps, because some schedulers count replicas. The plan omits empty containers."""
     draft = PlanDraft(_plan((2, [("a", 1, 0)]), (4, [("a", 2, 1)])))
     assert [draft.open() for _ in range(3)] == [1, 3, 5]
     draft.place("a", 2, 3)
@@ -80,8 +80,8 @@ def test_the_lowest_free_container_id_is_opened() -> None:
     assert [each.container_id for each in draft.plan(_sized).containers] == [2, 3, 4]
 
 
-def test_equal_contents_have_equal_ids_of_plans() -> None:
-    """The id of a plan says what is in it, so that two runs of one command agree."""
+def test_plans_with_equal_contents_have_equal_ids() -> None:
+    """Two runs of one command make the same plan."""
     plans = []
     for _ in range(2):
         draft = PlanDraft()
@@ -90,8 +90,8 @@ def test_equal_contents_have_equal_ids_of_plans() -> None:
     assert plans[0] == plans[1]
 
 
-def test_a_change_tells_what_is_new() -> None:
-    """In the order asked for; components that are absent stay as they are."""
+def test_a_change_lists_new_instances() -> None:
+    """They are in the requested order. Omitted components do not change."""
     topology = packable_topology({"a": 1, "b": 1})
     plan = _plan((1, [("a", 1, 0), ("b", 2, 0), ("b", 3, 1)]))
     change = read_change(plan, topology, {"a": 3})
@@ -111,20 +111,20 @@ def test_a_change_tells_what_is_new() -> None:
         ({"a": "2"}, r"component 'a': parallelism '2' is not"),
     ],
 )
-def test_a_change_that_cannot_be_is_refused(parallelism: dict[str, int], message: str) -> None:
-    """Before anything is computed from it."""
+def test_an_invalid_change_is_refused(parallelism: dict[str, int], message: str) -> None:
+    """The message names the component and the value."""
     with pytest.raises(PackingError, match=message):
         read_change(_plan((1, [("a", 1, 0)])), packable_topology({"a": 1}), parallelism)
 
 
-def test_a_plan_with_a_hole_is_no_ground_to_change() -> None:
-    """A new index would meet an old one; the plan was changed by hand, or by a packing that breaks the rules."""
+def test_a_change_of_a_plan_with_missing_indexes_is_refused() -> None:
+    """A new index could equal an old one. Such a plan comes from an edit by hand or from a faulty packing."""
     with pytest.raises(PackingError, match=r"component 'a': has the indexes 0, 2, not each of 0 to 1 once"):
         read_change(_plan((1, [("a", 1, 0), ("a", 2, 2)])), packable_topology({"a": 2}), {"a": 3})
 
 
 def test_a_topology_without_instances_is_refused() -> None:
-    """There is nothing to pack."""
+    """The message names the topology, or the component without instances."""
     assert check_parallelism(packable_topology({"a": 2, "b": 3})) == 5
     with pytest.raises(PackingError, match="topology 'packed' has no components"):
         check_parallelism(packable_topology({}))
@@ -132,7 +132,7 @@ def test_a_topology_without_instances_is_refused() -> None:
         check_parallelism(packable_topology({"a": 1, "b": 0}))
 
 
-def test_the_id_of_a_plan_follows_from_its_content() -> None:
+def test_the_id_of_a_plan_depends_on_its_content() -> None:
     """An update can name the plan that it starts from."""
     containers = _plan((1, [("a", 1, 0)])).containers
     assert fingerprint(containers, 9) == fingerprint(containers, 9) != fingerprint(containers, 10)

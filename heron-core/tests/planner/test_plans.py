@@ -1,4 +1,4 @@
-"""Packing plans and physical plans: their rules, and the look-ups of routing."""
+"""Packing plans and physical plans: rules, and the look-ups of routing."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def _packing(**containers: str) -> PackingPlan:
                 int(name[1:]),
                 tuple(
                     InstancePlan(component, int(task), int(index), _ROOM)
-                    for component, task, index in (each.split("-") for each in members.split())
+                    for component, task, index in (each.split("-") for each in instances.split())
                 ),
                 _ROOM,
             )
-            for name, members in containers.items()
+            for name, instances in containers.items()
         ),
     )
 
@@ -79,8 +79,8 @@ def _plan(packing: PackingPlan = _PACKED, stmgrs: tuple[StreamManagerLocation, .
     return physical_plan(packing, _TOPOLOGY, stmgrs, version=7, epoch=3, topology_id="w-1", state=TopologyState.RUNNING)
 
 
-def test_puts_the_three_parts_together_in_order() -> None:
-    """Order of task and container, whatever the order in which stream managers registered."""
+def test_a_physical_plan_is_in_order() -> None:
+    """Tasks are in order of id and stream managers in order of container, whatever the order of registration."""
     plan = _plan(stmgrs=_STMGRS[::-1])
     assert plan.tasks == (
         TaskPlan(1, "words", 0, 1),
@@ -94,14 +94,14 @@ def test_puts_the_three_parts_together_in_order() -> None:
 
 
 def test_the_packing_plan_decides_the_parallelism() -> None:
-    """After an update the submitted definition is the older of the two."""
+    """An update changes the packing plan and not the submitted definition."""
     plan = _plan(_packing(c1="words-1-0", c2="split-2-0 count-4-0"))
     assert plan.topology.component("split").parallelism == 1
     assert plan.topology.component("words") is _TOPOLOGY.component("words")
 
 
 def test_refuses_parts_that_do_not_belong_together() -> None:
-    """A state node of another topology, or a stream manager of a container that is gone."""
+    """Examples: a state node of another topology, a stream manager of a removed container."""
     with pytest.raises(PackingError, match="'count' of 'wordcount' has no instance"):
         _plan(_packing(c1="words-1-0 split-3-0"))
     with pytest.raises(PackingError, match="has no container 2"):
@@ -117,7 +117,7 @@ def test_refuses_parts_that_do_not_belong_together() -> None:
         (_packing(c1=""), "container 1: is empty"),
         (PackingPlan("test", _PACKED.containers * 2), "container 1: is in the plan twice"),
         (_packing(c1="words-0-0"), "container 1, task 0: task ids start at 1"),
-        (_packing(c1="words-1-0", c2="split-1-0"), "container 2, task 1: the task is in container 1 too"),
+        (_packing(c1="words-1-0", c2="split-1-0"), "container 2, task 1: the task is also in container 1"),
         (
             _packing(c1="words-1-0 split-2-0 split-3-2 count-4-0"),
             "'split': has the indexes 0, 2, not each of 0 to 1",
@@ -126,20 +126,20 @@ def test_refuses_parts_that_do_not_belong_together() -> None:
     ],
 )
 def test_refuses_a_packing_plan_that_breaks_a_rule(packing: PackingPlan, message: str) -> None:
-    """The same check guards the topology manager and judges every packing plugin."""
+    """The topology manager and the contract suite of packings use this check."""
     with pytest.raises(PackingError, match=message):
         check_packing(packing, _COUNTS)
 
 
-def test_the_next_task_id_was_never_given() -> None:
-    """The plan remembers ids of instances that are gone."""
+def test_the_next_task_id_is_new() -> None:
+    """The plan stores the highest id of all instances, also of removed ones."""
     assert _PACKED.next_task_id() == 5
     assert replace(_PACKED, last_task_id=9).next_task_id() == 10
     assert PackingPlan("empty", ()).next_task_id() == 1
 
 
-def test_the_index_answers_what_routing_asks() -> None:
-    """Upstream for markers, downstream for links, tasks by component index for groupings."""
+def test_the_look_ups_of_routing() -> None:
+    """Markers need upstream tasks, links need downstream tasks, groupings need tasks by component index."""
     index = PlanIndex(_plan())
     assert index.tasks_of("split") == (2, 3)
     assert index.tasks_of("nothing") == ()

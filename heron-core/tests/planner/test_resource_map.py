@@ -1,4 +1,4 @@
-"""Amounts as people write them, and the keys of a topology that hold them."""
+"""Amounts in configuration, and the resource keys of a topology."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ def _topology(config: dict[str, object]) -> TopologyDefinition:
     ],
 )
 def test_reads_bytes(value: object, expected: int) -> None:
-    """With or without a unit; whole numbers are exact."""
+    """A unit is optional, and whole numbers are exact."""
     assert parse_bytes(value, "here") == expected
 
 
 @pytest.mark.parametrize(
     "value", [0, -1, "0", "-5", "", "GB", "1 parsec", "1e9", True, None, [], float("nan"), float("inf"), "9" * 25, "٣"]
 )
-def test_refuses_what_is_no_amount_of_bytes(value: object) -> None:
-    """Nothing is guessed: what is not plainly an amount is an error at its place."""
+def test_refuses_an_invalid_number_of_bytes(value: object) -> None:
+    """The message begins with the place of the value."""
     with pytest.raises(ConfigError, match=r"^here: "):
         parse_bytes(value, "here")
 
 
 @pytest.mark.parametrize(("value", "expected"), [(1, 1.0), (0.5, 0.5), ("2.5", 2.5)])
 def test_reads_cores(value: object, expected: float) -> None:
-    """A part of a core is an amount too."""
+    """Fractions of a core are valid."""
     assert parse_cores(value, "here") == expected
 
 
 @pytest.mark.parametrize("value", [0, -1, "two", "", True, None, float("nan"), float("inf"), 10**400, "1k"])
-def test_refuses_what_is_no_number_of_cores(value: object) -> None:
-    """Zero cores run nothing."""
+def test_refuses_an_invalid_number_of_cores(value: object) -> None:
+    """The minimum is above zero."""
     with pytest.raises(ConfigError, match=r"^here: "):
         parse_cores(value, "here")
 
 
 @pytest.mark.parametrize("value", [0, -1, "0", "x", True, 1.0, None, "1.5", "9" * 5000])
-def test_refuses_what_is_no_count(value: object) -> None:
-    """Containers and instances are counted from one."""
+def test_refuses_an_invalid_count(value: object) -> None:
+    """A topology needs at least one container and one instance."""
     with pytest.raises(ConfigError, match=r"^here: "):
         parse_count(value, "here")
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0, 0.0), (12.5, 12.5), ("100", 100.0)])
 def test_reads_percentages(value: object, expected: float) -> None:
-    """Both ends belong to it."""
+    """0 and 100 are valid."""
     assert parse_percent(value, "here") == expected
 
 
 @pytest.mark.parametrize("value", [-1, 100.5, "10%", "ten", "", True, None, float("nan"), 10**400])
-def test_refuses_what_is_no_percentage(value: object) -> None:
-    """A hundred percent is all there is."""
+def test_refuses_an_invalid_percentage(value: object) -> None:
+    """A value above 100, or with a percent sign, is an error."""
     with pytest.raises(ConfigError, match=r"^here: "):
         parse_percent(value, "here")
 
 
 def test_reads_every_key() -> None:
-    """All keys at once, in the forms of heronpy and of plain JSON."""
+    """The values have the forms of heronpy and of plain JSON."""
     wanted = read_resource_map(
         _topology(
             {
@@ -117,7 +117,7 @@ def test_reads_every_key() -> None:
         (7, "7 is neither a string nor an object"),
     ],
 )
-def test_refuses_a_map_it_cannot_read(value: object, message: str) -> None:
-    """The key stands in front of every message."""
+def test_refuses_an_invalid_component_map(value: object, message: str) -> None:
+    """Each message begins with the key."""
     with pytest.raises(ConfigError, match=rf"^topology\.component\.rammap: .*{message}"):
         read_resource_map(_topology({"topology.component.rammap": value}))

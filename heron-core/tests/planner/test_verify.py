@@ -1,4 +1,4 @@
-"""What is refused before anything starts, and that the message names place, value and remedy."""
+"""Invalid topologies are refused before they start; the message names place, value and remedy."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _input(
     return InputDefinition(component, stream, grouping)
 
 
-def test_accepts_a_sound_topology() -> None:
-    """Every kind of grouping once."""
+def test_accepts_a_valid_topology() -> None:
+    """The topology has each kind of grouping."""
     groupings = [
         GroupingDefinition(GroupingKind.CUSTOM, entry="my.file:Mine", arguments={"n": 1}),
         GroupingDefinition(GroupingKind.CUSTOM),
@@ -84,7 +84,7 @@ def test_accepts_a_sound_topology() -> None:
         ("__system", "is reserved for tick tuples"),
     ],
 )
-def test_refuses_a_name_that_is_no_file_name(name: str, message: str) -> None:
+def test_refuses_an_invalid_name(name: str, message: str) -> None:
     """Names of topologies, components and streams become file, node and metric names."""
     with pytest.raises(TopologyError, match=f"topology name .*{message}|topology name {message}"):
         verify(_topology(_spout(), _bolt(), name=name))
@@ -97,7 +97,7 @@ def test_refuses_a_name_that_is_no_file_name(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("topology", "message"),
     [
-        (_topology(_spout("stmgr")), "'stmgr' is that of a process of the engine"),
+        (_topology(_spout("stmgr")), "'stmgr' is also the name of an engine process"),
         (_topology(), "'wordcount' has no spout"),
         (_topology(_bolt()), "'wordcount' has no spout"),
         (_topology(_spout(), _spout()), "two components have the name 'words'"),
@@ -113,7 +113,7 @@ def test_refuses_a_name_that_is_no_file_name(name: str, message: str) -> None:
     ],
 )
 def test_refuses_an_incomplete_component(topology: TopologyDefinition, message: str) -> None:
-    """Each would otherwise fail in a process of its own, long after the command has returned."""
+    """Without this check, an instance would fail after the command has returned."""
     with pytest.raises(TopologyError, match=message):
         verify(topology)
 
@@ -129,33 +129,36 @@ def test_refuses_an_incomplete_component(topology: TopologyDefinition, message: 
         ),
         (_input(grouping=GroupingDefinition(GroupingKind.FIELDS)), "names no field; known: 'line', 'word'"),
         (_input(grouping=GroupingDefinition(GroupingKind.PARTIAL_KEY)), "partial_key grouping names no field"),
-        (_input(grouping=GroupingDefinition(GroupingKind.FIELDS, ("word", "word"))), "named twice in word, word"),
+        (
+            _input(grouping=GroupingDefinition(GroupingKind.FIELDS, ("word", "word"))),
+            "the grouping names a field twice: word, word",
+        ),
         (_input(grouping=GroupingDefinition(GroupingKind.SHUFFLE, ("word",))), "takes no fields, but has 'word'"),
         (_input(grouping=GroupingDefinition(GroupingKind.CUSTOM, entry="Mine")), "custom grouping 'Mine' is not of"),
         (_input(grouping=GroupingDefinition(GroupingKind.ALL, entry="a:B")), "has no entry, but names 'a:B'"),
     ],
 )
-def test_refuses_an_input_that_is_not_there(subscription: InputDefinition, message: str) -> None:
-    """The message begins with the bolt and its input, and names the nearest of what is there."""
+def test_refuses_an_invalid_input(subscription: InputDefinition, message: str) -> None:
+    """The message begins with the bolt and its input, and names the nearest known name."""
     with pytest.raises(TopologyError, match=f"^bolt 'count', input .*{message}"):
         verify(_topology(_spout(), _bolt("count", subscription)))
 
 
-def test_refuses_a_stream_that_is_subscribed_to_twice() -> None:
-    """Every tuple would arrive twice, which nobody means."""
-    with pytest.raises(TopologyError, match="subscribed to twice"):
+def test_refuses_two_subscriptions_to_one_stream() -> None:
+    """Each tuple would arrive twice."""
+    with pytest.raises(TopologyError, match="subscribes to the stream twice"):
         verify(_topology(_spout(), _bolt("count", _input(), _input(grouping=_FIELDS))))
 
 
 @pytest.mark.parametrize("parallelism", [0, -3, True, 2.0])
-def test_refuses_a_parallelism_that_is_no_count(parallelism: object) -> None:
-    """Zero, negative, and what is not an integer at all."""
+def test_refuses_an_invalid_parallelism(parallelism: object) -> None:
+    """Zero, negative numbers and other types are refused."""
     with pytest.raises(TopologyError, match=rf"'words': topology\.component\.parallelism {parallelism} is not"):
         verify(_topology(_spout(parallelism=parallelism)))
 
 
 def test_refuses_too_many_instances() -> None:
-    """One component alone, or all together."""
+    """The limit holds for one component and for the sum of all."""
     with pytest.raises(TopologyError, match=r"'words': .* 10001 exceeds the limit of 10000 instances"):
         verify(_topology(_spout(parallelism=10_001)))
     with pytest.raises(TopologyError, match=r"the sum of .*, 10002, exceeds the limit of 10000"):
@@ -163,7 +166,7 @@ def test_refuses_too_many_instances() -> None:
 
 
 def test_refuses_more_instances_than_key_groups() -> None:
-    """An instance without a key group would never get a tuple; only groupings by key have that limit."""
+    """An instance without a key group would never get a tuple. Groupings without keys have no such limit."""
     config: dict[str, object] = {"topology.key.groups": 8}
     verify(_topology(_spout(), _bolt("count", _input(), parallelism=9), config=config))
     with pytest.raises(TopologyError, match=r"parallelism 9 exceeds topology\.key\.groups, 8 key groups"):
@@ -171,15 +174,15 @@ def test_refuses_more_instances_than_key_groups() -> None:
 
 
 def test_refuses_a_cycle_and_names_it() -> None:
-    """Markers and acked trees never come to an end in a cycle."""
+    """In a cycle, streams never end and tuple trees never complete."""
     with pytest.raises(TopologyError, match="a cycle, a -> b -> a;"):
         verify(_topology(_spout(), _bolt("a", _input(), _input("b")), _bolt("b", _input("a"))))
     with pytest.raises(TopologyError, match="a cycle, a -> a;"):
         verify(_topology(_spout(), _bolt("a", _input(), _input("a"))))
 
 
-def test_refuses_what_is_not_there_yet() -> None:
-    """One error names the mode and what to use meanwhile."""
+def test_refuses_effectively_once() -> None:
+    """The message names the supported mode."""
     with pytest.raises(TopologyError, match=r"EFFECTIVELY_ONCE is not supported yet.* use ATLEAST_ONCE"):
         verify(_topology(_spout(), config={"topology.reliability.mode": "EFFECTIVELY_ONCE"}))
     with pytest.raises(TopologyError, match=r"'ATLEAST' is unknown \(nearest: 'ATLEAST_ONCE'\)"):

@@ -1,9 +1,13 @@
-"""What one container may hold, for packings that fill containers up to a limit.
+"""The capacity of a container, for packings that fill containers up to a limit.
 
-The limit of a resource is the size that the topology asks for (``topology.container.ram``), else the most that it
-allows (``topology.container.max.ram.hint``), else the default of an instance times the most instances. Of it the
-padding is kept for the engine: the amount of its key, or the percentage of the limit where that is more. What is left
-is the *room* for instances. Source: Heron's ``AbstractPacking``.
+The limit of a resource is the first of these values that is set:
+
+1. the container size (``topology.container.ram``);
+2. the maximum container size (``topology.container.max.ram.hint``);
+3. the default of an instance times the maximum number of instances.
+
+A part of the limit, the padding, is reserved for the engine: an amount or a percentage of the limit, whichever is
+larger. The rest is the *room* for instances. Source: Heron's ``AbstractPacking``.
 """
 
 from __future__ import annotations
@@ -15,18 +19,18 @@ from typing import Final
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
 from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, InstancePlan, Resource
-from heron.planner.plan_draft import Member
+from heron.planner.plan_draft import DraftInstance
 from heron.planner.resource_map import ResourceMap
 
-__all__ = ["LEAST_INSTANCE", "Capacity", "CapacityDefaults", "capacity_of"]
+__all__ = ["MIN_INSTANCE", "Capacity", "CapacityDefaults", "capacity_of"]
 
-LEAST_INSTANCE: Final = Resource(0.1, 192 << 20, 1)
-"""An instance gets at least this; cores and memory are Heron's own limits for such packings."""
+MIN_INSTANCE: Final = Resource(0.1, 192 << 20, 1)
+"""The minimum resources of an instance. Cores and memory are Heron's limits for such packings."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityDefaults:
-    """What holds where the topology says nothing."""
+    """The driver's defaults, for topologies that do not set the keys."""
 
     instance: Resource
     padding: Resource
@@ -36,9 +40,9 @@ class CapacityDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The limit of every container, padding included, and what each component's instances need.
+    """The limit of a container, including its padding, and the resources of an instance of each component.
 
-    Every component fits an empty container: `capacity_of` has checked that.
+    An instance of each component fits into an empty container: `capacity_of` has checked it.
     """
 
     limit: Resource
@@ -48,43 +52,44 @@ class Capacity:
 
     @property
     def room(self) -> Resource:
-        """What an empty container has for instances."""
+        """The part of an empty container that instances can use."""
         return self.limit - self.padding
 
-    def used(self, members: Iterable[Member]) -> Resource:
-        """What these members take together; those of the present plan what they have there."""
-        return sum((self._resource(each) for each in members), NO_RESOURCE)
+    def used(self, instances: Iterable[DraftInstance]) -> Resource:
+        """The sum of the resources of these instances. Instances of the current plan keep their resources."""
+        return sum((self._resource(each) for each in instances), NO_RESOURCE)
 
-    def container(self, container_id: int, members: Sequence[Member]) -> ContainerPlan:
-        """The plan of a container with these members: what they take, and the padding."""
+    def container(self, container_id: int, instances: Sequence[DraftInstance]) -> ContainerPlan:
+        """The plan of a container with these instances; its size is their sum and the padding."""
         return ContainerPlan(
             container_id,
             tuple(
                 InstancePlan(each.component, each.task_id, each.component_index, self._resource(each))
-                for each in members
+                for each in instances
             ),
-            self.used(members) + self.padding,
+            self.used(instances) + self.padding,
         )
 
-    def _resource(self, member: Member) -> Resource:
-        return member.resource or self.needs[member.component]
+    def _resource(self, instance: DraftInstance) -> Resource:
+        return instance.resource or self.needs[instance.component]
 
 
-def capacity_of(topology: TopologyDefinition, wanted: ResourceMap, defaults: CapacityDefaults) -> Capacity:
-    """The capacity that a topology's keys (its resource map) and the driver's defaults give.
+def capacity_of(topology: TopologyDefinition, resources: ResourceMap, defaults: CapacityDefaults) -> Capacity:
+    """The capacity from the keys of a topology (its resource map) and the driver's defaults.
 
     Raises:
-        PackingError: when a container asked for is above the most allowed, when an instance is below the least, or
-            when one does not fit an empty container; names component, resource, amount, limit and unit.
+        PackingError: when the container size exceeds the maximum, when an instance is below the minimum, or when an
+            instance does not fit into an empty container; names component, resource, amount, limit and unit.
     """
-    max_instances = wanted.max_instances or defaults.max_instances
-    bounds = _bounds(wanted, defaults, max_instances)
+    max_instances = resources.max_instances or defaults.max_instances
+    bounds = _bounds(resources, defaults, max_instances)
     components = [component.name for component in topology.components]
-    for bound, least in zip(bounds, LEAST_INSTANCE.amounts(), strict=True):
+    for bound, minimum in zip(bounds, MIN_INSTANCE.amounts(), strict=True):
         for component in components:
-            bound.check(component, least)
+            bound.check(component, minimum)
     needs = {
-        component: _resource(bound.asked.get(component, bound.default) for bound in bounds) for component in components
+        component: _resource(bound.requests.get(component, bound.default) for bound in bounds)
+        for component in components
     }
     return Capacity(
         limit=_resource(bound.limit for bound in bounds),
@@ -96,10 +101,10 @@ def capacity_of(topology: TopologyDefinition, wanted: ResourceMap, defaults: Cap
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One resource: its `name` in keys, the limit and where that is from, and what is asked of it."""
+    """One resource: its `name` in keys, the requests by component, and the limit with its `source` (a key)."""
 
     name: str
-    asked: Mapping[str, float]
+    requests: Mapping[str, float]
     default: float
     limit: float
     source: str
@@ -109,12 +114,12 @@ class _Bound:
     def unit(self) -> str:
         return "cores" if self.name == "cpu" else "bytes"
 
-    def check(self, component: str, least: float) -> None:
-        need = self.asked.get(component, self.default)
+    def check(self, component: str, minimum: float) -> None:
+        need = self.requests.get(component, self.default)
         where = f"component {component!r} requests {need} {self.unit} of {self.name} per instance"
-        if need < least:
+        if need < minimum:
             msg = (
-                f"{where}, below the minimum of {least} {self.unit}; raise its entry in "
+                f"{where}, below the minimum of {minimum} {self.unit}; raise its entry in "
                 f"topology.component.{self.name}map, or packing.instance_{self.name}"
             )
             raise PackingError(msg)
@@ -127,16 +132,17 @@ class _Bound:
             raise PackingError(msg)
 
 
-def _bounds(wanted: ResourceMap, defaults: CapacityDefaults, max_instances: int) -> list[_Bound]:
-    percentage = defaults.padding_percentage if wanted.padding_percentage is None else wanted.padding_percentage
+def _bounds(resources: ResourceMap, defaults: CapacityDefaults, max_instances: int) -> list[_Bound]:
+    configured = resources.padding_percentage
+    percentage = defaults.padding_percentage if configured is None else configured
     bounds: list[_Bound] = []
-    for name, asked, default, container, hint, padding, least_padding in zip(
+    for name, requests, default, container, hint, padding, default_padding in zip(
         ("cpu", "ram", "disk"),
-        (wanted.cpu, wanted.ram_bytes, wanted.disk_bytes),
+        (resources.cpu, resources.ram_bytes, resources.disk_bytes),
         defaults.instance.amounts(),
-        wanted.container.amounts(),
-        wanted.hint.amounts(),
-        wanted.padding.amounts(),
+        resources.container.amounts(),
+        resources.hint.amounts(),
+        resources.padding.amounts(),
         defaults.padding.amounts(),
         strict=True,
     ):
@@ -145,11 +151,11 @@ def _bounds(wanted: ResourceMap, defaults: CapacityDefaults, max_instances: int)
         bounds.append(
             _Bound(
                 name,
-                asked,
+                requests,
                 default,
                 limit,
                 source,
-                max(least_padding if padding is None else padding, part if name == "cpu" else -int(-part // 1)),
+                max(default_padding if padding is None else padding, part if name == "cpu" else -int(-part // 1)),
             )
         )
     return bounds
@@ -158,7 +164,7 @@ def _bounds(wanted: ResourceMap, defaults: CapacityDefaults, max_instances: int)
 def _limit(
     name: str, container: float | None, hint: float | None, default: float, max_instances: int
 ) -> tuple[float, str]:
-    """The limit of a resource and where it is from."""
+    """The limit of a resource, and the key that gave it."""
     if container is not None and hint is not None and container > hint:
         unit = "cores" if name == "cpu" else "bytes"
         msg = (

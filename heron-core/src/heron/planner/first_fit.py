@@ -1,7 +1,7 @@
-"""Finds the first container with room, in time that grows with the logarithm of their number.
+"""First fit: finds the first container with room for an instance, in logarithmic time.
 
-A tree over the containers holds, at each node, the most of each resource that any container below it has free; a
-subtree where one of them is too little for an instance is passed over as a whole.
+The leaves of a tree are the free resources of the containers. Each inner node has, for each resource, the maximum of
+its children. A search skips a subtree if one of these maxima is too small for the instance.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from heron.planner.capacity import Capacity
 from heron.planner.packing_plan import CPU_ROUNDING, Resource
 from heron.planner.plan_draft import PlanDraft
 
-__all__ = ["Fitting"]
+__all__ = ["FirstFit"]
 
 _Free: TypeAlias = tuple[float, int, int, int]  # cores, bytes of memory, bytes of disk, instances
 
 _NOTHING: Final[_Free] = (-1.0, -1, -1, -1)
 
 
-class Fitting:
-    """Places the new instances of a draft, at most `additions` of them, each where it fits.
+class FirstFit:
+    """Places new instances, at most `additions`, into the containers of a draft.
 
-    Containers have positions: those of the draft by their id, then those opened here, in order of opening.
+    Each container has a position: first the containers of the draft by id, then the opened containers in the order of
+    opening.
     """
 
     __slots__ = ("_capacity", "_draft", "_ids", "_leaves", "_tree")
@@ -35,26 +36,26 @@ class Fitting:
         self._leaves = 1 << (len(containers) + additions).bit_length()
         self._tree = [_NOTHING] * (2 * self._leaves)
         for container_id in containers:
-            members = draft.members(container_id)
-            self._add(container_id, capacity.room - capacity.used(members), capacity.max_instances - len(members))
+            instances = draft.instances(container_id)
+            self._add(container_id, capacity.room - capacity.used(instances), capacity.max_instances - len(instances))
 
     def containers(self) -> int:
-        """How many containers there are."""
+        """The number of containers."""
         return len(self._ids)
 
     def free(self) -> list[Resource]:
-        """What each container has free, by position; below zero where the present plan gives more than there is."""
+        """The free resources of each container, by position; negative if the current plan exceeds the capacity."""
         return [Resource(*self._tree[self._leaves + at][:3]) for at in range(len(self._ids))]
 
     def open(self) -> int:
-        """Opens an empty container; returns its position."""
+        """Opens an empty container and returns its position."""
         self._add(self._draft.open(), self._capacity.room, self._capacity.max_instances)
         return len(self._ids) - 1
 
     def place(self, component: str, component_index: int, start: int = 0) -> int:
-        """Puts a new instance into the first container that has room, at or after position `start` and then from 0.
+        """Puts a new instance into the first container with room and returns the position of that container.
 
-        Opens a container where none has room. Returns the position that was taken.
+        The search begins at `start` and continues from 0. If no container has room, a new one is opened.
         """
         need = self._capacity.needs[component]
         position = self._first(1, 0, self._leaves, start, need)
@@ -68,7 +69,7 @@ class Fitting:
         return position
 
     def _first(self, node: int, low: int, width: int, start: int, need: Resource) -> int:
-        """The first position from `start` on below this node (of positions `low` to `low + width`) or -1."""
+        """The first position with room, from `start` on, below this node (`low` to ``low + width``); -1 without one."""
         cpu, ram_bytes, disk_bytes, instances = self._tree[node]
         if (
             low + width <= start

@@ -33,8 +33,8 @@ MAX_KEY_GROUPS: Final = 65_536
 def key_group(values: tuple[object, ...], groups: int) -> int:
     """The group, 0 … groups-1, of the key with these field values: XXH3-64 of its canonical bytes, modulo G.
 
-    A call takes about 0.3 µs for one short string and 0.15 µs for each further value. Callers that ask for each tuple
-    cache the groups of repeated keys.
+    A call takes about 0.3 µs for one short string and 0.15 µs for each further value. Callers cache the groups of
+    repeated keys.
 
     Raises:
         EmitError: when a value cannot be part of a key (see `encode_key`).

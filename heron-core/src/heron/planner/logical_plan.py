@@ -31,7 +31,7 @@ class LogicalEdge:
 
 @dataclass(frozen=True, slots=True)
 class LogicalPlan:
-    """Every component after its sources (else in the order of declaration), and every edge."""
+    """The components, each after its sources and otherwise in the order of declaration, and the edges."""
 
     nodes: tuple[LogicalNode, ...]
     edges: tuple[LogicalEdge, ...]

@@ -1,4 +1,4 @@
-"""The packing plan: which instance runs in which container, with which resources; and the rules of every plan."""
+"""The packing plan assigns instances to containers, with their resources. `check_packing` has the rules of plans."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class InstancePlan:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPlan:
-    """One container; ids start at 1, because container 0 has the topology manager and is in no plan."""
+    """One container. Ids start at 1: container 0, with the topology manager, is not in the plan."""
 
     container_id: int
     instances: tuple[InstancePlan, ...]
@@ -70,8 +70,8 @@ class ContainerPlan:
 class PackingPlan:
     """Every container and its instances.
 
-    `last_task_id` is the highest task id that was ever assigned in this topology, perhaps to an instance that is no
-    longer in the plan; 0 stands for the highest id in the plan.
+    `last_task_id` is the highest task id that the topology has ever used, also for an instance that has left the plan;
+    0 means the highest id in the plan.
     """
 
     id: str
@@ -85,7 +85,7 @@ class PackingPlan:
                 yield container.container_id, instance
 
     def next_task_id(self) -> int:
-        """The lowest task id above all that were ever assigned."""
+        """The task id for the next new instance."""
         return max(self.last_task_id, *(instance.task_id for _, instance in self.instances()), 0) + 1
 
     def parallelism(self) -> dict[str, int]:
@@ -104,7 +104,7 @@ class PackingPlan:
 
 
 def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
-    """Checks that the plan has every instance once: ids unique, indexes 0 … n-1 per component, no container empty.
+    """Checks that the plan has each instance once: unique ids, indexes 0 … n-1 per component, no empty container.
 
     `parallelism` is the required number of instances of every component.
 
@@ -122,7 +122,7 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
         if instance.task_id < 1:
             _refuse(plan, f"{where}: task ids start at 1")
         if instance.task_id in placed:
-            _refuse(plan, f"{where}: the task is in container {placed[instance.task_id]} too")
+            _refuse(plan, f"{where}: the task is also in container {placed[instance.task_id]}")
         placed[instance.task_id] = container_id
         indexes[instance.component].append(instance.component_index)
     for component, found in indexes.items():
@@ -136,12 +136,12 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
 
 
 def standby_containers(packing: PackingPlan, standbys: int) -> tuple[int, ...]:
-    """The containers with a standby topology manager: the first ones besides container 0, which has one anyway."""
+    """The containers with a standby topology manager: the first ones after container 0, which has its own."""
     return tuple(sorted(container.container_id for container in packing.containers)[:standbys])
 
 
 def check_standbys(topology: str, packing: PackingPlan, standbys: int) -> None:
-    """Checks that each standby gets its own container; two in one container would die together.
+    """Checks that each standby gets its own container. Two standbys in one container would end together.
 
     Raises:
         UsageError: when there are too few containers.

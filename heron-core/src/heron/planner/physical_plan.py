@@ -1,7 +1,7 @@
-"""The physical plan: the packing plan, the topology, and the present addresses of the stream managers.
+"""The physical plan: the packing plan, the topology, and the current addresses of the stream managers.
 
-A plan is a frozen value. Its version grows by one at each change, and data carries the version under which it was
-routed. `PlanIndex` computes the look-ups of routing once per plan instead of once per batch.
+A plan is a frozen value. Its version grows by one at each change. Data carries the version of the plan that routed it.
+`PlanIndex` computes the look-ups of routing once per plan instead of once per batch.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """The tasks and where they run; `version` grows by one at each change, `epoch` is that of its leader."""
+    """The tasks and their containers. `version` grows by one at each change; `epoch` is the epoch of the leader."""
 
     version: int
     epoch: int
@@ -80,7 +80,7 @@ class PhysicalPlan:
 
 
 class PlanIndex:
-    """Look-ups over one physical plan."""
+    """The look-ups of routing in one physical plan."""
 
     __slots__ = ("_by_component", "_downstream", "_sources", "_upstream", "containers", "plan", "tasks")
 
@@ -115,7 +115,7 @@ class PlanIndex:
         return self._upstream[component]
 
     def ancestors(self, component: str) -> frozenset[int]:
-        """The tasks whose data reaches this component, directly or over others; KeyError as above."""
+        """The tasks whose data reaches this component, directly or through others; KeyError as above."""
         found: set[str] = set()
         waiting = list(self._sources[component])
         while waiting:
@@ -142,12 +142,12 @@ def physical_plan(
 ) -> PhysicalPlan:
     """The plan with tasks in order of id and stream managers in order of container.
 
-    Its topology has the parallelism of the packing plan, which is the newer of the two after an update. `stmgrs` may
-    lack stream managers that are not connected at present.
+    Its topology has the parallelism of the packing plan, which an update changes. `stmgrs` may lack stream managers
+    that are not connected now.
 
     Raises:
-        PackingError: when the packing plan breaks its rules or packs another topology, or when a stream manager has a
-            container that is not in the packing plan.
+        PackingError: when the packing plan breaks its rules or is the plan of another topology, or when it lacks the
+            container of a stream manager.
     """
     topology = at_parallelism_of(packing, definition)
     check_packing(packing, {component.name: component.parallelism for component in topology.components})

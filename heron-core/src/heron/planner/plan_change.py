@@ -14,7 +14,7 @@ __all__ = ["PlanChange", "check_parallelism", "read_change"]
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """The number of instances of every component before and after; false if they are equal."""
+    """The number of instances of each component before and after; false if nothing changes."""
 
     before: Mapping[str, int]
     after: Mapping[str, int]
@@ -28,7 +28,7 @@ class PlanChange:
 
 
 def read_change(current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int]) -> PlanChange:
-    """The change from `current` to the given absolute parallelism; other components stay as they are.
+    """The change from `current` to a new parallelism; components that `parallelism` omits do not change.
 
     Raises:
         PackingError: when `current` is not a plan of this topology or breaks the rules of `check_packing`; when a
@@ -52,10 +52,10 @@ def read_change(current: PackingPlan, topology: TopologyDefinition, parallelism:
 
 
 def check_parallelism(topology: TopologyDefinition) -> int:
-    """The number of instances of the topology; the first check of every packing's `pack`.
+    """The number of instances of the topology; every packing's `pack` calls this first.
 
     Raises:
-        PackingError: when there are none, or when a component's parallelism is not an integer of 1 or more.
+        PackingError: when the topology has no components, or a component's parallelism is not an integer of 1 or more.
     """
     if not topology.components:
         msg = f"topology {topology.name!r} has no components, so there is nothing to pack; add a spout"

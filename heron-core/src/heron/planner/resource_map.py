@@ -1,12 +1,12 @@
-"""What a topology asks of its machines, read from its keys once for every packing: shares, containers, padding.
+"""The resource keys of a topology, for every packing.
 
     topology.component.cpumap, .rammap, .diskmap    "component:amount,component:amount" (or a JSON object)
-    topology.container.cpu, .ram, .disk             the size of every container
-    topology.container.max.cpu.hint, .max.ram.hint, .max.disk.hint      what no container may exceed
-    topology.container.max.instances                the most instances in a container
-    topology.container.cpu.padding, .ram.padding    kept in each container for the engine
-    topology.container.padding.percentage           the least padding, as a part of the container
-    topology.stmgr.ram, topology.metricsmgr.ram     the parts of the padding of memory, where that is not given
+    topology.container.cpu, .ram, .disk             the size of each container
+    topology.container.max.cpu.hint, .max.ram.hint, .max.disk.hint      the maximum size of a container
+    topology.container.max.instances                the maximum number of instances in a container
+    topology.container.cpu.padding, .ram.padding    the part of each container that is reserved for the engine
+    topology.container.padding.percentage           the minimum padding, in percent of the container
+    topology.stmgr.ram, topology.metricsmgr.ram     the parts of the padding of memory, if it is not set itself
     topology.stmgrs                                 the number of containers
 
 Amounts of cpu are cores; amounts of memory and disk are bytes, as a number or with a unit of `heron.planner.amounts`.
@@ -39,7 +39,7 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """An amount per resource, or None where the topology names none."""
+    """An amount of each resource; None if the topology does not set it."""
 
     cpu: float | None
     ram_bytes: int | None
@@ -52,10 +52,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
-    """What the topology's keys say; a component that a map leaves out has the packing's default.
+    """The values of the resource keys. A component that a map omits has the packing's default.
 
-    `container` is the size asked for, `hint` the most a container may have, `padding` what is kept for the engine,
-    of which `stmgr_ram_bytes` and `metricsmgr_ram_bytes` are the parts. `padding_percentage` and `max_instances` are
+    `container` is the size of a container, `hint` its maximum size, and `padding` the part reserved for the engine.
+    `stmgr_ram_bytes` and `metricsmgr_ram_bytes` are parts of the padding. `padding_percentage` and `max_instances` are
     for packings that fill containers up to a limit.
     """
 
@@ -72,7 +72,7 @@ class ResourceMap:
     max_instances: int | None
 
     def limits(self) -> Limits:
-        """The most that a container may be: the size asked for, else the most allowed; None where neither is named."""
+        """The maximum size of a container: `container` if it is set, otherwise `hint`."""
         return Limits(
             self.hint.cpu if self.container.cpu is None else self.container.cpu,
             self.hint.ram_bytes if self.container.ram_bytes is None else self.container.ram_bytes,
@@ -81,10 +81,10 @@ class ResourceMap:
 
 
 def read_resource_map(definition: TopologyDefinition) -> ResourceMap:
-    """The resource map of a topology.
+    """Reads the resource map of a topology.
 
     Raises:
-        ConfigError: when a value is no positive amount, or a map names an unknown component or one twice.
+        ConfigError: when a value is not a positive amount, or a map names an unknown component or a component twice.
     """
     config = definition.config
     components = {component.name for component in definition.components}
@@ -111,10 +111,10 @@ def read_resource_map(definition: TopologyDefinition) -> ResourceMap:
 def parse_component_map(
     value: object, key: str, components: Set[str], parse: Callable[[object, str], N]
 ) -> dict[str, N]:
-    """``"a:1,b:2"`` (or ``{"a": 1, "b": 2}``) as amounts by component, each read by `parse`.
+    """Reads ``"a:1,b:2"`` or ``{"a": 1, "b": 2}`` as amounts by component; `parse` reads each amount.
 
     Raises:
-        ConfigError: when it is of another form, or names an unknown component or one twice.
+        ConfigError: when the value has another form, or names an unknown component or a component twice.
     """
     amounts: dict[str, N] = {}
     for component, amount in _entries(value, key):
@@ -159,11 +159,11 @@ def _limits(
 
 
 def _padding_cores(value: object, place: str) -> float:
-    return parse_cores(value, place, least=0)
+    return parse_cores(value, place, minimum=0)
 
 
 def _padding_bytes(value: object, place: str) -> int:
-    return parse_bytes(value, place, least=0)
+    return parse_bytes(value, place, minimum=0)
 
 
 def _optional(config: Mapping[str, object], key: str, parse: Callable[[object, str], N]) -> N | None:

@@ -1,4 +1,4 @@
-"""Checks from its definition whether a topology can run: names, streams, inputs, groupings, numbers, cycles.
+"""Checks the definition of a topology: names, streams, inputs, groupings, numbers, cycles.
 
 The first problem in the order of declaration is raised, so the same definition always gives the same error.
 """
@@ -34,7 +34,7 @@ from heron.planner.logical_plan import find_cycle
 __all__ = ["MAX_INSTANCES", "MAX_NAME_LENGTH", "verify"]
 
 MAX_INSTANCES: Final = 10_000
-"""Every stream manager has the whole plan, and the number of links grows with the square of the containers."""
+"""Each stream manager has the whole plan. The number of links grows with the square of the number of containers."""
 
 MAX_NAME_LENGTH: Final = 200
 """Names become parts of file and node names, which have at most 255 bytes."""
@@ -92,7 +92,7 @@ def _check_reliability(definition: TopologyDefinition) -> None:
     if mode == "EFFECTIVELY_ONCE":
         _refuse(
             f"topology {definition.name!r}: {TOPOLOGY_RELIABILITY_MODE} EFFECTIVELY_ONCE is not supported yet, "
-            "as it needs checkpoints; use ATLEAST_ONCE"
+            "because it needs checkpoints; use ATLEAST_ONCE"
         )
     if mode not in _MODES:
         close = nearest(str(mode), _MODES)
@@ -107,13 +107,13 @@ def _check_component_names(definition: TopologyDefinition) -> None:
         _check_name(component.name, "component name")
         if component.name in _ROLES:
             _refuse(
-                f"component name {component.name!r} is that of a process of the engine, whose logs and metrics would "
-                "be taken for the component's; choose another"
+                f"component name {component.name!r} is also the name of an engine process, so logs and metrics would "
+                "be ambiguous; choose another"
             )
     for name in _duplicates(component.name for component in definition.components):
         _refuse(f"topology {definition.name!r}: two components have the name {name!r}; rename one")
     if not any(component.kind is ComponentKind.SPOUT for component in definition.components):
-        _refuse(f"topology {definition.name!r} has no spout, so nothing would ever flow; add one")
+        _refuse(f"topology {definition.name!r} has no spout, so there would be no tuples; add one")
 
 
 def _check_shape(component: ComponentDefinition) -> None:
@@ -128,7 +128,7 @@ def _check_shape(component: ComponentDefinition) -> None:
             "define the class at the top level of a module"
         )
     if component.kind is ComponentKind.SPOUT and component.inputs:
-        _refuse(f"spout {component.name!r} has inputs, which only a bolt can have; make it a bolt or drop them")
+        _refuse(f"spout {component.name!r} has inputs, which only a bolt can have; make it a bolt or remove them")
     if component.kind is ComponentKind.SPOUT and not component.outputs:
         _refuse(f"spout {component.name!r} has no outputs; declare at least one stream in 'outputs'")
     if component.kind is ComponentKind.BOLT and not component.inputs:
@@ -175,7 +175,7 @@ def _check_whole(definition: TopologyDefinition) -> None:
     if cycle:
         _refuse(
             f"topology {definition.name!r}: the components form a cycle, {' -> '.join(cycle)}; "
-            "the end of a stream and an acked tree need a way without return, so drop one of these inputs"
+            "a stream with a cycle never ends, and a tuple tree never completes; remove one of these inputs"
         )
 
 
@@ -208,7 +208,7 @@ def _verify_input(
         msg = f"{place}: component {source.name!r} has no stream {subscription.stream!r}{near}; known: {known(streams)}"
         raise TopologyError(msg)
     if sum((each.component, each.stream) == (source.name, stream.name) for each in bolt.inputs) > 1:
-        msg = f"{place}: the stream is subscribed to twice; keep one of the two groupings"
+        msg = f"{place}: the bolt subscribes to the stream twice; keep one of the two groupings"
         raise TopologyError(msg)
     _verify_grouping(place, subscription.grouping, stream)
 
@@ -217,7 +217,9 @@ def _verify_grouping(place: str, grouping: GroupingDefinition, stream: StreamDef
     if grouping.kind in _KEYED:
         _verify_key(place, grouping, stream)
     elif grouping.fields:
-        msg = f"{place}: a {grouping.kind.value} grouping takes no fields, but has {known(grouping.fields)}; drop them"
+        msg = (
+            f"{place}: a {grouping.kind.value} grouping takes no fields, but has {known(grouping.fields)}; remove them"
+        )
         raise TopologyError(msg)
     entry = grouping.entry
     if grouping.kind is GroupingKind.CUSTOM:
@@ -239,5 +241,5 @@ def _verify_key(place: str, grouping: GroupingDefinition, stream: StreamDefiniti
             msg = f"{place}: the stream has no field {name!r}{near}; known: {known(stream.fields)}"
             raise TopologyError(msg)
     if len(set(grouping.fields)) < len(grouping.fields):
-        msg = f"{place}: a field is named twice in {', '.join(grouping.fields)}; name each once"
+        msg = f"{place}: the grouping names a field twice: {', '.join(grouping.fields)}; name each once"
         raise TopologyError(msg)

@@ -45,9 +45,9 @@ def read_capacity_options(options: Mapping[str, object]) -> CapacityDefaults:
             parse_bytes(section.instance_disk, "packing.instance_disk"),
         ),
         padding=Resource(
-            parse_cores(section.container_cpu_padding, "packing.container_cpu_padding", least=0),
-            parse_bytes(section.container_ram_padding, "packing.container_ram_padding", least=0),
-            parse_bytes(section.container_disk_padding, "packing.container_disk_padding", least=0),
+            parse_cores(section.container_cpu_padding, "packing.container_cpu_padding", minimum=0),
+            parse_bytes(section.container_ram_padding, "packing.container_ram_padding", minimum=0),
+            parse_bytes(section.container_disk_padding, "packing.container_disk_padding", minimum=0),
         ),
         padding_percentage=parse_percent(section.container_padding_percentage, "packing.container_padding_percentage"),
         max_instances=parse_count(section.container_max_instances, "packing.container_max_instances"),

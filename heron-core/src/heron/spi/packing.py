@@ -6,7 +6,7 @@
     plan_change     the checks of `repack`, and the instances that a change adds
     plan_draft      the bookkeeping: task ids, component indexes, new and empty containers
     capacity        limit and padding of containers, for packings that fill containers up to a limit
-    fitting         a fast search for the first container with room
+    first_fit       a fast search for the first container with room
     amounts         cores and bytes as people write them
 
 `heron.spi.capacity_options` reads the options in a profile that belong to `capacity`.

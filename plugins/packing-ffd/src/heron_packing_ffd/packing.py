@@ -9,7 +9,7 @@ from heron.api.api_constants import TOPOLOGY_PACKING_FFD_SORTING_STRATEGY as STR
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, known, nearest
 from heron.planner.capacity import Capacity, CapacityDefaults, capacity_of
-from heron.planner.fitting import Fitting
+from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
@@ -78,7 +78,7 @@ def _decreasing(topology: TopologyDefinition, capacity: Capacity) -> list[str]:
 
 
 def _filled(draft: PlanDraft, capacity: Capacity, additions: Sequence[tuple[str, int]]) -> PackingPlan:
-    fitting = Fitting(draft, capacity, len(additions))
+    first_fit = FirstFit(draft, capacity, len(additions))
     for component, index in additions:
-        fitting.place(component, index)
+        first_fit.place(component, index)
     return draft.plan(capacity.container)

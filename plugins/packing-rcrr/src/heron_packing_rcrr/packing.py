@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from heron.api.definition import TopologyDefinition
 from heron.planner.capacity import CapacityDefaults, capacity_of
-from heron.planner.fitting import Fitting
+from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
@@ -67,12 +67,12 @@ class ResourceCompliantPacking(Packing):
         additions = change.additions([component.name for component in topology.components])
         draft = PlanDraft(current)
         draft.shrink(change.after)
-        fitting = Fitting(draft, capacity, len(additions))
+        first_fit = FirstFit(draft, capacity, len(additions))
         at = _after_newest_task(draft)
-        for _ in range(shortfall([capacity.needs[name] for name, _ in additions], fitting.free(), capacity)):
-            fitting.open()
+        for _ in range(shortfall([capacity.needs[name] for name, _ in additions], first_fit.free(), capacity)):
+            first_fit.open()
         for component, index in additions:
-            at = fitting.place(component, index, at) + 1
+            at = first_fit.place(component, index, at) + 1
         return draft.plan(capacity.container)
 
     def limits(self, topology: TopologyDefinition) -> Limits:
@@ -81,5 +81,5 @@ class ResourceCompliantPacking(Packing):
 
 def _after_newest_task(draft: PlanDraft) -> int:
     """Return the position after the container of the newest task."""
-    newest = [max((each.task_id for each in draft.members(id_)), default=0) for id_ in draft.container_ids()]
+    newest = [max((each.task_id for each in draft.instances(id_)), default=0) for id_ in draft.container_ids()]
     return newest.index(max(newest)) + 1

@@ -52,10 +52,12 @@ class RoundRobinOptions:
             instance_cpu=parse_cores(section.instance_cpu, "packing.instance_cpu"),
             instance_ram_bytes=parse_bytes(section.instance_ram, "packing.instance_ram"),
             instance_disk_bytes=parse_bytes(section.instance_disk, "packing.instance_disk"),
-            stmgr_ram_bytes=parse_bytes(section.stmgr_ram, "packing.stmgr_ram", least=0),
-            metricsmgr_ram_bytes=parse_bytes(section.metricsmgr_ram, "packing.metricsmgr_ram", least=0),
-            container_cpu_padding=parse_cores(section.container_cpu_padding, "packing.container_cpu_padding", least=0),
+            stmgr_ram_bytes=parse_bytes(section.stmgr_ram, "packing.stmgr_ram", minimum=0),
+            metricsmgr_ram_bytes=parse_bytes(section.metricsmgr_ram, "packing.metricsmgr_ram", minimum=0),
+            container_cpu_padding=parse_cores(
+                section.container_cpu_padding, "packing.container_cpu_padding", minimum=0
+            ),
             container_disk_padding_bytes=parse_bytes(
-                section.container_disk_padding, "packing.container_disk_padding", least=0
+                section.container_disk_padding, "packing.container_disk_padding", minimum=0
             ),
         )

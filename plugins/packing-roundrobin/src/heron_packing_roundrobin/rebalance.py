@@ -23,9 +23,9 @@ class Rebalance:
         self._queue: list[tuple[int, int]] = []  # number of instances, container id: a heap
         self._demands: dict[int, tuple[Demand, ...]] = {}
         for container_id in draft.container_ids():
-            members = draft.members(container_id)
-            heapq.heappush(self._queue, (len(members), container_id))
-            self._demands[container_id] = sizing.demands(member.component for member in members)
+            instances = draft.instances(container_id)
+            heapq.heappush(self._queue, (len(instances), container_id))
+            self._demands[container_id] = sizing.demands(instance.component for instance in instances)
 
     def open_containers(self, count: int) -> None:
         """Open empty containers until there are `count`."""
@@ -44,7 +44,7 @@ class Rebalance:
             container_id = self._with_room(component, full)
             self._draft.place(component, index, container_id)
             self._demands[container_id] = self._sizing.with_one_more(self._demands[container_id], component)
-            heapq.heappush(self._queue, (len(self._draft.members(container_id)), container_id))
+            heapq.heappush(self._queue, (len(self._draft.instances(container_id)), container_id))
 
     def _with_room(self, component: str, full: list[tuple[int, int]]) -> int:
         while self._queue:

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from heron.errors import PackingError
-from heron.planner.amounts import LEAST_CORES
+from heron.planner.amounts import MIN_CORES
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, Resource
-from heron.planner.plan_draft import Member
+from heron.planner.plan_draft import DraftInstance
 from heron.planner.resource_map import ResourceMap
 from heron_packing_roundrobin.options import RoundRobinOptions
 from heron_packing_roundrobin.rule import Demand, Rule
@@ -36,7 +36,7 @@ class Sizing:
                 "cpu",
                 wanted.cpu,
                 options.instance_cpu,
-                LEAST_CORES,
+                MIN_CORES,
                 _first(wanted.padding.cpu, options.container_cpu_padding),
                 wanted.container.cpu,
                 wanted.hint.cpu,
@@ -61,13 +61,13 @@ class Sizing:
             ),
         )
 
-    def container(self, container_id: int, members: Sequence[Member]) -> ContainerPlan:
-        """Return the plan of a container with these members.
+    def container(self, container_id: int, instances: Sequence[DraftInstance]) -> ContainerPlan:
+        """Return the plan of a container with these instances.
 
         Raises:
-            PackingError: when the members do not fit; names container, resource, amount and limit.
+            PackingError: when the instances do not fit; names container, resource, amount and limit.
         """
-        components = [member.component for member in members]
+        components = [instance.component for instance in instances]
         demands = self.demands(components)
         for rule, demand in zip(self.rules, demands, strict=True):
             if problem := rule.problem(demand, components):
@@ -88,9 +88,12 @@ class Sizing:
             container_id,
             tuple(
                 InstancePlan(
-                    member.component, member.task_id, member.component_index, self._resource(member.component, shares)
+                    instance.component,
+                    instance.task_id,
+                    instance.component_index,
+                    self._resource(instance.component, shares),
                 )
-                for member in members
+                for instance in instances
             ),
             _resource(rule.total(demand) for rule, demand in zip(self.rules, demands, strict=True)),
         )
