@@ -10,8 +10,8 @@ from heron.errors import HeronError
 from heron.ipc.keys import Speaker
 from heron.ipc.query import TManagerClient
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.state_nodes.keys import decode_keys
 from heron.state_nodes.tmanager_location import decode_tmanager_location
+from heron.state_nodes.topology_keys import decode_keys
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 __all__ = ["LeaderWatch", "leading_pid"]

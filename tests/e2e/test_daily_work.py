@@ -19,7 +19,7 @@ from heron.driver_kit.loading import open_driver
 from heron.ipc.keys import new_keys
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.state_nodes.keys import encode_keys
+from heron.state_nodes.topology_keys import encode_keys
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:

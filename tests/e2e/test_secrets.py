@@ -18,8 +18,8 @@ from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.query import TManagerClient
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
-from heron.state_nodes.keys import decode_keys
 from heron.state_nodes.tmanager_location import decode_tmanager_location
+from heron.state_nodes.topology_keys import decode_keys
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

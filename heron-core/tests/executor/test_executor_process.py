@@ -28,9 +28,9 @@ from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.spi.uploader import Uploader
-from heron.state_nodes.keys import encode_keys
 from heron.state_nodes.plans import encode_plan
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
+from heron.state_nodes.topology_keys import encode_keys
 from heron_testing.pytest_plugin import Eventually
 
 NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")

@@ -12,7 +12,6 @@ from heron.errors import NewerFormatError, StateError
 from heron.ipc.keys import new_keys
 from heron.ipc.status import TopologyStatus
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state, encode_execution_state
-from heron.state_nodes.keys import decode_keys, encode_keys
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import (
     SchedulerJob,
@@ -26,6 +25,7 @@ from heron.state_nodes.tmanager_location import (
     decode_tmanager_location,
     encode_tmanager_location,
 )
+from heron.state_nodes.topology_keys import decode_keys, encode_keys
 
 RUN = ExecutionState("wc", "wc-1", 1.5, "me", "here", "local", "file:x", "/run", "/log", attached=False, role="ads")
 JOB = SchedulerJob("app-1", {"Spark UI": "http://here:4040"})

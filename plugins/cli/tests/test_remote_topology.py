@@ -15,8 +15,8 @@ from heron.ipc.status import TopologyStatus, encode_status
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron.state_nodes.keys import encode_keys
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
+from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopology
 

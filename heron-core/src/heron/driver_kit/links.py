@@ -13,7 +13,7 @@ from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.ipc.watched_channel import WatchedChannel, open_watched_channel
-from heron.state_nodes.keys import decode_keys, encode_keys
+from heron.state_nodes.topology_keys import decode_keys, encode_keys
 
 __all__ = [
     "ClientKeys",

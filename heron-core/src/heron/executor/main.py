@@ -26,8 +26,8 @@ from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.document import node_name
-from heron.state_nodes.keys import decode_keys
 from heron.state_nodes.plans import decode_packing_plan
+from heron.state_nodes.topology_keys import decode_keys
 
 __all__ = ["SIGNALS", "execute", "role_command"]
 

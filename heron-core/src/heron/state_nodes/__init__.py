@@ -6,7 +6,7 @@
 | PHYSICAL_PLAN | `plans` | the topology manager |
 | EXECUTION_STATE | `execution_state` | the command that submits the topology |
 | SCHEDULER_LOCATION | `scheduler_location` | the same command; schedulers through `heron.driver_kit.scheduler_job` |
-| KEYS | `keys` | the command that submits the topology |
+| KEYS | `topology_keys` | the command that submits the topology |
 | TMANAGER_LOCATION | `tmanager_location` | the topology manager, which holds the node |
 | REPORT | `report` | the topology manager at the end; the command that removes the run |
 

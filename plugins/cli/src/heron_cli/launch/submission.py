@@ -26,10 +26,10 @@ from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron.state_nodes.keys import encode_keys
 from heron.state_nodes.plans import encode_plan
 from heron.state_nodes.report import LastReport, encode_report
 from heron.state_nodes.scheduler_location import encode_scheduler_location
+from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 from heron_cli.launch.loaded import LoadedTopology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heron.ipc.keys import Speaker
 from heron.ipc.query import TManagerClient
-from heron.state_nodes.keys import decode_keys
+from heron.state_nodes.topology_keys import decode_keys
 
 __all__ = ["open_tmanager_client"]
 
