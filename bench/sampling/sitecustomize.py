@@ -1,10 +1,10 @@
-"""Sample the main thread of a process. Each sample stands for the processor time since the one before.
+"""Sample the main thread of a process. The weight of a sample is the processor time since the previous sample.
 
 Python imports a module of this name at the start of each interpreter. Only profiled runs have this folder on their
 path.
 
-A timer of the system requests a sample every few milliseconds of processor time, so an idle process takes none. Each
-sample is `[monotonic seconds, processor seconds of the main thread since the last, place]`. The place is the innermost
+A timer requests a sample every few milliseconds of processor time, so an idle process takes no samples. A sample is
+`[monotonic seconds, processor seconds of the main thread since the last sample, place]`. The place is the innermost
 function outside the standard library and extensions, so the time of `pickle` counts for its caller. The process writes
 the samples when it ends.
 """

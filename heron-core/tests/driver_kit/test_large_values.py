@@ -1,4 +1,4 @@
-"""Values that are larger than the store takes."""
+"""Values that exceed the size limit of the store."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from heron_testing.pytest_plugin import wait_until
 _LIMIT = 16 * 1024
 _KIND = NodeKind.PACKING_PLAN
 _RANDOM = random.Random(6).randbytes(100 * 1024)
-"""Seven parts, however it is compressed."""
+"""Seven parts, because random bytes cannot be compressed."""
 
 
 class SmallStore(LocalFsStateManager):
-    """Real files, and a limit as ZooKeeper has one; goes away before a given write."""
+    """Files with a size limit like that of ZooKeeper. It can fail before a given write."""
 
     max_value_bytes: ClassVar[int | None] = _LIMIT
     away_at: NodeKind | None = None
     largest = 0
     before_part: Callable[[], None] | None = None
-    """Called once, when a part is read the next time."""
+    """Called once, before the next read of a part."""
     before_write: threading.Event | None = None
-    """What the writing of a node of the tests' kind waits for."""
+    """A write of a node of kind `_KIND` waits for this event."""
     waits = False
     after_list: Callable[[], None] | None = None
-    """Called once, when nodes were listed the next time."""
+    """Called once, after the next listing of nodes."""
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
         call, self.before_part = (self.before_part, None) if kind is NodeKind.PART else (None, self.before_part)
@@ -80,25 +80,25 @@ def manager(store: SmallStore) -> StateManager:
     [b"", b"small", b"x" * _LIMIT, b"x" * (_LIMIT + 1), b"x" * 10**7, _RANDOM, b"\0heron-value 1 parts\n{}"],
     ids=["empty", "small", "at the limit", "compressed", "compressed much", "split", "like a marker"],
 )
-def test_any_value_comes_back_as_it_was_and_no_node_is_above_the_limit(
+def test_each_value_round_trips_and_no_node_exceeds_the_limit(
     store: SmallStore, manager: StateManager, value: bytes
 ) -> None:
-    """The plan of a large topology has megabytes, whatever the store takes."""
+    """The plan of a large topology has megabytes."""
     version = manager.set(_KIND, "t", value)
     assert manager.get(_KIND, "t") == Versioned(value, version)
     assert store.largest <= _LIMIT
     assert manager.list(_KIND) == ("t",)
 
 
-def test_what_fits_is_stored_as_it_is(store: SmallStore, manager: StateManager) -> None:
-    """People read plans with the store's own tools, and older stores stay readable."""
+def test_a_value_within_the_limit_is_stored_unchanged(store: SmallStore, manager: StateManager) -> None:
+    """People can read plans with the tools of the store, and older stores stay readable."""
     manager.set(_KIND, "t", b"{}")
     assert store.get(_KIND, "t") == Versioned(b"{}", 1)
 
 
 @pytest.mark.parametrize("value", [b"small", _RANDOM[::-1]], ids=["by a small one", "by a large one"])
-def test_the_parts_of_a_replaced_value_go(store: SmallStore, manager: StateManager, value: bytes) -> None:
-    """A plan is written anew at each update: its former parts would fill the store."""
+def test_the_parts_of_a_replaced_value_are_removed(store: SmallStore, manager: StateManager, value: bytes) -> None:
+    """Each update replaces the plan, so old parts would fill the store."""
     manager.set(_KIND, "t", _RANDOM)
     former = store.list(NodeKind.PART)
     assert len(former) == 7
@@ -106,8 +106,8 @@ def test_the_parts_of_a_replaced_value_go(store: SmallStore, manager: StateManag
     assert not set(former) & set(store.list(NodeKind.PART))
 
 
-def test_removal_takes_every_part_and_none_of_others(store: SmallStore, manager: StateManager) -> None:
-    """Also those that a killed writer left, of which no node knows."""
+def test_removal_deletes_all_parts_of_the_value_only(store: SmallStore, manager: StateManager) -> None:
+    """It also deletes parts from a killed writer, to which no node refers."""
     manager.set(_KIND, "t", _RANDOM)
     manager.set(_KIND, "t-2", _RANDOM)
     store.away_at = _KIND
@@ -121,7 +121,7 @@ def test_removal_takes_every_part_and_none_of_others(store: SmallStore, manager:
     assert present.value == _RANDOM
 
 
-def test_a_value_that_is_not_written_leaves_the_old_one_and_no_parts(store: SmallStore, manager: StateManager) -> None:
+def test_a_failed_write_keeps_the_old_value_and_leaves_no_parts(store: SmallStore, manager: StateManager) -> None:
     """Compare-and-set holds for split values too."""
     version = manager.set(_KIND, "t", _RANDOM)
     for expected in (MUST_NOT_EXIST, version + 1):
@@ -132,10 +132,8 @@ def test_a_value_that_is_not_written_leaves_the_old_one_and_no_parts(store: Smal
     assert manager.set(_KIND, "t", _RANDOM[::-1], expected=version) == version + 1
 
 
-def test_a_store_that_goes_away_between_the_parts_leaves_the_old_value(
-    store: SmallStore, manager: StateManager
-) -> None:
-    """The node is written last: half of a plan is none."""
+def test_a_store_failure_between_parts_keeps_the_old_value(store: SmallStore, manager: StateManager) -> None:
+    """The node is written after its parts, so a reader never gets a part of a plan."""
     version = manager.set(_KIND, "t", _RANDOM)
     for kind in (NodeKind.PART, _KIND):
         store.away_at = kind
@@ -145,7 +143,7 @@ def test_a_store_that_goes_away_between_the_parts_leaves_the_old_value(
 
 
 def test_a_removed_part_is_an_error_with_a_remedy(store: SmallStore, manager: StateManager) -> None:
-    """Somebody tidied up by hand; half a plan must not be taken for one."""
+    """A person may have removed it. A reader must not take a part of a plan for the whole plan."""
     manager.set(_KIND, "t", _RANDOM)
     name = store.list(NodeKind.PART)[3]
     part = store.get(NodeKind.PART, name)
@@ -159,8 +157,8 @@ def test_a_removed_part_is_an_error_with_a_remedy(store: SmallStore, manager: St
     assert manager.get(_KIND, "t") == Versioned(b"mended", 2)
 
 
-def test_a_watch_tells_whole_values(manager: StateManager) -> None:
-    """Whoever watches a plan knows nothing of parts."""
+def test_a_watch_delivers_whole_values(manager: StateManager) -> None:
+    """Parts are invisible to a watcher."""
     seen: queue.Queue[Versioned | None] = queue.Queue()
     manager.set(_KIND, "t", _RANDOM)
     watch = manager.watch(_KIND, "t", seen.put)
@@ -174,10 +172,10 @@ def test_a_watch_tells_whole_values(manager: StateManager) -> None:
     watch.close()
 
 
-def test_a_watch_tells_at_once_what_a_value_was_replaced_by_while_its_parts_were_read(
+def test_a_watch_delivers_a_value_that_was_replaced_while_its_parts_were_read(
     store: SmallStore, manager: StateManager
 ) -> None:
-    """The others of this process wait meanwhile, and a plan that is replaced twice a minute is an ordinary one."""
+    """The new value arrives without a delay, because other watches of the process wait for this one."""
     replacements = iter([b"second", b"fourth"])
 
     def replace() -> None:
@@ -192,12 +190,12 @@ def test_a_watch_tells_at_once_what_a_value_was_replaced_by_while_its_parts_were
     manager.set(_KIND, "t", _RANDOM)
     assert seen.get(timeout=4) == Versioned(b"fourth", 4)
     manager.set(_KIND, "t", b"fifth")
-    assert seen.get(timeout=4) == Versioned(b"fifth", 5), "what was told already was told again"
+    assert seen.get(timeout=4) == Versioned(b"fifth", 5), "the watch delivered a value twice"
     watch.close()
 
 
 def test_a_manager_closes_while_a_watch_cannot_read_the_parts(store: SmallStore, manager: StateManager) -> None:
-    """A store that went away between node and parts may stay away for hours; an executor ends within seconds."""
+    """A store outage may last for hours, but an executor must end within seconds."""
     seen: queue.Queue[Versioned | None] = queue.Queue()
     reading = threading.Event()
     manager.set(_KIND, "t", b"small")
@@ -219,33 +217,33 @@ def test_a_manager_closes_while_a_watch_cannot_read_the_parts(store: SmallStore,
     assert seen.qsize() == 1
 
 
-def test_a_part_that_is_missing_for_good_is_said(
+def test_a_permanently_missing_part_is_reported(
     store: SmallStore, manager: StateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever begins to watch is told as whoever reads; a watch that runs has the log."""
+    """A new watch raises the same error as a read. A running watch logs it."""
     monkeypatch.setattr("heron.driver_kit.large_values._SETTLED_S", 0.2)
     calls: list[Versioned | None] = []
     manager.set(_KIND, "t", b"small")
     manager.watch(_KIND, "t", calls.append)
 
     def remove_all() -> None:
-        store.before_part = remove_all  # also what the writer has put back
+        store.before_part = remove_all  # also removes parts that the writer restores
         for name in store.list(NodeKind.PART):
             store.delete(NodeKind.PART, name)
 
     store.before_part = remove_all
     manager.set(_KIND, "t", _RANDOM)
-    wait_until(lambda: "cannot be read" in caplog.text, 5, "the watch says so")
+    wait_until(lambda: "cannot be read" in caplog.text, 5, "the watch logs the error")
     assert calls == [Versioned(b"small", 1)]
     with pytest.raises(StateError, match=r"packingplans/t: a part of the value .* submit it again"):
         manager.watch(_KIND, "t", calls.append)
 
 
 @pytest.mark.parametrize("of_a_killed_writer", [False, True])
-def test_a_value_that_is_written_while_it_is_removed_is_there_whole_or_not_at_all(
+def test_a_value_that_is_written_during_its_removal_is_whole_or_absent(
     store: SmallStore, manager: StateManager, *, of_a_killed_writer: bool
 ) -> None:
-    """The topology manager writes its plan without the lock while `heron kill` removes it; half a plan stops both."""
+    """The topology manager may write its plan, without the lock, while `heron kill` removes it."""
     if of_a_killed_writer:
         store.away_at = _KIND
         with pytest.raises(StateUnavailableError):
@@ -273,8 +271,8 @@ def test_a_value_that_is_written_while_it_is_removed_is_there_whole_or_not_at_al
     assert len(store.list(NodeKind.PART)) == 7
 
 
-def test_a_held_node_has_one_node(manager: StateManager) -> None:
-    """Its parts would outlive its holder. Locations are small."""
+def test_a_held_value_is_never_split(manager: StateManager) -> None:
+    """Its parts would remain after the holder ends. Locations are small."""
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"x" * 10**6)
     present = manager.get(NodeKind.TMANAGER_LOCATION, "t")
     assert present == Versioned(b"x" * 10**6, hold.epoch)
@@ -283,8 +281,8 @@ def test_a_held_node_has_one_node(manager: StateManager) -> None:
         manager.hold(NodeKind.TMANAGER_LOCATION, "t", _RANDOM)
 
 
-def test_only_a_store_with_a_limit_is_stood_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files have no limit, and pay for nothing."""
+def test_only_a_store_with_a_limit_is_wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have no limit and need no wrapper."""
     monkeypatch.setitem(sys.modules, "stores_under_test", sys.modules[__name__])
     options: dict[str, object] = {"root": str(tmp_path)}
     for name, expected in (("SmallStore", LargeValues), ("LocalFsStateManager", LocalFsStateManager)):

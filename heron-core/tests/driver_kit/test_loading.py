@@ -1,4 +1,4 @@
-"""Loading by reference: what role processes do, without discovery."""
+"""Loading by reference, as role processes do: without discovery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heron.spi.metricsink import MetricsRecord, MetricsSink
 
 
 class Sink(MetricsSink):
-    """A driver that does nothing, unless its options say how to fail."""
+    """A driver that does nothing; an option can make it fail."""
 
     spi_version: ClassVar[int] = 1
 
@@ -37,25 +37,25 @@ class Sink(MetricsSink):
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A name under which this file can be imported, whatever pytest calls it."""
+    """A name under which this file can be imported."""
     monkeypatch.setitem(sys.modules, "sinks_under_test", sys.modules[__name__])
     return "sinks_under_test"
 
 
 def test_driver_is_opened_with_its_options(here: str) -> None:
-    """The usual case."""
+    """The driver gets the options of its reference."""
     assert isinstance(open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink), Sink)
 
 
-def test_refused_options_stay_a_configuration_error(here: str) -> None:
-    """The driver's own message is the best one; it must come through as it is."""
+def test_refused_options_are_a_configuration_error(here: str) -> None:
+    """The user gets the unchanged message of the driver."""
     ref = DriverRef("metricsink", "x", f"{here}:Sink", {"fail": ConfigError("metricsink.a: unknown key")})
     with pytest.raises(ConfigError, match=r"^metricsink\.a: unknown key$"):
         open_driver(ref, MetricsSink)
 
 
 def test_foreign_exception_in_open_is_translated(here: str) -> None:
-    """A command shows one line for our errors and a traceback for all others."""
+    """A command prints a traceback for exceptions that are not a HeronError."""
     ref = DriverRef("metricsink", "x", f"{here}:Sink", {"fail": ValueError("no")})
     with pytest.raises(PluginError, match=r"metricsink driver 'x' .* does not open: ValueError: no"):
         open_driver(ref, MetricsSink)
@@ -71,8 +71,8 @@ def test_foreign_exception_in_open_is_translated(here: str) -> None:
         ("heron.errors:HeronError.no", "has no 'HeronError.no'"),
     ],
 )
-def test_entry_that_leads_nowhere_is_explained(entry: str, message: str) -> None:
-    """An entry comes from another process or a plugin; it is somebody's mistake to be named."""
+def test_entry_that_cannot_be_loaded_is_explained(entry: str, message: str) -> None:
+    """An entry comes from another process or from a plugin; the message names it and the cause."""
     with pytest.raises(PluginError, match=message):
         load_object(entry)
 
@@ -80,7 +80,7 @@ def test_entry_that_leads_nowhere_is_explained(entry: str, message: str) -> None
 def test_older_version_of_a_contract_loads_with_a_warning(
     here: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A plugin that was not upgraded yet keeps working, and its user learns what to do."""
+    """An older plugin continues to work, and the warning names the remedy."""
     monkeypatch.setattr(metricsink, "SPI_VERSION", 2)
     assert isinstance(open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink), Sink)
     assert "version 1 of its contract, which is deprecated; this core supports versions 1 to 2" in caplog.text
@@ -91,7 +91,7 @@ def test_older_version_of_a_contract_loads_with_a_warning(
 def test_version_outside_the_supported_range_is_refused(
     monkeypatch: pytest.MonkeyPatch, versions: tuple[int, int], upgraded: str
 ) -> None:
-    """The message names the side that is too old."""
+    """The message names the side to upgrade."""
     oldest, newest = versions
     monkeypatch.setattr(metricsink, "OLDEST_SPI_VERSION", oldest)
     monkeypatch.setattr(metricsink, "SPI_VERSION", newest)
@@ -100,18 +100,18 @@ def test_version_outside_the_supported_range_is_refused(
 
 
 def test_newest_version_of_a_contract_is_not_deprecated() -> None:
-    """A warning without a remedy would teach people to ignore warnings."""
+    """The newest version loads without a warning."""
     assert deprecation(Sink, MetricsSink, "sink 'x'", "heron-metricsink-x") == ""
     assert Sink.spi_version == contract_versions(MetricsSink)[-1]
 
 
 def test_nested_names_are_found() -> None:
-    """A class inside a class is a driver like any other."""
+    """A driver may be a nested class."""
     assert load_object("heron.spi.metricsink:MetricKind.GAUGE") is load_object("heron.spi.metricsink:MetricKind.GAUGE")
 
 
-def test_role_processes_get_no_driver_machinery() -> None:
-    """Each library that a role imports is paid by every task of every topology."""
+def test_role_processes_import_no_discovery_libraries() -> None:
+    """Each task of each topology pays for the imports of its process."""
     heavy = ["stevedore", "pluggy", "yaml", "click", "rich", "importlib.metadata", "subprocess", "socket", "asyncio"]
     modules = "heron.driver_kit.loading, heron.driver_kit.parent_process, heron.driver_kit.log, heron.kernel.hooks"
     script = f"import sys, {modules}; print([each for each in {heavy} if each in sys.modules])"

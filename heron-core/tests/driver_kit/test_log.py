@@ -1,4 +1,4 @@
-"""The log of a role process: shape, size, and that it never stops the process."""
+"""The log of a role process: format and size; it never stops the process."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_line_has_what_happened_and_to_whom(logger: logging.Logger, tmp_path: Path) -> None:
-    """Commands and people filter by these keys."""
+def test_line_has_the_message_and_its_context(logger: logging.Logger, tmp_path: Path) -> None:
+    """Commands and people filter lines by these keys."""
     logger.info("took %d tuples", 3)
     (line,) = lines(tmp_path / "role.log")
     assert datetime.fromisoformat(str(line.pop("at"))).tzinfo is not None
@@ -46,7 +46,7 @@ def test_line_has_what_happened_and_to_whom(logger: logging.Logger, tmp_path: Pa
 
 
 def test_traceback_stays_in_its_line(logger: logging.Logger, tmp_path: Path) -> None:
-    """One record is one line, however many lines its traceback has."""
+    """Each record is one line, also with a traceback."""
     try:
         raise ValueError("wörse\n")  # noqa: EM101 - the message is the test's data
     except ValueError:
@@ -55,8 +55,8 @@ def test_traceback_stays_in_its_line(logger: logging.Logger, tmp_path: Path) -> 
     assert "ValueError: wörse" in str(line["error"])
 
 
-def test_size_is_bounded_and_the_newest_kept(logger: logging.Logger, tmp_path: Path) -> None:
-    """A process that logs for months must not fill the disk."""
+def test_size_is_bounded_and_the_newest_lines_are_kept(logger: logging.Logger, tmp_path: Path) -> None:
+    """A long-running process must not fill the disk."""
     for number in range(200):
         logger.info("message %d", number)
     files = sorted(tmp_path.iterdir())
@@ -66,10 +66,10 @@ def test_size_is_bounded_and_the_newest_kept(logger: logging.Logger, tmp_path: P
     assert all(each.stat().st_size < 2300 for each in files)
 
 
-def test_full_file_that_cannot_be_renamed_stops_nothing(
+def test_full_file_that_cannot_be_renamed_grows(
     logger: logging.Logger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log is never the reason why a topology stands still; the file grows instead."""
+    """A log must never stop a topology."""
     monkeypatch.setattr(logging, "raiseExceptions", False)
     (tmp_path / "role.log.1" / "in the way").mkdir(parents=True)
     for number in range(50):
@@ -78,7 +78,7 @@ def test_full_file_that_cannot_be_renamed_stops_nothing(
 
 
 def test_threads_do_not_mix_lines(logger: logging.Logger, tmp_path: Path) -> None:
-    """Gateway and task thread log into one file, also while it is being renamed."""
+    """The gateway and the task thread log into one file, also during its rotation."""
 
     def write() -> None:
         for _ in range(50):
@@ -92,8 +92,8 @@ def test_threads_do_not_mix_lines(logger: logging.Logger, tmp_path: Path) -> Non
     assert all(line["message"] == "x" * 50 for each in tmp_path.iterdir() for line in lines(each))
 
 
-def test_secrets_are_in_no_line(logger: logging.Logger, tmp_path: Path) -> None:
-    """Libraries log their credentials now and then, also in what they raise."""
+def test_no_line_has_a_secret(logger: logging.Logger, tmp_path: Path) -> None:
+    """Libraries sometimes log credentials, also in exceptions."""
     logger.handlers[-1].setFormatter(JsonLines(("hunter2", "a'b\\c", "abc"), process="stmgr"))
     try:
         raise ValueError("hunter2 is refused")  # noqa: EM101 - what a library does

@@ -1,4 +1,4 @@
-"""Output of a child is bounded, and goes on where it was emptied."""
+"""The size of a child's output file is bounded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from heron.driver_kit.log import truncate_when_full
 
 
-def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path) -> None:
-    """The child knows nothing of it: it has the same descriptor, which appends."""
+def test_a_full_file_is_copied_and_truncated_while_its_writer_continues(tmp_path: Path) -> None:
+    """The child appends to the file with the same descriptor."""
     output = tmp_path / "words-1.out"
     with open(output, "ab", buffering=0, opener=lambda path, flags: os.open(path, flags, 0o600)) as child:
         for number in range(4):
@@ -25,8 +25,8 @@ def test_a_full_file_is_copied_and_emptied_and_its_writer_goes_on(tmp_path: Path
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_a_file_that_is_not_there_or_small_is_left_alone(tmp_path: Path) -> None:
-    """A child that has not started yet, or somebody who removed the file, is no error."""
+def test_a_missing_or_small_file_does_not_change(tmp_path: Path) -> None:
+    """A missing file is not an error: the child may not have started, or a person removed the file."""
     output = tmp_path / "words-1.out"
     assert not truncate_when_full(output, 10)
     output.write_bytes(b"123456789")

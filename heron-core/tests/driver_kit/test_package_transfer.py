@@ -1,4 +1,4 @@
-"""Packages in pieces: what is read once, what comes in several attempts, and what a full disk leaves."""
+"""Transfer of packages: parts, interrupted downloads, and a full disk."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 3000, CHUNK_BYTES, CHUNK_BYTES + 1])
 @pytest.mark.parametrize("part_bytes", [1000, CHUNK_BYTES, 3 * CHUNK_BYTES])
-def test_parts_are_the_content_cut(tmp_path: Path, size: int, part_bytes: int) -> None:
-    """Parts and what is read at a time fall together nowhere in particular."""
+def test_parts_together_are_the_content(tmp_path: Path, size: int, part_bytes: int) -> None:
+    """The size of a part is independent of the size of a read."""
     content = (CONTENT * 2)[:size]
     path = tmp_path / "package"
     path.write_bytes(content)
@@ -42,8 +42,8 @@ def test_parts_are_the_content_cut(tmp_path: Path, size: int, part_bytes: int) -
     assert [local.part(index) for index in range(len(cut))] == cut
 
 
-def test_a_package_that_shrinks_meanwhile_is_noticed(tmp_path: Path) -> None:
-    """Somebody builds it again while it is uploaded."""
+def test_a_package_that_shrinks_during_the_upload_is_an_error(tmp_path: Path) -> None:
+    """A new build may replace the file during the upload."""
     path = tmp_path / "package"
     path.write_bytes(CONTENT)
     local = LocalPackage.read(path, 1000)
@@ -53,7 +53,7 @@ def test_a_package_that_shrinks_meanwhile_is_noticed(tmp_path: Path) -> None:
 
 
 def arrive(target: Path, breaks: list[int], digest: str = DIGEST) -> list[int]:
-    """Receives CONTENT over connections that break at these offsets; returns where each began."""
+    """Receive CONTENT over connections that break at these offsets; return the start offset of each connection."""
     begun: list[int] = []
 
     def source(offset: int) -> Iterator[bytes]:
@@ -70,22 +70,22 @@ def arrive(target: Path, breaks: list[int], digest: str = DIGEST) -> list[int]:
 
 
 @given(st.lists(st.integers(1, len(CONTENT) - 1), unique=True, max_size=5).map(sorted))
-def test_it_goes_on_where_it_broke(tmp_path_factory: pytest.TempPathFactory, breaks: list[int]) -> None:
-    """Wherever that is, and however often."""
+def test_a_download_continues_at_the_interruption(tmp_path_factory: pytest.TempPathFactory, breaks: list[int]) -> None:
+    """This holds for each offset and for several interruptions."""
     target = tmp_path_factory.mktemp("target") / "package"
     assert arrive(target, list(breaks)) == [0, *breaks]
     assert target.read_bytes() == CONTENT
 
 
-def test_an_interruption_without_progress_is_the_end(tmp_path: Path) -> None:
-    """Else a dead server would be asked for ever."""
+def test_an_interruption_without_progress_is_an_error(tmp_path: Path) -> None:
+    """Otherwise a dead server would cause endless requests."""
     with pytest.raises(InterruptedTransferError):
         arrive(tmp_path / "package", [5000, 5000])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_content_leaves_what_was_there(tmp_path: Path) -> None:
-    """The target is the whole package or what it was before."""
+def test_wrong_content_leaves_the_target_unchanged(tmp_path: Path) -> None:
+    """The target has either the whole package or its former content."""
     target = tmp_path / "package"
     target.write_bytes(b"before")
     with pytest.raises(PackageError, match=r"package p: its SHA-256 is \w+, not 0000"):
@@ -93,8 +93,8 @@ def test_another_content_leaves_what_was_there(tmp_path: Path) -> None:
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"before"]
 
 
-def test_a_full_disk_is_explained_and_leaves_nothing(tmp_path: Path) -> None:
-    """The container's own disk may be the full one."""
+def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
+    """The message names the path on the full disk."""
     with full_files(), pytest.raises(PackageError, match=r"package p: cannot be written to .*; free some space there"):
         arrive(tmp_path / "package", [])
     assert list(tmp_path.iterdir()) == []
@@ -124,14 +124,14 @@ def test_the_digest_does_not_depend_on_the_chunks() -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    """A container whose folder was removed under it must say which one."""
+    """The message names the folder, which may have been removed at run time."""
     with pytest.raises(PackageError, match="no-such-folder"):
         arrive(tmp_path / "no-such-folder" / "package", [])
 
 
 @pytest.mark.parametrize("name", ["words", "my.words-2", "a" * 180])
-def test_a_name_is_found_again_in_its_file(name: str) -> None:
-    """Lists of stores have nothing else."""
+def test_a_name_is_restored_from_its_file_name(name: str) -> None:
+    """Listings of a store have only file names."""
     named = PackageName(name, DIGEST)
     assert PackageName.of_file(named.file) == named
     assert len(named.file) <= 255
@@ -140,6 +140,6 @@ def test_a_name_is_found_again_in_its_file(name: str) -> None:
 @pytest.mark.parametrize(
     "file", ["", "words.tar.gz", f"-{DIGEST}.tar.gz", f".a-{DIGEST}.tar.gz", f"a-{DIGEST[:16]}.tar.gz", f"a-{DIGEST}"]
 )
-def test_other_files_are_nobodys(file: str) -> None:
-    """What somebody else keeps there is neither listed nor removed."""
+def test_other_file_names_are_not_packages(file: str) -> None:
+    """Such files are neither listed nor removed."""
     assert PackageName.of_file(file) is None

@@ -1,4 +1,4 @@
-"""Role processes: exit codes, signals, and that no child outlives its parent. Everything here runs for real."""
+"""Role processes: exit codes, signals, and the end of children with their parent. The tests use real processes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def running(pid: int) -> bool:
 
 @pytest.fixture
 def role(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
-    """Starts a role whose main function has the given body."""
+    """Returns a function that starts a role process with the given body of its main function."""
 
     def start(body: str, **settings: object) -> subprocess.Popen[bytes]:
         script = tmp_path / "role.py"
@@ -61,26 +61,26 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.mark.parametrize(("body", "code"), [("return 0", 0), ("return 7", 7)])
 def test_exit_code_is_what_main_returns(role: Start, body: str, code: int) -> None:
-    """The scheduler reads it: 0 means that the container is done."""
+    """The scheduler reads the exit code: 0 means that the container has finished."""
     assert role(body).wait(20) == code
 
 
 def test_heron_error_is_one_line(role: Start, tmp_path: Path) -> None:
-    """An error that explains itself needs no traceback."""
+    """Its message has the cause and the remedy."""
     assert role("raise HeronError('no space in /x; free some')").wait(20) == 1
     assert (tmp_path / "out").read_text() == "heron tester: error: no space in /x; free some\n"
     assert "tester ends: no space in /x; free some" in (tmp_path / "role.log").read_text()
 
 
 def test_other_exception_has_its_traceback_in_the_log(role: Start, tmp_path: Path) -> None:
-    """A fault of ours: one line for who started it, everything for who mends it."""
+    """The user gets one line; developers find the traceback in the log."""
     assert role("raise ValueError('oops')").wait(20) == 1
     assert (tmp_path / "out").read_text().startswith("heron tester: ValueError: oops; ")
     assert "Traceback" in (tmp_path / "role.log").read_text()
 
 
-def test_death_of_a_thread_is_logged(role: Start, tmp_path: Path) -> None:
-    """A thread that ends unnoticed leaves a process that only looks alive."""
+def test_exception_that_ends_a_thread_is_logged(role: Start, tmp_path: Path) -> None:
+    """Without this, a process without a working thread would look alive."""
     body = "t = threading.Thread(target=lambda: 1 / 0, name='gateway'); t.start(); t.join(); return 0"
     assert role(body).wait(20) == 0
     assert "thread gateway ended by ZeroDivisionError" in (tmp_path / "role.log").read_text()
@@ -88,7 +88,7 @@ def test_death_of_a_thread_is_logged(role: Start, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_signal_wakes_the_poller(role: Start, tmp_path: Path, eventually: Eventually, sent: signal.Signals) -> None:
-    """An orderly stop must not wait for the next message."""
+    """A clean stop must not wait for the next message."""
     body = (
         f"print('up', flush=True); {WAIT}; "
         "print(signals.read()[0].name, signals.stop_requested, signals.read(), flush=True); return 3"
@@ -100,21 +100,21 @@ def test_signal_wakes_the_poller(role: Start, tmp_path: Path, eventually: Eventu
     assert (tmp_path / "out").read_text().splitlines()[1] == f"{sent.name} True ()"
 
 
-def test_child_does_not_see_how_it_was_tied(role: Start, tmp_path: Path) -> None:
-    """What the child starts in turn has another parent and would leave at once."""
+def test_child_does_not_inherit_the_parent_variable(role: Start, tmp_path: Path) -> None:
+    """A grandchild has another parent and would exit at once."""
     assert role("print([each for each in os.environ if each.startswith('HERON_')]); return 0").wait(20) == 0
     assert (tmp_path / "out").read_text() == "[]\n"
 
 
 def test_child_has_its_own_process_group_and_no_input(role: Start, tmp_path: Path) -> None:
-    """Ctrl-C reaches the command alone, which then stops the others in order."""
+    """Ctrl-C reaches only the command, which stops the other processes in order."""
     process = role("print(os.getpgid(0) == os.getpid(), os.getsid(0) == os.getpid(), repr(sys.stdin.read())); return 0")
     assert process.wait(20) == 0
     assert (tmp_path / "out").read_text() == "True False ''\n"
 
 
 def test_detached_child_has_its_own_session(role: Start, tmp_path: Path) -> None:
-    """A submitted topology outlives the terminal it was submitted from."""
+    """A submitted topology continues after its terminal is closed."""
     process = role("print(os.getsid(0) == os.getpid()); return 0", detached=True, death_signal=None)
     assert process.wait(20) == 0
     assert (tmp_path / "out").read_text() == "True\n"
@@ -122,7 +122,7 @@ def test_detached_child_has_its_own_session(role: Start, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_child_ends_with_its_killed_parent(role: Start, tmp_path: Path, eventually: Eventually, name: str) -> None:
-    """``kill -9`` of a parent gives it no chance to tidy up; the kernel tells its children."""
+    """A parent cannot clean up after SIGKILL; the kernel sends a signal to its children."""
     child = tmp_path / "child.py"
     log = str(tmp_path / "child.log")
     child.write_text(ROLE.format(body=f"print(os.getpid(), flush=True); {WAIT}; return 0", log=log))
@@ -133,8 +133,8 @@ def test_child_ends_with_its_killed_parent(role: Start, tmp_path: Path, eventual
     eventually(lambda: not running(pid), what="the child is gone")
 
 
-def test_child_of_a_parent_that_is_gone_leaves_at_once(tmp_path: Path) -> None:
-    """The parent may end between the start of the child and its first act; then no signal comes."""
+def test_child_of_an_ended_parent_exits_at_once(tmp_path: Path) -> None:
+    """If the parent ends before the child requests the signal, the kernel sends no signal."""
     child = tmp_path / "child.py"
     child.write_text(ROLE.format(body=WAIT, log=str(tmp_path / "child.log")))
     env = {**os.environ, PARENT_PID: "1", DEATH_SIGNAL: "SIGKILL"}

@@ -1,4 +1,4 @@
-"""A process number alone is not enough to kill by."""
+"""A process is identified by its pid and its start time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.leaks_nothing
 
 
 def test_a_process_is_alive_until_it_ends() -> None:
-    """A zombie that nobody has waited for yet has ended."""
+    """A zombie counts as ended."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     identity = ProcessIdentity.of(process.pid)
     assert identity.alive()
@@ -23,8 +23,8 @@ def test_a_process_is_alive_until_it_ends() -> None:
     assert not ProcessIdentity.of(process.pid).alive()
 
 
-def test_the_same_number_with_another_start_is_somebody_else() -> None:
-    """Numbers are given again, and after a boot the ticks begin anew: it must not be signalled."""
+def test_the_same_pid_with_another_start_is_another_process() -> None:
+    """The kernel uses pids again, and start times begin at 0 after a boot. Another process must not get the signal."""
     me = ProcessIdentity.of(os.getpid())
     ticks, boot = me.start.split("@")
     for start in (f"{int(ticks) + 1}@{boot}", f"{ticks}@another-boot", ""):
@@ -35,7 +35,7 @@ def test_the_same_number_with_another_start_is_somebody_else() -> None:
 
 
 def test_a_session_outlives_its_leader() -> None:
-    """What a killed supervisor's executors left is found by the session it led."""
+    """Processes that a killed executor left are found by the session that it led."""
     code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print(1, flush=True); input()"
     leader = subprocess.Popen(
         [sys.executable, "-c", code], start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -49,6 +49,6 @@ def test_a_session_outlives_its_leader() -> None:
     leader.wait()
     (child,) = identity.session()
     assert child.alive()
-    leader.stdin.close()  # the child's input ends, and so does the child
+    leader.stdin.close()  # the child ends at the end of its input
     leader.stdout.read()
     leader.stdout.close()

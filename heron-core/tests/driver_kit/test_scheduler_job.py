@@ -1,4 +1,4 @@
-"""Schedulers write into the state of a topology where its job can be seen."""
+"""Schedulers write the handle and the pages of a job into the state of its topology."""
 
 from __future__ import annotations
 

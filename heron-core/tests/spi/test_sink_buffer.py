@@ -1,4 +1,4 @@
-"""What a sink keeps while its server is away: order, bound, pauses, and what it says of losses."""
+"""The buffer of a sink during an outage of its server: order, limit, pauses, and reports of losses."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from heron_testing.fake_clock import FakeClock
 
 
 class Server:
-    """Takes entries, or does not."""
+    """Accepts entries, or fails while it is `away`."""
 
     def __init__(self) -> None:
         self.taken: list[str] = []
         self.parts: list[int] = []
         self.away = False
-        self.asked = 0
+        self.calls = 0
 
     def send(self, part: Sequence[str]) -> None:
-        self.asked += 1
+        self.calls += 1
         if self.away:
             msg = "away"
             raise SinkError(msg)
@@ -40,15 +40,15 @@ def buffer(fake_clock: FakeClock) -> SinkBuffer[str]:
 
 
 def test_parts_leave_in_order(buffer: SinkBuffer[str], server: Server) -> None:
-    """Counters only grow; and a server bounds what it takes at once."""
+    """The server gets the entries in order, in parts of limited size."""
     for entry in "abcde":
         buffer.add(entry, 1)
     buffer.deliver(server.send, 2)
     assert (server.taken, server.parts, len(buffer)) == (list("abcde"), [2, 2, 1], 0)
 
 
-def test_what_was_not_taken_is_kept(buffer: SinkBuffer[str], server: Server, fake_clock: FakeClock) -> None:
-    """An outage shorter than the buffer loses nothing."""
+def test_undelivered_entries_are_kept(buffer: SinkBuffer[str], server: Server, fake_clock: FakeClock) -> None:
+    """No entry is lost in an outage while the buffer has room."""
     buffer.add("a", 10)
     server.away = True
     with pytest.raises(SinkError, match="away") as caught:
@@ -61,8 +61,8 @@ def test_what_was_not_taken_is_kept(buffer: SinkBuffer[str], server: Server, fak
     assert server.taken == ["a", "b"]
 
 
-def test_the_oldest_go_when_there_is_no_room_and_are_counted(buffer: SinkBuffer[str], server: Server) -> None:
-    """The newest totals say most; memory is bounded however long the outage."""
+def test_a_full_buffer_drops_and_counts_its_oldest_entries(buffer: SinkBuffer[str], server: Server) -> None:
+    """Memory stays bounded during a long outage, and the newest totals are kept."""
     for entry in "abc":
         buffer.add(entry, 10)
     with pytest.raises(SinkError, match=r"the server .* \(max_buffer_bytes, 30 bytes\)") as caught:
@@ -72,25 +72,25 @@ def test_the_oldest_go_when_there_is_no_room_and_are_counted(buffer: SinkBuffer[
     assert server.taken == ["c", "d"]
 
 
-def test_an_entry_above_the_limit_costs_no_other(buffer: SinkBuffer[str]) -> None:
-    """It could never be kept, and must not empty the buffer."""
+def test_an_entry_above_the_limit_drops_no_other_entry(buffer: SinkBuffer[str]) -> None:
+    """The buffer has no room for it, even when empty."""
     buffer.add("a", 10)
     with pytest.raises(SinkError, match="31 bytes is larger than max_buffer_bytes, 30 bytes") as caught:
         buffer.add("b", 31)
     assert (caught.value.lost, caught.value.reason, len(buffer)) == (1, "too-large", 1)
 
 
-def test_pauses_double_up_to_a_limit_and_end_with_success(
+def test_pauses_double_up_to_a_limit_until_a_delivery_succeeds(
     buffer: SinkBuffer[str], server: Server, fake_clock: FakeClock
 ) -> None:
-    """A server that comes up under load is not helped by hundreds of connections a second."""
+    """Pauses protect a server that restarts under load from many connections."""
     buffer.add("a", 1)
     server.away = True
     pauses = []
     for _ in range(8):
         before_s = fake_clock.monotonic_s()
-        asked = server.asked
-        while server.asked == asked:
+        calls = server.calls
+        while server.calls == calls:
             with pytest.raises(SinkError):
                 buffer.deliver(server.send, 1)
             fake_clock.advance(FIRST_PAUSE_S)
@@ -106,12 +106,12 @@ def test_pauses_double_up_to_a_limit_and_end_with_success(
     assert server.taken == ["a", "b"]
 
 
-def test_the_end_tries_at_once_and_says_what_is_lost(buffer: SinkBuffer[str], server: Server) -> None:
-    """The last figures of a run are tried also in a pause; what does not leave then never will."""
+def test_the_last_delivery_ignores_the_pause_and_reports_losses(buffer: SinkBuffer[str], server: Server) -> None:
+    """Entries that are not delivered at the end of a run are lost."""
     buffer.add("a", 1)
     server.away = True
     with pytest.raises(SinkError):
         buffer.deliver(server.send, 1)
     with pytest.raises(SinkError, match="away; 1 entries are lost") as caught:
         buffer.deliver_at_last(server.send, 1)
-    assert (server.asked, caught.value.lost, caught.value.reason, len(buffer)) == (2, 1, "closed", 0)
+    assert (server.calls, caught.value.lost, caught.value.reason, len(buffer)) == (2, 1, "closed", 0)

@@ -83,7 +83,7 @@ def test_a_document_without_format_has_format_1(node: Node) -> None:
 
 @each_node
 def test_a_newer_format_is_refused(node: Node) -> None:
-    """The reader looks at nothing but the format, and the message says what to do."""
+    """The reader checks only the format, and the message has the remedy."""
     expected = f"node {node.name}/wc: .* has format 2, and this version .* reads formats up to 1; upgrade heron-core"
     for data in (changed(node.data, format=2), b'{"format": 2, "topology": 7}'):
         with pytest.raises(NewerFormatError, match=expected):

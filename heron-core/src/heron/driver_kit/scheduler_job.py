@@ -1,4 +1,4 @@
-"""Writes into the state of a topology where its job can be seen, for commands on other machines."""
+"""Writes the handle and the pages of a job into the state of its topology, for commands on other machines."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _log = logging.getLogger(__name__)
 
 
 def publish_job(spec: ContainerSpec, handle: str, links: Mapping[str, str]) -> None:
-    """Opens the topology's state manager and calls `write_job`; a failure is logged, because the job runs without it.
+    """Opens the topology's state manager and calls `write_job`. A failure is logged; the job runs without it.
 
     Args:
         spec: any container of the job.
-        handle: the name that the scheduler has for the job.
+        handle: the scheduler's name for the job.
         links: the addresses of the pages that show the job, by title.
     """
     try:
@@ -36,11 +36,10 @@ def publish_job(spec: ContainerSpec, handle: str, links: Mapping[str, str]) -> N
 
 
 def write_job(statemgr: StateManager, spec: ContainerSpec, handle: str, links: Mapping[str, str]) -> None:
-    """Adds handle and links to the node SCHEDULER_LOCATION of this run; a later call replaces them.
+    """Adds the handle and links to the node SCHEDULER_LOCATION of this run. A later call replaces them.
 
     Raises:
-        StateError: when there is no such node of this run, or it is damaged. A command that kills the topology may
-            have changed or removed it.
+        StateError: when the node is missing, damaged or from another run, for example because the topology was killed.
     """
     node = statemgr.get(NodeKind.SCHEDULER_LOCATION, spec.topology)
     if node is None:

@@ -189,7 +189,7 @@ class Scheduler(Driver):
         """Return the current status of the job (at most 10 s); changes nothing.
 
         Raises:
-            SchedulerError: when the scheduler does not answer. ABSENT would claim that there is no job.
+            SchedulerError: when the scheduler does not answer. The state ABSENT means that the job does not exist.
         """
 
     @abstractmethod
@@ -197,15 +197,15 @@ class Scheduler(Driver):
         """Return pages that show the job, without secrets in the URLs (at most 10 s); none without a job."""
 
     def follow(self, look: Callable[[], None]) -> None:
-        """Call `look` several times a second while `schedule` waits, if the driver can.
+        """Let `schedule` call `look` several times a second while it waits, if the driver supports it.
 
-        An exception of `look` ends `schedule` like a failure: nothing is left running.
+        If `look` raises, `schedule` ends as after a failure: nothing is left running.
         """
         self._look = look
 
     _look: Callable[[], None] | None = None
 
     def _waits(self) -> None:
-        """Call the function of `follow`; a driver calls this while `schedule` waits."""
+        """Call the function that `follow` got. A driver calls this while `schedule` waits."""
         if self._look is not None:
             self._look()

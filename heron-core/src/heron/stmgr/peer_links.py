@@ -2,11 +2,10 @@
 
 The hub is always read. Credit for each destination task limits what the peers send.
 
-The links are on the network, where a connection may break while both sides live. Then the sending side ends the session
-and opens another: otherwise the credit that was under way would be lost, and with it the room that it stands for. The
-new hello gives the number of frames that were sent before, so the receiver knows whether any frame is missing. Only a
-missing frame is a loss. While a peer has no session, losses and acks for it cannot be sent. The next session starts
-with a loss message instead.
+A network connection may break while both sides run. Then the sending side ends the session and opens a new one,
+because credit in transit may be lost and would be missing from the window. The hello of the new session has the number
+of frames that were sent before, so the receiver detects missing frames. Only a missing frame is a loss. While a peer
+has no session, losses and acks for it cannot be sent. The next session starts with a loss message instead.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class Leader:
         """
         event = _COMMANDS.get(state)
         if event is None:
-            msg = f"state {state!r} cannot be asked for; known: {', '.join(map(repr, sorted(_COMMANDS)))}"
+            msg = f"state {state!r} cannot be requested; known: {', '.join(map(repr, sorted(_COMMANDS)))}"
             raise HeronError(msg)
         if event is LifeEvent.KILLED and not self.ended:
             return self._end(event, "")
@@ -194,7 +194,7 @@ class Leader:
         return [NoteEvent("stmgr-silent", f"stmgr-{container_id}") for container_id in silent]
 
     def plan_waits(self, reason: str) -> None:
-        """Sets the reason why the newest plan is not published yet; "" when it is. The status shows it meanwhile."""
+        """Sets the reason why the newest plan is not published yet, for the status; "" after publication."""
         self._waiting_plan = reason
 
     def metrics(self, component: str, task_id: int, *, by_task: bool) -> tuple[MetricsRow, ...]:
