@@ -42,7 +42,7 @@ class HttpUploader(Uploader):
 
     def upload(self, package: Path, name: str) -> str:
         """Put the file, unless the server has it with the same content."""
-        PackageName(name, "")
+        PackageName(name, "")  # refuses an invalid name before the file is read
         local = LocalPackage.read(package, CHUNK_BYTES)
         file = PackageName(name, local.digest).file
         exists = self._folder.find(file) is not None

@@ -53,7 +53,7 @@ class S3Uploader(Uploader):
 
     def upload(self, package: Path, name: str) -> str:
         """Put the object, in parts if it is larger than one part."""
-        PackageName(name, "")
+        PackageName(name, "")  # refuses an invalid name before the file is read
         local = LocalPackage.read(package, self._options.part_bytes)
         stored = PackageName(name, local.digest)
         key = f"{self._prefix}{stored.file}"
