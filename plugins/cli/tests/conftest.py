@@ -47,7 +47,7 @@ class IdleScheduler(Scheduler):
     state: SchedulerState = SchedulerState.ABSENT
     reason: str = ""
     attempts: int = 1
-    whose: str = ""
+    topology_id: str = ""
     jobs: list[Job] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class IdleScheduler(Scheduler):
         if self.refusal:
             raise SchedulerError(self.refusal)
         self.jobs.append(job)
-        self.whose = job.topology_id
+        self.topology_id = job.topology_id
         self.state = SchedulerState.RUNNING
 
     def kill(self, topology: str, topology_id: str = "") -> None:
@@ -84,7 +84,7 @@ class IdleScheduler(Scheduler):
         """Return what the test has set."""
         assert topology
         troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
-        return JobStatus(self.state, troubles, self.whose)
+        return JobStatus(self.state, troubles, self.topology_id)
 
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """Return no links."""

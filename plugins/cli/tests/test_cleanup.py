@@ -153,9 +153,9 @@ def test_a_folder_that_no_submission_can_have_made_is_not_removed(
 def test_a_failed_removal_is_reported_and_repeated(environment: Environment, run: ExecutionState) -> None:
     """The execution state stays as long as something else is left."""
     write(environment, replace(run, package_uri="s3://elsewhere/words"))
-    ending = kill_topology(environment, "Words", 0.0, QuietProgress())
-    assert ending.manner is HowKilled.OVER
-    assert [each.partition(":")[0] for each in ending.left] == ["package"]
+    result = kill_topology(environment, "Words", 0.0, QuietProgress())
+    assert result.manner is HowKilled.OVER
+    assert [each.partition(":")[0] for each in result.left] == ["package"]
     assert "EXECUTION_STATE" in nodes(environment)
     write(environment, run)
     assert kill_topology(environment, "Words", 0.0, QuietProgress()).left == ()
@@ -179,7 +179,7 @@ def test_the_job_of_another_state_manager_is_not_ended(
     environment: Environment, run: ExecutionState, scheduler: IdleScheduler
 ) -> None:
     """Two profiles may share the root of a scheduler but not the state manager."""
-    scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
+    scheduler.state, scheduler.topology_id = SchedulerState.RUNNING, "Words-2"
     report = LastReport(TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=5e9))
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(report))
     with pytest.raises(UsageError, match=r"is of run 'Words-2', which the state manager of profile 'here' does not"):
@@ -198,7 +198,7 @@ def test_a_run_whose_name_another_state_manager_has_taken_is_over(
 ) -> None:
     """A scheduler has one job for each name: the job of this run has ended, and the other job continues."""
     environment.statemgr.set(NodeKind.PACKING_PLAN, "Words", b"")
-    scheduler.state, scheduler.whose = SchedulerState.RUNNING, "Words-2"
+    scheduler.state, scheduler.topology_id = SchedulerState.RUNNING, "Words-2"
     end_run(environment, run)
     assert nodes(environment) == []
     assert (scheduler.killed, scheduler.state) == ([], SchedulerState.RUNNING)
@@ -208,8 +208,8 @@ def test_a_kill_reports_the_state_of_a_topology_that_ended_meanwhile(
     environment: Environment, run: ExecutionState, scheduler: IdleScheduler
 ) -> None:
     """The topology manager has notified the observers, so `heron kill` does not."""
-    scheduler.state, scheduler.whose = SchedulerState.RUNNING, run.topology_id
+    scheduler.state, scheduler.topology_id = SchedulerState.RUNNING, run.topology_id
     status = TopologyStatus("Words", run.topology_id, "finished", 1.0, ended_at_s=2.0)
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(LastReport(status)))
-    ending = kill_topology(environment, "Words", 0.0, QuietProgress())
-    assert (ending.manner, ending.state) == (HowKilled.FORCED, "finished")
+    result = kill_topology(environment, "Words", 0.0, QuietProgress())
+    assert (result.manner, result.state) == (HowKilled.FORCED, "finished")

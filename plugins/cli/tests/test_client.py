@@ -33,7 +33,7 @@ def write_run(profiles: Path, run: ExecutionState, profile: str = "here") -> Non
 
 
 def test_an_empty_profile_has_no_topologies(profiles: Path) -> None:
-    """Nothing has to exist before the first topology."""
+    """No node needs to exist before the first topology."""
     with connect("here", config_path=profiles) as client:
         assert (client.profile, client.read_only) == ("here", False)
         assert client.names() == ()
@@ -85,14 +85,14 @@ CHANGES: dict[str, Callable[[Client], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_read_only_client_refuses_changes(profiles: Path, change: Callable[[Client], object]) -> None:
-    """Also when the topology exists; it does not even ask."""
+    """The client sends no request, even when the topology exists."""
     write_run(profiles, RUN)
     with connect("here", config_path=profiles, read_only=True) as client, pytest.raises(AccessError, match="read-only"):
         change(client)
 
 
 def test_a_read_only_list_changes_nothing(profiles: Path) -> None:
-    """A dashboard must not remove what an operator wants to look at."""
+    """A dashboard must not remove reports that an operator needs."""
     write_run(profiles, replace(RUN, host=socket.gethostname()))
     with connect("here", config_path=profiles, read_only=True) as client:
         assert [each.state for each in client.list().entries] == ["lost"]
@@ -110,6 +110,17 @@ def test_a_packing_that_is_not_installed_blocks_only_what_packs(profiles: Path) 
             client.kill("Words")
         with pytest.raises(HeronError, match="no packing driver 'ffdd' is installed"):
             client.submit("words.py")
+
+
+def test_a_negative_time_limit_of_a_kill_is_refused(profiles: Path) -> None:
+    """The command has the check of the client, and nothing is changed."""
+    write_run(profiles, RUN)
+    arguments = ["kill", "Words", "--profile", "here", "--config-path", str(profiles), "--timeout", "-1"]
+    result = CliRunner().invoke(heron, arguments)
+    assert result.exit_code == 2
+    assert "the time limit -1 s is below 0 s; give the seconds that it has to stop by itself" in result.stderr
+    with connect("here", config_path=profiles) as client:
+        assert client.names() == ("Words",)
 
 
 def test_status_uses_the_only_other_profile(profiles: Path) -> None:

@@ -171,9 +171,9 @@ def test_output_of_a_driver_during_its_import_is_not_output_of_the_command(
     install("heron-metricsink-loud", GROUP, "loud", "print('hello from a plugin')\n" + GOOD)
     Drivers().catalog("metricsink")
     Drivers().resolve("metricsink", "loud", {})
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "hello from a plugin" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "hello from a plugin" in output.err
 
 
 def test_catalog_has_the_origin_of_a_driver(install: Install) -> None:

@@ -68,7 +68,7 @@ def test_a_submission_at_module_level_is_captured(words_file: WordsFile) -> None
 
 
 def test_the_only_builder_needs_no_submission(words_file: WordsFile) -> None:
-    """An author who forgets to submit it can mean no other."""
+    """An author may forget to submit the only builder."""
     assert load(words_file(BUILD + '\ntopology = build("only")\n')).definition.name == "only"
 
 

@@ -1,4 +1,4 @@
-"""The logs of a run: which lines, in which order, and how they are followed."""
+"""The logs of a run: the lines, their order, and how they are followed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron_cli.topologies.log_files import LogFile, LogFolder, LogLine, log_line
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[LogFile]:
-    """A log file with three lines, and the beginning of a fourth."""
+    """Return a log file with three lines, and the beginning of a fourth."""
     path = tmp_path / "count-3.out"
     path.write_text("one\ntwo\nthree\nfo", encoding="utf-8")
     made = LogFile(path)
@@ -33,7 +33,7 @@ def append(path: Path, text: str) -> None:
 
 
 def test_the_last_lines_and_those_that_follow_join_up(file: LogFile) -> None:
-    """Nothing twice, nothing missing, no line in two."""
+    """No line is repeated, lost or split."""
     assert file.last(2) == ["two", "three"]
     assert list(file.lines()) == []
     append(file.path, "ur\nfive\nsi")
@@ -43,14 +43,14 @@ def test_the_last_lines_and_those_that_follow_join_up(file: LogFile) -> None:
 
 
 def test_no_last_lines_at_all(file: LogFile) -> None:
-    """For who wants to see only what is new."""
+    """With 0, a user sees only new lines."""
     assert file.last(0) == []
     append(file.path, "ur\n")
     assert list(file.lines()) == ["four"]
 
 
 def test_the_last_lines_of_a_large_file(tmp_path: Path) -> None:
-    """Read from its end, in pieces; lines may be longer than a piece."""
+    """The file is read from its end, in pieces; lines may be longer than a piece."""
     path = tmp_path / "large.out"
     lines = [f"{number} {'x' * (200_000 if number == 998 else 100)}" for number in range(1000)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -61,7 +61,7 @@ def test_the_last_lines_of_a_large_file(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_renamed_is_followed(tmp_path: Path) -> None:
-    """The rotating log of a role process, as it is; older files count among the last lines."""
+    """A role process rotates its log; the last lines include those of older files."""
     path = tmp_path / "stmgr-1.log"
     log = RotatingLog(path, max_bytes=200, older_files=2)
     log.setFormatter(logging.Formatter("%(message)s"))
@@ -83,14 +83,14 @@ def test_a_log_that_is_renamed_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_file_that_comes_later_goes_and_is_emptied_is_followed(tmp_path: Path) -> None:
-    """A container may be started at any time, and logs be removed."""
+    """A container may start at any time, and a user may remove logs."""
     path = tmp_path / "late.out"
     file = LogFile(path)
     assert file.last(5) == []
     assert list(file.lines()) == []
     path.write_text("one\n", encoding="utf-8")
     assert list(file.lines()) == ["one"]
-    path.write_text("2\n", encoding="utf-8")  # cut short and begun anew
+    path.write_text("2\n", encoding="utf-8")  # truncated and written again
     assert list(file.lines()) == ["2"]
     path.unlink()
     assert list(file.lines(final=True)) == []
@@ -99,8 +99,8 @@ def test_a_file_that_comes_later_goes_and_is_emptied_is_followed(tmp_path: Path)
     file.close()
 
 
-def test_bytes_that_are_no_text_are_shown(tmp_path: Path) -> None:
-    """User code prints what it likes."""
+def test_bytes_that_are_not_text_are_shown(tmp_path: Path) -> None:
+    """User code may print any bytes."""
     path = tmp_path / "odd.out"
     path.write_bytes(b"\xff\x00\r\nend\n")
     file = LogFile(path)
@@ -108,15 +108,15 @@ def test_bytes_that_are_no_text_are_shown(tmp_path: Path) -> None:
     file.close()
 
 
-def test_whose_file_it_is() -> None:
-    """The engine's own processes have a container, tasks a component."""
+def test_the_name_of_a_file_tells_process_or_task() -> None:
+    """Files of the engine have the number of a container, files of tasks the name of a component."""
     assert who_writes("stmgr-1") == ("stmgr-1", 0)
     assert who_writes("supervisor") == ("supervisor", 0)
     assert who_writes("my-count-12") == ("my-count/12", 12)
 
 
-def test_a_record_is_rendered_and_anything_else_is_as_it_is() -> None:
-    """A line of a process that was killed while it wrote is no reason to fail."""
+def test_a_record_is_decoded_and_other_text_is_unchanged() -> None:
+    """A process may be killed while it writes a line."""
     record = log_line("stmgr-1", engine_line("2026-01-02T03:04:05.678+00:00", "plan 1").strip(), engine=True)
     assert record.formatted() == "stmgr-1 | 2026-01-02 03:04:05.678 info     plan 1"
     formatter = JsonLines(container=1)
@@ -133,8 +133,8 @@ def test_a_record_is_rendered_and_anything_else_is_as_it_is() -> None:
     assert log_line("count/3", '{"at":"x","level":"y","message":"z"}', engine=False).text.startswith("{")
 
 
-def test_a_folder_shows_the_engine_by_time_and_then_what_was_printed(tmp_path: Path) -> None:
-    """As one story; metrics and events are no logs."""
+def test_a_folder_shows_the_engine_by_time_and_then_the_output(tmp_path: Path) -> None:
+    """The lines of the engine are merged; metrics and events are not logs."""
     (tmp_path / "stmgr-1.log").write_text(engine_line("2026-01-01T00:00:01.000", "second"), encoding="utf-8")
     (tmp_path / "tmanager-0.log").write_text(
         engine_line("2026-01-01T00:00:00.000", "first") + engine_line("2026-01-01T00:00:02.000", "third"),
@@ -157,7 +157,7 @@ def test_a_folder_shows_the_engine_by_time_and_then_what_was_printed(tmp_path: P
 
 
 def test_one_task_has_its_own_files(tmp_path: Path) -> None:
-    """What it prints and what its process logs; container 3 is no task 3."""
+    """They are its output and the log of its process; container 3 is not task 3."""
     for name in ("count-3.out", "stmgr-3.out", "count-13.out"):
         (tmp_path / name).write_text(f"{name}\n", encoding="utf-8")
     (tmp_path / "count-3.log").write_text(engine_line("2026-01-01T00:00:00.000", "begins"), encoding="utf-8")

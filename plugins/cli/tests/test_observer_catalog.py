@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from builders.distributions import Install
 
 
-def test_catalog_names_those_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt hook, an import that fails, and one that hangs: each is shown, and the others work."""
-    monkeypatch.setattr("heron_cli.catalog.other_plugins.IMPORT_LIMIT_S", 2.0)  # the others have no more
+def test_catalog_names_observers_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt hook, an import that fails, and an import that hangs are shown; the others work."""
+    monkeypatch.setattr("heron_cli.catalog.other_plugins.IMPORT_LIMIT_S", 2.0)  # enough for the other observers
     hook = "class It:\n    def {}(self): ...\n"
     install("obs-a", "heron.hooks", "a", hook.format("heron_plan_changed"))
     install("obs-b", "heron.hooks", "b", hook.format("heron_plan_chanced"))

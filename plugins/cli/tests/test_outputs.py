@@ -1,4 +1,4 @@
-"""Following what tasks print: whole lines, each once, from however many files."""
+"""The output of tasks is followed in whole lines, each once, from all files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from heron_cli.launch.run_monitor import Outputs
 
 
 def append(path: Path, data: bytes) -> None:
-    """Prints, as an instance would."""
+    """Append bytes to the file, as an instance does."""
     with path.open("ab") as file:
         file.write(data)
 
 
 def test_lines_come_whole_and_once(tmp_path: Path) -> None:
-    """Half a line waits for its end."""
+    """A line is returned when its end has been written."""
     outputs = Outputs(tmp_path, {"count": 1})
     append(tmp_path / "count-3.out", b"one\ntw")
     assert list(outputs.lines()) == ["one"]
@@ -25,8 +25,8 @@ def test_lines_come_whole_and_once(tmp_path: Path) -> None:
     assert list(outputs.lines(final=True)) == []
 
 
-def test_lines_of_several_tasks_say_whose_they_are(tmp_path: Path) -> None:
-    """With one task the name would be noise; a component's name may have a hyphen."""
+def test_lines_of_several_tasks_begin_with_the_task(tmp_path: Path) -> None:
+    """A single task needs no name; the name of a component may have a hyphen."""
     outputs = Outputs(tmp_path, {"word-count": 2, "report": 1})
     append(tmp_path / "word-count-4.out", b"a\n")
     append(tmp_path / "word-count-5.out", b"b\r\n")
@@ -36,8 +36,8 @@ def test_lines_of_several_tasks_say_whose_they_are(tmp_path: Path) -> None:
     assert list(outputs.lines()) == ["c", "word-count/4 | a", "word-count/5 | b"]
 
 
-def test_odd_bytes_and_endless_lines_do_no_harm(tmp_path: Path) -> None:
-    """A program may print anything; memory stays bounded."""
+def test_any_bytes_and_long_lines_are_shown(tmp_path: Path) -> None:
+    """A long line is shown in pieces, so memory stays bounded."""
     outputs = Outputs(tmp_path, {"x": 1})
     append(tmp_path / "x-1.out", b"\xff\n" + b"a" * 3_000_000)
     lines = list(outputs.lines(final=True))
@@ -45,8 +45,8 @@ def test_odd_bytes_and_endless_lines_do_no_harm(tmp_path: Path) -> None:
     assert sum(map(len, lines[1:])) == 3_000_000
 
 
-def test_a_file_that_began_anew_is_read_from_its_start(tmp_path: Path) -> None:
-    """A restarted container may write its file again."""
+def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
+    """A restarted container may truncate its file."""
     outputs = Outputs(tmp_path, {"x": 1})
     append(tmp_path / "x-1.out", b"first attempt\n")
     assert list(outputs.lines()) == ["first attempt"]

@@ -1,4 +1,4 @@
-"""`heron packages`: list and prune, on packages of files."""
+"""`heron packages list` and `heron packages prune`, with packages in files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture
 def command(profiles: Path) -> Command:
-    """Calls `heron packages` with the profile of the tests."""
+    """Return a function that calls `heron packages` with the profile of the tests."""
 
     def call(*arguments: str) -> Result:
         options = ("--profile", "here", "--config-path", str(profiles))
@@ -33,7 +33,7 @@ def command(profiles: Path) -> Command:
 
 
 def store(environment: Environment, tmp_path: Path, name: str, content: str, age_days: float) -> str:
-    """A package of that age."""
+    """Store a package of that age."""
     file = tmp_path / "package"
     file.write_text(content)
     uri = environment.uploader.upload(file, name)
@@ -44,28 +44,30 @@ def store(environment: Environment, tmp_path: Path, name: str, content: str, age
 
 
 def use(environment: Environment, topology: str, uri: str) -> None:
-    """A topology that runs with that package."""
+    """Write the state of a topology that uses the package."""
     state = ExecutionState(topology, f"{topology}-1", 0.0, "me", "here", "here", uri, "/run", "/log", attached=False)
     environment.statemgr.set(NodeKind.EXECUTION_STATE, topology, encode_execution_state(state))
 
 
-def test_list_says_whose_and_how_large_and_in_use(command: Command, environment: Environment, tmp_path: Path) -> None:
-    """What one has to see before one removes anything."""
+def test_list_shows_owner_size_and_use(command: Command, environment: Environment, tmp_path: Path) -> None:
+    """A user needs these values before a removal."""
     old = store(environment, tmp_path, "words", "old", 9)
     new = store(environment, tmp_path, "words", "newer", 0)
     use(environment, "words", new)
-    said = command("list").stdout.splitlines()
-    assert [line.split()[-1] for line in said[:2]] == [new, old]
-    assert "in use by words" in said[0]
-    assert "9 d" in said[1]
-    assert said[2] == "2 packages, 8 B"
+    output = command("list").stdout.splitlines()
+    assert [line.split()[-1] for line in output[:2]] == [new, old]
+    assert "in use by words" in output[0]
+    assert "9 d" in output[1]
+    assert output[2] == "2 packages, 8 B"
     listed = {each["uri"]: each for each in json.loads(command("list", "--json").stdout)}
     assert (listed[new]["topology"], listed[old]["topology"]) == ("words", None)
     assert (listed[old]["name"], listed[old]["size_bytes"], listed[old]["whole"]) == ("words", 3, True)
 
 
-def test_prune_removes_what_is_old_and_not_used(command: Command, environment: Environment, tmp_path: Path) -> None:
-    """And nothing else; a look at it first changes nothing."""
+def test_prune_removes_old_packages_that_are_not_used(
+    command: Command, environment: Environment, tmp_path: Path
+) -> None:
+    """Other packages stay, and `--dry-run` changes nothing."""
     old, used = store(environment, tmp_path, "a", "1", 9), store(environment, tmp_path, "a", "2", 9)
     young = store(environment, tmp_path, "b", "3", 1)
     use(environment, "a", used)
@@ -79,10 +81,10 @@ def test_prune_removes_what_is_old_and_not_used(command: Command, environment: E
     assert command("prune", "--older-than", "0.5").stdout.startswith(f"removed {young}\n")
 
 
-def test_prune_leaves_a_topology_alone_that_another_command_works_on(
+def test_prune_spares_a_topology_that_another_command_is_changing(
     command: Command, environment: Environment, tmp_path: Path
 ) -> None:
-    """Between upload and state a package is in use, and nothing but the lock says so."""
+    """Between the upload and the state, only the lock shows that a package is in use."""
     uri = store(environment, tmp_path, "words", "1", 9)
     hold = environment.statemgr.hold(NodeKind.LOCK, "words", b"a submission")
     try:
@@ -97,17 +99,17 @@ def test_prune_leaves_a_topology_alone_that_another_command_works_on(
 def test_prune_goes_on_after_a_name_that_no_topology_can_have(
     command: Command, environment: Environment, tmp_path: Path
 ) -> None:
-    """A store may hold what others have put there; it must not stand in the way of the rest."""
+    """A store may have files of other programs; they must not block the removal."""
     uris = [store(environment, tmp_path, name, name, 9) for name in ("a", "b.dotted", "c")]
     result = command("prune", "--json")
     assert result.exit_code == 0
     assert sorted(json.loads(result.stdout)["removed"]) == sorted(uris)
 
 
-def test_prune_says_what_it_has_removed_when_the_state_manager_goes_away(
+def test_prune_lists_the_removed_packages_when_the_state_manager_fails(
     command: Command, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is done is done, and must be told; the state manager is not asked again for each that is left."""
+    """Finished removals are reported; the state manager is not asked again for the remaining packages."""
     for number, name in enumerate("abc"):
         store(environment, tmp_path, name, name, 9 + number)
     asked: list[str] = []
@@ -124,15 +126,15 @@ def test_prune_says_what_it_has_removed_when_the_state_manager_goes_away(
     monkeypatch.setattr(manager, "hold", hold)
     result = command("prune", "--json")
     assert result.exit_code == 1
-    said = json.loads(result.stdout)
-    assert (len(said["removed"]), set(said["failed"].values())) == (1, {"the state manager is away"})
+    output = json.loads(result.stdout)
+    assert (len(output["removed"]), set(output["failed"].values())) == (1, {"the state manager is away"})
     assert asked == ["a", "b"]
 
 
 def test_prune_removes_nothing_while_a_state_cannot_be_read(
     command: Command, environment: Environment, tmp_path: Path
 ) -> None:
-    """What an unreadable topology uses nobody knows."""
+    """The package of an unreadable topology is unknown."""
     store(environment, tmp_path, "words", "1", 9)
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "odd", b"not JSON")
     result = command("prune")
@@ -141,7 +143,7 @@ def test_prune_removes_nothing_while_a_state_cannot_be_read(
     assert len(environment.uploader.packages()) == 1
 
 
-def test_what_cannot_be_is_refused(command: Command) -> None:
-    """A negative age would remove all."""
+def test_a_negative_age_or_number_is_refused(command: Command) -> None:
+    """A negative age would remove all packages."""
     assert command("prune", "--older-than", "-1").exit_code == 2
     assert command("prune", "--keep", "-1").exit_code == 2

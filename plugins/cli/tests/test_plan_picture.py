@@ -1,4 +1,4 @@
-"""The picture of a packing plan: alike containers once, bars that add up, terminals of any width."""
+"""The picture of a packing plan: equal containers once, exact bars, terminals of any width."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _shown(plan: PackingPlan, limits: Limits, width: int = 100, encoding: str = 
     return file.read().splitlines()
 
 
-def test_a_bar_has_a_part_for_each_component_for_the_engine_and_for_what_is_free() -> None:
-    """Fifty columns for ten of each resource: five for each instance."""
+def test_a_bar_has_a_part_for_each_component_the_engine_and_free_space() -> None:
+    """Fifty columns show ten units of each resource, so an instance has five."""
     lines = _shown(PackingPlan("p", (_container(1, "aab"),)), _TEN)
     assert lines[0] == "container 1: 3 instances"
     assert lines[1:3] == [
@@ -50,15 +50,15 @@ def test_a_bar_has_a_part_for_each_component_for_the_engine_and_for_what_is_free
     ]
 
 
-def test_without_limits_the_largest_container_is_the_measure() -> None:
-    """Nothing is called free that nobody said there is."""
+def test_without_limits_a_full_bar_is_the_largest_container() -> None:
+    """Without a limit there is no free space."""
     lines = _shown(PackingPlan("p", (_container(1, "aaaa"), _container(2, "a"))), _NONE)
     cpu = [line for line in lines if line.startswith("cpu")]
     assert cpu == [f"cpu     {'█' * 40}{'░' * 10}  4 + 1 kept", f"cpu     {'█' * 10}{'░' * 10}{' ' * 30}  1 + 1 kept"]
 
 
 def test_containers_that_are_alike_are_drawn_once() -> None:
-    """A thousand containers must not be four thousand lines."""
+    """A thousand containers must not give four thousand lines."""
     like_two = [_container(each, "ab") for each in (2, 3, 4, 6)]
     plan = PackingPlan("p", (_container(1, "a"), *like_two[:3], _container(5, "a"), like_two[3]))
     titles = [line for line in _shown(plan, _TEN) if line.startswith("container")]
@@ -67,21 +67,21 @@ def test_containers_that_are_alike_are_drawn_once() -> None:
 
 @pytest.mark.parametrize("width", [1, 10, 20, 40, 55, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    """A bar that wraps is no picture; where it has no room beside its text it has a line of its own."""
+    """A bar must not wrap; a bar without room beside its text has a separate line."""
     lines = _shown(PackingPlan("p", (_container(1, "aab"), _container(2, "b" * 9))), _TEN, width)
     assert max(map(len, lines)) <= width
     bars = [line for line in lines if "█" in line]
     assert len(bars) >= 6 or width == 1
 
 
-def test_a_terminal_without_blocks_gets_signs_that_it_has() -> None:
-    """Every sign can be written in ASCII."""
+def test_an_ascii_terminal_gets_ascii_characters() -> None:
+    """All characters of the picture are ASCII."""
     lines = _shown(PackingPlan("p", (_container(1, "ab"),)), _TEN, encoding="ascii")
     assert f"cpu     {'#' * 5}{'=' * 5}{'-' * 5}{'.' * 35}  2 + 1 kept, of 10" in lines
 
 
-def test_nothing_kept_and_nothing_asked_is_drawn_too() -> None:
-    """A container by a packing of one's own may say nothing of disk."""
+def test_a_container_without_disk_is_drawn() -> None:
+    """A packing of a third party may request no disk."""
     nothing = Resource(1.0, _GIB, 0)
     plan = PackingPlan("p", (ContainerPlan(1, (InstancePlan("a", 1, 0, nothing),), nothing),))
     assert any(line.startswith("disk") and line.endswith("0 B + 0 B kept") for line in _shown(plan, _NONE))

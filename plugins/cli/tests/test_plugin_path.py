@@ -40,7 +40,7 @@ OBSERVER = "class It:\n    def heron_plan_changed(self): ...\n"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a plugin project that is not installed; what it adds to this process is removed."""
+    """Return the folder of a plugin project that is not installed; its changes to this process are undone."""
     folder = tmp_path / "mine"
     (folder / "src").mkdir(parents=True)
     (folder / "pyproject.toml").write_text(PROJECT)
@@ -53,7 +53,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_project_is_used_without_an_installation(project: Path) -> None:
-    """Its drivers are found, and processes that this one starts import them."""
+    """Its drivers are found, and child processes can import them."""
     add_plugin_path([project])
     add_plugin_path([project])  # the second time changes nothing
     ref = Drivers().resolve("packing", "mine", {})
@@ -71,7 +71,7 @@ def test_a_broken_project_is_refused_with_its_file(project: Path) -> None:
 
 
 def test_a_mistyped_group_is_listed_as_broken(project: Path) -> None:
-    """Nobody would look for a plugin in a group that no code reads."""
+    """A plugin in an unknown group is otherwise never found."""
     words = ["--plugin-path", str(project), "plugins"]
     results = [CliRunner().invoke(heron, [*words, command, "--json"]) for command in ("list", "check")]
     for result in results:

@@ -1,4 +1,4 @@
-"""What lies above the file: the environment, then the command line; and how a listing tells them apart."""
+"""The layers above the file, the environment and the command line, and their origins in a listing."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_set_changes_one_key(reading: Reading) -> None:
     }
 
 
-def test_variables_change_the_same(reading: Reading) -> None:
-    """Capitals, `__` between steps, `_` for a dot: the only spelling that every shell takes."""
+def test_variables_change_the_same_keys(reading: Reading) -> None:
+    """Every shell accepts names of capitals, `__` between steps and `_` for a dot."""
     environ = {
         "HERON__ENGINE__HERON_INSTANCE_BATCH_ROWS": "9",
         "HERON__STATEMGR__PORT": "7",
@@ -52,21 +52,21 @@ def test_variables_change_the_same(reading: Reading) -> None:
     assert profile.statemgr.options == {"root": "/state", "account": {"user": "u", "tries": 5}, "port": 7}
 
 
-def test_command_line_comes_before_the_environment_and_this_before_the_file(reading: Reading) -> None:
-    """Who is nearer to the command wins."""
+def test_the_command_line_overrides_the_environment_which_overrides_the_file(reading: Reading) -> None:
+    """The layer nearest to the command wins."""
     environ = {"HERON__STATEMGR__ROOT": "/environment"}
     assert reading.load(TEXT, environ).statemgr.options["root"] == "/environment"
     assert reading.load(TEXT, environ, **{"statemgr.root": "/set"}).statemgr.options["root"] == "/set"
 
 
 @pytest.mark.parametrize("value", ["12345", "true", "null", "[x", "a: b", "@x", "1e3", "", "2026-01-01"])
-def test_text_is_taken_as_it_is_where_text_is_asked_for(reading: Reading, value: str) -> None:
-    """A password of digits is a password."""
+def test_a_setting_of_type_text_is_not_read_as_yaml(reading: Reading, value: str) -> None:
+    """A password may consist of digits."""
     assert reading.load(TEXT, {"HERON__STATEMGR__TOKEN": value}).statemgr.options["token"] == value
 
 
-def test_another_driver_starts_its_section_anew(reading: Reading) -> None:
-    """The options in the file are those of a driver that no longer serves."""
+def test_another_driver_replaces_its_section(reading: Reading) -> None:
+    """The options in the file belong to the driver that is no longer used."""
     profile = reading.load(TEXT, **{"statemgr.port": "7", "statemgr.driver": "zookeeper"})
     assert (profile.statemgr.name, profile.statemgr.options) == ("zookeeper", {"port": 7})
     profile = reading.load(TEXT, {"HERON__STATEMGR__DRIVER": "localfs"})
@@ -74,7 +74,7 @@ def test_another_driver_starts_its_section_anew(reading: Reading) -> None:
 
 
 def test_sink_is_named_by_its_driver_or_position(reading: Reading) -> None:
-    """Sinks are a list, and yet one of them can be changed."""
+    """One sink of the list can be changed."""
     environ = {"HERON__METRICSINK__FILE__MAX_BYTES": "1", "HERON__METRICSINK__GRAPH_ITE__MAX_BYTES": "2"}
     settings = {"metricsink.1.directory": "/new", "metricsink.file.directory": "/newer"}
     profile = reading.load(TEXT, environ, **settings)
@@ -85,7 +85,7 @@ def test_sink_is_named_by_its_driver_or_position(reading: Reading) -> None:
 
 
 def test_list_of_sinks_can_be_given_whole(reading: Reading) -> None:
-    """No metrics at all, or others, for one run."""
+    """One run can have other sinks, or none."""
     assert reading.load(TEXT, metricsink="[]").metricsinks == ()
     profile = reading.load(TEXT, metricsink="[{driver: other, directory: /x}]", **{"metricsink.other.max_bytes": "3"})
     assert [(each.name, each.options["max_bytes"]) for each in profile.metricsinks] == [("other", 3)]
@@ -110,7 +110,7 @@ def test_list_of_sinks_can_be_given_whole(reading: Reading) -> None:
     ],
 )
 def test_unknown_variable_is_refused(reading: Reading, name: str, message: str) -> None:
-    """A variable that is ignored is a setting that silently does not hold."""
+    """An ignored variable would be a setting without effect."""
     (problem,) = reading.problems(TEXT, {name: "x"})
     assert message in problem
 
@@ -130,20 +130,20 @@ def test_unknown_variable_is_refused(reading: Reading, name: str, message: str) 
     ],
 )
 def test_mistaken_set_is_refused(reading: Reading, path: str, message: str) -> None:
-    """The command line makes the same mistakes as the file."""
+    """The checks are those of the file."""
     (problem,) = reading.problems(TEXT, **{path: "1"})
     assert problem.startswith(message)
 
 
-def test_two_sinks_of_one_driver_are_told_apart_by_position(reading: Reading) -> None:
-    """By their driver's name it would be a guess."""
+def test_two_sinks_of_one_driver_are_named_by_position(reading: Reading) -> None:
+    """The name of the driver is ambiguous."""
     text = TEXT.replace("graph-ite", "file")
     (problem,) = reading.problems(text, **{"metricsink.file.max_bytes": "1"})
     assert "2 sinks have the driver 'file'; name one by its position, metricsink.0 or another" in problem
 
 
-def test_listing_says_where_each_value_is_from(reading: Reading) -> None:
-    """The question after every surprise."""
+def test_listing_has_the_origin_of_each_value(reading: Reading) -> None:
+    """A user can find the file, variable or option that gave a value."""
     reading.write("extends: base\nstatemgr:\n  root: /mine")
     reading.write(TEXT, "base")
     listed = list_settings(
@@ -166,8 +166,8 @@ def test_listing_says_where_each_value_is_from(reading: Reading) -> None:
     assert {each.layer for each in listed.settings} == {"default", "file", "environment", "command"}
 
 
-def test_listing_of_a_driver_that_is_not_installed_has_what_is_written(reading: Reading) -> None:
-    """A profile for not_known_here can be read here; only its driver knows which values are secrets."""
+def test_listing_of_a_driver_that_is_not_installed_has_the_written_values(reading: Reading) -> None:
+    """A profile for another machine can be listed; only its driver declares which values are secrets."""
     reading.write(TEXT.replace("driver: localfs, root", "driver: absent, token: '${env:T}', pin: 1234, root"))
     environ = {"HERON__STATEMGR__PASSWORD": "hunter22"}
     listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ=environ)
@@ -181,8 +181,8 @@ def test_listing_of_a_driver_that_is_not_installed_has_what_is_written(reading: 
     }
 
 
-def test_listing_shows_what_everybody_has(reading: Reading) -> None:
-    """What a shipped profile says is no secret, whether its driver is installed or not."""
+def test_listing_shows_the_values_of_shipped_profiles(reading: Reading) -> None:
+    """A shipped profile has no secrets, whether its driver is installed or not."""
 
     def resolve(family: str, name: str, options: Mapping[str, object]) -> DriverRef:
         return reading.resolve(family, "absent" if family == "statemgr" else name, options)
@@ -191,8 +191,8 @@ def test_listing_shows_what_everybody_has(reading: Reading) -> None:
     assert {each.path: each.value for each in listed.settings}["statemgr.root"] == "/heron"
 
 
-def test_listing_of_what_has_no_place_in_a_profile_is_refused(reading: Reading) -> None:
-    """It would show what does not hold."""
+def test_listing_of_a_profile_with_unknown_sections_is_refused(reading: Reading) -> None:
+    """It would show values without effect."""
     reading.write(TEXT + "metricsinks: []")
     with pytest.raises(ConfigError, match="unknown section"):
         list_settings("mine", reading.resolve, config_path=reading.folder, environ={})

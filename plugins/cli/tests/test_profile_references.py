@@ -1,4 +1,4 @@
-"""References: what they stand for, what is refused, and that nobody gets to see it."""
+"""References: their values, the errors, and secrets that stay hidden."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def secret_file(folder: Path, content: bytes = SECRET.encode() + b"\n", mode: in
 
 
 def test_reference_is_read_everywhere_in_a_value(reading: Reading) -> None:
-    """Also inside lists and nested sections of a driver, and beside other text."""
+    """It may be in lists, in nested sections of a driver, and next to other text."""
     profile = reading.load(text("root: '/s/${env:TEAM}/x', hosts: ['${env:TEAM}'], account: {user: '${env:TEAM}'}"))
     assert profile.statemgr.options == {"root": "/s/red/x", "hosts": ["red"], "account": {"user": "red"}}
 
 
-def test_reference_is_a_number_where_one_is_asked_for(reading: Reading) -> None:
-    """A port in a variable is still a port; what is text stays text, also of digits."""
+def test_reference_is_a_number_for_a_setting_of_type_number(reading: Reading) -> None:
+    """A port may come from a variable; a setting of type text stays text, even with digits only."""
     profile = reading.load(text("port: '${env:P}', token: '${env:P}'"), {"P": "99"})
     assert profile.statemgr.options == {"port": 99, "token": "99"}
 
 
 def test_two_dollars_are_one(reading: Reading) -> None:
-    """Some monitoring system wants `${...}` for itself."""
+    """An option may need a literal `${...}`."""
     assert reading.load(text("root: 'a$${env:TEAM}$b'")).statemgr.options["root"] == "a${env:TEAM}$b"
 
 
 def test_file_is_read_without_its_last_line_end(reading: Reading, tmp_path: Path) -> None:
-    """Every editor writes one."""
+    """Editors end the last line of a file."""
     path = secret_file(tmp_path)
     assert reading.load(text(f"token: '${{file:{path}}}'")).statemgr.options["token"] == SECRET
 
 
 def test_file_may_be_in_the_home_folder(reading: Reading, home: Path) -> None:
-    """So that one profile serves several people."""
+    """Several users can share one profile."""
     secret_file(home)
     assert reading.load(text("token: '${file:~/secret}'")).statemgr.options["token"] == SECRET
 
@@ -79,16 +79,16 @@ def test_file_may_be_in_the_home_folder(reading: Reading, home: Path) -> None:
         ("${file:/dev/null}", "/dev/null is not a regular file"),
     ],
 )
-def test_reference_that_leads_nowhere_is_refused(reading: Reading, value: str, message: str) -> None:
-    """With the line of the profile, and what to do."""
+def test_reference_that_cannot_be_resolved_is_refused(reading: Reading, value: str, message: str) -> None:
+    """The error has the line of the profile and the remedy."""
     problems = reading.problems(text(f"root: '{value}'"))
     assert len(problems) == 1
     assert problems[0].startswith("mine.yaml:3: statemgr.root: ")
     assert message in problems[0]
 
 
-def test_reference_that_leads_nowhere_is_one_problem(reading: Reading) -> None:
-    """That it is no number either is no news."""
+def test_reference_that_cannot_be_resolved_is_one_problem(reading: Reading) -> None:
+    """The wrong type of the unresolved text is not a second problem."""
     engine = "engine: {heron.heartbeat.s: '${env:BEAT}'}"
     (problem,) = reading.problems(text("port: '${env:NOBODY}'") + engine, {"BEAT": "1"})
     assert "statemgr.port: the environment has no" in problem
@@ -103,18 +103,18 @@ def test_reference_that_leads_nowhere_is_one_problem(reading: Reading) -> None:
         (b"\xff\xfe", 0o600, "the file {path} is not UTF-8 text"),
     ],
 )
-def test_file_that_is_no_secret_is_refused(
+def test_file_that_cannot_hold_a_secret_is_refused(
     reading: Reading, tmp_path: Path, content: bytes, mode: int, message: str
 ) -> None:
-    """One that everybody may read is none any more."""
+    """A file that all users can read is not secret."""
     path = secret_file(tmp_path, content, mode)
     (problem,) = reading.problems(text(f"token: '${{file:{path}}}'"))
     assert message.format(path=path) in problem
     assert SECRET not in problem
 
 
-def test_pipe_does_not_hold_up_the_command(reading: Reading, tmp_path: Path) -> None:
-    """Nobody may ever write to it."""
+def test_pipe_does_not_block_the_command(reading: Reading, tmp_path: Path) -> None:
+    """A pipe may never get a writer."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     (problem,) = reading.problems(text(f"token: '${{file:{tmp_path}/pipe}}'"))
     assert "is not a regular file" in problem
@@ -133,15 +133,15 @@ def test_pipe_does_not_hold_up_the_command(reading: Reading, tmp_path: Path) -> 
         "token: {a: '${env:SECRET}'}",
     ],
 )
-def test_no_problem_shows_what_a_reference_stood_for(reading: Reading, options: str) -> None:
-    """A message ends up in a terminal, a ticket, a chat."""
+def test_no_problem_shows_the_value_of_a_reference(reading: Reading, options: str) -> None:
+    """Messages are copied into tickets and chats."""
     problems = reading.problems(text(options), {"SECRET": SECRET})
     assert problems
     assert SECRET not in "\n".join(problems)
 
 
 def test_plain_secret_is_not_shown_either(reading: Reading) -> None:
-    """Written into the profile it is no better kept, but this is not what spreads it."""
+    """A secret in the text of the profile is hidden in messages too."""
     problems = reading.problems(text(f"token: [{SECRET}], port: {SECRET}, account: {{user: 3, password: {SECRET}}}"))
     assert len(problems) == 3
     assert "hunter2" not in "\n".join(each for each in problems if ".port" not in each)
@@ -151,8 +151,8 @@ def secrets_of(profile: Profile) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return profile.statemgr.secrets, profile.secret_variables
 
 
-def test_secrets_are_known_by_declaration_or_by_file(reading: Reading, tmp_path: Path) -> None:
-    """What a driver calls a secret, and every file; an ordinary variable is nothing to hide, nor to take away."""
+def test_secrets_are_declared_options_and_files(reading: Reading, tmp_path: Path) -> None:
+    """Options that a driver declares secret and all files are hidden; other variables are shown and inherited."""
     path = secret_file(tmp_path)
     environ = {"SECRET": SECRET, "TEAM": "red-team", "HERON__STATEMGR__ACCOUNT__PASSWORD": "by-variable"}
     options = "root: '${env:TEAM}', token: 'x-${env:SECRET}', account: {user: u}"
@@ -166,7 +166,7 @@ def test_secrets_are_known_by_declaration_or_by_file(reading: Reading, tmp_path:
 
 
 def test_listing_shows_references_and_resolves_none(reading: Reading) -> None:
-    """Also where what they name is not there."""
+    """The variable or file need not exist."""
     reading.write(text("root: '${env:NOBODY}', token: '${file:/nowhere}', account: {user: u, password: plain-one}"))
     listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={})
     values = {each.path: each.value for each in listed.settings}
@@ -185,15 +185,15 @@ def test_listing_shows_references_and_resolves_none(reading: Reading) -> None:
         "token: 'hunter2'",
     ],
 )
-def test_listing_shows_of_a_secret_only_what_is_a_reference_as_a_whole(reading: Reading, options: str) -> None:
-    """A misspelt key may be that of a secret; what stands beside a reference is a part of one."""
+def test_listing_shows_a_secret_only_when_it_is_a_whole_reference(reading: Reading, options: str) -> None:
+    """A misspelt key may belong to a secret, and text next to a reference may be a part of it."""
     reading.write(text(options))
     listed = list_settings("mine", reading.resolve, config_path=reading.folder, environ={"TEAM": "red"})
     assert "hunter2" not in repr(listed.settings)
 
 
-def test_what_stands_beside_a_reference_to_a_secret_is_in_no_message(reading: Reading) -> None:
-    """A driver that repeats its options would show half of the password otherwise."""
+def test_text_next_to_a_reference_to_a_secret_is_in_no_message(reading: Reading) -> None:
+    """A driver that repeats its options in an error would otherwise show a part of the password."""
     environ = {"TEAM": "red-team"}
     problems = reading.problems(text("token: 'hunter2${env:TEAM}', port: 'hunter2${env:TEAM}'"), environ)
     assert "(secret)" in problems[0]

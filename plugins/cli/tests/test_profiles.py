@@ -1,4 +1,4 @@
-"""Profiles: where they are found, what one builds on, what they may say, and how they refuse the rest."""
+"""Profiles: the search order, `extends`, the sections and values, and the errors."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ LOCAL = MINIMAL.replace("metricsink: []", "metricsink: [{driver: file, directory
 
 
 def test_engine_and_run_sections_are_read(reading: Reading, home: Path) -> None:
-    """Engine keys have dots of their own and stand flat in their section."""
+    """Engine keys contain dots; their section is not nested."""
     text = MINIMAL + "engine:\n  heron.instance.batch.rows: 7\nrun:\n  log_dir: ~/logs\n  run_dir: /r/${env:TEAM}\n"
     profile = reading.load(text)
     assert profile.engine.batch_rows == 7
     assert (profile.log_dir, profile.run_dir) == (f"{home}/logs", "/r/red")
 
 
-def test_what_is_not_said_has_a_default(reading: Reading, home: Path) -> None:
-    """A profile of five lines is a whole one."""
+def test_missing_settings_have_defaults(reading: Reading, home: Path) -> None:
+    """A profile of five lines is complete."""
     profile = reading.load(MINIMAL)
     assert (profile.log_dir, profile.run_dir, profile.metricsinks) == (f"{home}/.heron/logs", "", ())
     assert profile.secret_variables == ()
 
 
 def test_logs_of_a_run_are_filled_into_its_sinks(reading: Reading) -> None:
-    """They are known only when there is a run."""
+    """The folder is known only when there is a run."""
     assert [each.options for each in reading.load(LOCAL).sinks("/logs/words-1")] == [{"directory": "/logs/words-1"}]
 
 
-def test_own_profile_hides_the_shipped_one_and_the_given_folder_both(reading: Reading, home: Path) -> None:
-    """The search order is what lets a person change one thing without touching the installation."""
+def test_a_users_profile_hides_the_shipped_one_and_config_path_hides_both(reading: Reading, home: Path) -> None:
+    """A user can change a profile without changing the installation."""
     own = home / ".heron" / "profiles"
     own.mkdir(parents=True)
     (own / "local.yaml").write_text(MINIMAL)
@@ -56,7 +56,7 @@ def test_own_profile_hides_the_shipped_one_and_the_given_folder_both(reading: Re
 
 
 def test_shipped_profiles_read(home: Path) -> None:
-    """Each, with the variables that it asks for, is a profile: this is what a new user begins with."""
+    """Each shipped profile loads when the variables that it needs are set."""
     assert home.is_dir()
     found = {each.name: each for each in profile_entries()}
     assert list(found) == ["local", "production", "spark", "testing"]
@@ -64,8 +64,8 @@ def test_shipped_profiles_read(home: Path) -> None:
     assert found["testing"].extends == ("local",)
 
 
-def test_profile_builds_on_another(reading: Reading) -> None:
-    """Key by key; a section with another driver starts anew, as the options below are the other driver's."""
+def test_profile_extends_another(reading: Reading) -> None:
+    """Sections are merged by key. A section with another driver is replaced, because options belong to a driver."""
     reading.write(LOCAL + "engine: {heron.heartbeat.s: 2, heron.silence.s: 9}", "base")
     profile = reading.load("extends: base\nstatemgr: {port: 99}\nengine: {heron.heartbeat.s: 3}\n")
     assert profile.statemgr.options == {"root": "/state", "port": 99}
@@ -76,7 +76,7 @@ def test_profile_builds_on_another(reading: Reading) -> None:
 
 
 def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Reading, home: Path) -> None:
-    """One line of one's own instead of a copy of what is shipped."""
+    """A user changes one line instead of copying the shipped profile."""
     own = home / ".heron" / "profiles"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text(MINIMAL)
@@ -93,8 +93,8 @@ def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Rea
         ("[local]", r"mine\.yaml:1: extends: not the name of a profile"),
     ],
 )
-def test_base_that_cannot_be_is_refused(reading: Reading, extends: str, message: str) -> None:
-    """Before a circle is followed for ever."""
+def test_wrong_base_is_refused(reading: Reading, extends: str, message: str) -> None:
+    """A cycle is found before it is followed forever."""
     reading.write("extends: mine", "other")
     with pytest.raises(ConfigError, match=message):
         reading.load(f"extends: {extends}")
@@ -127,26 +127,26 @@ def test_base_that_cannot_be_is_refused(reading: Reading, extends: str, message:
     ],
 )
 def test_mistake_is_named_with_its_place(reading: Reading, old: str, new: str, message: str) -> None:
-    """A profile is written by hand; each mistake leads to its line."""
+    """Each error names the line of the mistake."""
     assert old in MINIMAL
     problems = reading.problems(MINIMAL.replace(old, new))
     assert any(message in each for each in problems), problems
 
 
-def test_all_mistakes_are_told_at_once(reading: Reading) -> None:
-    """Mending one after the other, each with a new attempt, is what a check is there to spare."""
+def test_all_mistakes_are_reported_together(reading: Reading) -> None:
+    """A user can correct all mistakes after one check."""
     text = MINIMAL.replace("root: /state", "rot: 1, port: x, token: '${env:NOBODY}'").replace("packing", "packin")
     text += "engine: {heron.a: 1, heron.b: 2}\nrun: {c: d}\n"
-    said = "\n".join(reading.problems(text, {"HERON__X": "1"}, **{"engine.y": "1"}))
+    problems = "\n".join(reading.problems(text, {"HERON__X": "1"}, **{"engine.y": "1"}))
     paths = ("packin", "statemgr.rot", "statemgr.port", "statemgr.token", "engine.heron.a", "engine.heron.b", "run.c")
     for path in (*(f"{each}: " for each in paths), "HERON__X: ", "--set engine.y: "):
-        assert path in said
+        assert path in problems
     with pytest.raises(ConfigError, match=r"\(and \d+ more: `heron profiles check mine`\)"):
         reading.load(text)
 
 
-def test_missing_drivers_are_all_named_with_what_brings_them(reading: Reading) -> None:
-    """One `pip install` for all of them is the remedy."""
+def test_missing_drivers_are_named_with_their_distributions(reading: Reading) -> None:
+    """The remedy is one `pip install` for all."""
     reading.write(MINIMAL.replace("localfs", "absent"))
     found = read_profile("mine", reading.resolve, config_path=reading.folder, environ={})
     assert [each.install for each in found.problems] == ["heron-statemgr-absent", "heron-uploader-absent"]
@@ -155,14 +155,14 @@ def test_missing_drivers_are_all_named_with_what_brings_them(reading: Reading) -
 
 
 @pytest.mark.parametrize("name", ["nothing", "../local", "lokal", "", "local.yaml"])
-def test_unknown_profile_is_told_with_those_known(name: str, resolve: Resolver) -> None:
-    """A name is never a path: a profile outside the search order is given by its folder."""
+def test_the_error_for_an_unknown_profile_lists_the_known_ones(name: str, resolve: Resolver) -> None:
+    """A name is never a path; `--config-path` gives the folder of a profile elsewhere."""
     with pytest.raises(ConfigError, match=r"no profile .*; known: 'local'"):
         load_profile(name, resolve)
 
 
-def test_config_path_that_is_no_folder_is_refused(tmp_path: Path, resolve: Resolver) -> None:
-    """Falling back to the shipped profile would run something else than was asked for."""
+def test_config_path_that_is_not_a_folder_is_refused(tmp_path: Path, resolve: Resolver) -> None:
+    """The shipped profile must not be used instead."""
     with pytest.raises(ConfigError, match=r"--config-path: .*no-such-folder"):
         load_profile("local", resolve, config_path=tmp_path / "no-such-folder")
 
@@ -177,13 +177,13 @@ def test_config_path_that_is_no_folder_is_refused(tmp_path: Path, resolve: Resol
     ],
 )
 def test_file_without_sections_is_refused(reading: Reading, text: str, message: str) -> None:
-    """An empty file is what an interrupted editor leaves."""
+    """An interrupted editor may leave an empty file."""
     with pytest.raises(ConfigError, match=message):
         reading.load(text)
 
 
 def test_broken_profile_is_listed_with_the_reason(reading: Reading) -> None:
-    """One that does not read hides nothing of the others."""
+    """The other profiles are listed too."""
     reading.write("a: [", "broken")
     found = {each.name: each for each in profile_entries(reading.folder)}
     assert "broken.yaml: line 1" in found["broken"].error

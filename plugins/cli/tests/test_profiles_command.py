@@ -14,12 +14,12 @@ from heron_cli.topologies.environment import ProfileChoice, find_profile, withou
 
 
 def command(*arguments: str) -> Result:
-    """Calls `heron profiles`."""
+    """Call `heron profiles`."""
     return CliRunner().invoke(heron, ["profiles", *arguments])
 
 
-def test_list_has_the_shipped_profiles_and_ones_own(profiles: Path) -> None:
-    """With the file, since one may hide another."""
+def test_list_has_the_shipped_profiles_and_those_of_the_user(profiles: Path) -> None:
+    """The file is shown, because a profile may hide another of the same name."""
     result = command("list", "--config-path", str(profiles))
     assert result.exit_code == 0
     for name in ("here", "local", "production", "spark", "testing"):
@@ -30,8 +30,8 @@ def test_list_has_the_shipped_profiles_and_ones_own(profiles: Path) -> None:
     assert listed["local"]["shipped"] is True
 
 
-def test_broken_profile_is_told_below_the_list(profiles: Path) -> None:
-    """It must not keep the others from being listed."""
+def test_broken_profile_is_reported_below_the_list(profiles: Path) -> None:
+    """The other profiles are listed too."""
     (profiles / "broken.yaml").write_text("a:\n\tb: 1")
     result = command("list", "--config-path", str(profiles))
     assert result.exit_code == 0
@@ -40,7 +40,7 @@ def test_broken_profile_is_told_below_the_list(profiles: Path) -> None:
 
 
 def test_show_prints_each_value_and_on_request_its_origin(profiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a command would use, defaults included."""
+    """The values are those that a command would use, with defaults."""
     monkeypatch.setenv("HERON__UPLOADER__ROOT", "/by/variable")
     arguments = ("show", "here", "--config-path", str(profiles), "--set", "heron.silence.s=9")
     plain = command(*arguments).stdout
@@ -64,8 +64,8 @@ def test_show_prints_each_value_and_on_request_its_origin(profiles: Path, monkey
     assert document["files"] == [str(profiles / "here.yaml")]
 
 
-def test_show_says_that_something_is_wrong(profiles: Path) -> None:
-    """What is listed would not hold; no other command would take it."""
+def test_show_notes_that_the_profile_has_problems(profiles: Path) -> None:
+    """Other commands refuse such a profile."""
     arguments = ("show", "here", "--config-path", str(profiles))
     assert command(*arguments).stderr == ""
     result = command(*arguments, "--set", "statemgr.rot=1")
@@ -74,27 +74,27 @@ def test_show_says_that_something_is_wrong(profiles: Path) -> None:
 
 
 def test_check_of_a_good_profile_names_its_drivers(profiles: Path) -> None:
-    """Exit code 0 is what a script looks at."""
+    """A script uses the exit code 0."""
     result = command("check", "here", "--config-path", str(profiles))
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0] == "here: no problems"
     assert json.loads(command("check", "here", "--config-path", str(profiles), "--json").stdout)["ok"] is True
 
 
-def test_check_tells_everything_that_is_wrong(profiles: Path) -> None:
-    """All of it at once, with exit code 2."""
+def test_check_lists_all_problems(profiles: Path) -> None:
+    """The exit code is 2."""
     text = (profiles / "here.yaml").read_text().replace("root", "rot")
     (profiles / "here.yaml").write_text(f"{text}\nengin: {{}}\n")
     result = command("check", "here", "--config-path", str(profiles), "--set", "packing.instance_ran=1")
     assert result.exit_code == 2
     assert result.stdout.startswith("here: 5 problems\n")
-    for said in ("scheduler.rot: unknown key", "statemgr.rot: ", "uploader.rot: ", "engin: unknown section"):
-        assert said in result.stdout
+    for message in ("scheduler.rot: unknown key", "statemgr.rot: ", "uploader.rot: ", "engin: unknown section"):
+        assert message in result.stdout
     assert "--set packing.instance_ran: unknown key (nearest: 'instance_ram')" in result.stdout
 
 
 def test_check_opens_the_drivers(profiles: Path) -> None:
-    """What only a driver can know: that a folder cannot be made, or that an amount is none."""
+    """Only the driver finds some mistakes, such as a folder that cannot be made."""
     arguments = ("check", "here", "--config-path", str(profiles))
     result = command(*arguments, "--set", "statemgr.root=/sys/state", "--set", "packing.instance_ram=5XB", "--json")
     assert result.exit_code == 2
@@ -104,8 +104,8 @@ def test_check_opens_the_drivers(profiles: Path) -> None:
     assert any("packing.instance_ram: '5XB' has the unknown unit" in each for each in texts)
 
 
-def test_check_asks_servers_unless_told_not_to(profiles: Path) -> None:
-    """A wrong password or a missing bucket is known to nobody else; offline the rest can still be checked."""
+def test_check_asks_servers_unless_offline(profiles: Path) -> None:
+    """Only the server finds a wrong password or a missing bucket; `--offline` checks the rest."""
     arguments = ("check", "here", "--config-path", str(profiles), "--set", "uploader.root=/proc/1/no-store")
     result = command(*arguments)
     assert result.exit_code == 2
@@ -115,28 +115,28 @@ def test_check_asks_servers_unless_told_not_to(profiles: Path) -> None:
 
 @pytest.mark.parametrize("key", ["scheduler.root", "statemgr.root", "uploader.root", "metricsink.file.directory"])
 def test_empty_folder_is_refused(home: Path, key: str) -> None:
-    """An empty path is the folder of whoever calls; a variable that happens to be empty must not choose it."""
+    """An empty path would be the current folder, which an empty variable must not choose."""
     assert home.is_dir()
     result = command("check", "local", "--set", f"{key}=")
     assert result.exit_code == 2
     assert "expected `str` of length >= 1; it is ''" in result.stdout
 
 
-def test_check_of_production_says_what_to_install(home: Path) -> None:
-    """Everybody who tries it first lacks the same."""
+def test_check_of_production_lists_the_missing_distributions(home: Path) -> None:
+    """New users of this profile lack these distributions."""
     assert home.is_dir()
     result = command("check", "production", "--json")
     assert result.exit_code == 2
     document = json.loads(result.stdout)
     missing = {"heron-statemgr-zookeeper", "heron-uploader-hdfs", "heron-metricsink-prometheus"}
-    assert set(document["install"]) <= missing  # the less, the more of them are installed here
-    said = command("check", "production").stdout
-    assert "statemgr.password: the environment has no variable 'HERON_ZOOKEEPER_PASSWORD'" in said
-    assert not document["install"] or "to add what is missing: pip install heron-" in said
+    assert set(document["install"]) <= missing  # some may be installed here
+    message = command("check", "production").stdout
+    assert "statemgr.password: the environment has no variable 'HERON_ZOOKEEPER_PASSWORD'" in message
+    assert not document["install"] or "to add what is missing: pip install heron-" in message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("show", "lokal"), "no profile 'lokal' (nearest: 'local')"),
         (("show", "local", "--set", "topology.stmgrs=2"), "is a setting of a topology, not of a profile"),
@@ -144,27 +144,27 @@ def test_check_of_production_says_what_to_install(home: Path) -> None:
         (("list", "--config-path", "/nowhere"), "'/nowhere' is not a folder"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(home: Path, arguments: tuple[str, ...], said: str) -> None:
-    """One line, exit code 2."""
+def test_wrong_arguments_are_refused(home: Path, arguments: tuple[str, ...], message: str) -> None:
+    """The error is one line, and the exit code is 2."""
     assert home.is_dir()
     result = command(*arguments)
     assert result.exit_code == 2
-    assert said in result.stderr.splitlines()[-1]
+    assert message in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.output
 
 
-def test_check_of_no_profile_is_a_problem_too(home: Path) -> None:
-    """In JSON as well, for a script that checks what it is given."""
+def test_check_of_an_unknown_profile_is_a_problem(home: Path) -> None:
+    """The JSON has the problem too, for scripts."""
     assert home.is_dir()
     result = command("check", "lokal", "--json")
     assert result.exit_code == 2
     assert "no profile 'lokal'" in json.loads(result.stdout)["problems"][0]["text"]
 
 
-def test_secret_is_in_no_output_and_nothing_inherits_it(
+def test_secret_is_in_no_output_and_no_child_inherits_it(
     profiles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a command starts afterwards would inherit it."""
+    """Child processes inherit the environment."""
     monkeypatch.setenv("MY_SECRET", "hunter2-and-more")
     monkeypatch.setenv("MY_FOLDER", f"{tmp_path}/elsewhere")
     (tmp_path / "secret_packing.py").write_text(PACKING)
@@ -183,7 +183,7 @@ def test_secret_is_in_no_output_and_nothing_inherits_it(
     ]
     assert "hunter2" not in "\n".join(outputs)
     assert "${env:MY_SECRET}" in outputs[0]
-    assert "nobody opens this: (secret)" in outputs[2]  # the driver says it, and it is taken out
+    assert "nobody opens this: (secret)" in outputs[2]  # the driver prints the secret, which is redacted
     profile = find_profile(ProfileChoice("here", profiles))
     assert profile.packing.options == {"password": "hunter2-and-more"}
     with without_secrets(profile):

@@ -1,4 +1,4 @@
-"""What the command refuses before anything is started: one line, exit code 2, nothing changed."""
+"""Errors before anything is started: one line, exit code 2, nothing changed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Words(Topology):
 
 
 def command(*arguments: str) -> Result:
-    """Calls `heron`."""
+    """Call `heron`."""
     return CliRunner().invoke(heron, list(arguments))
 
 
 def refused(result: Result) -> str:
-    """The message of a refusal: one line, and for an error of the author's file the line that raised it."""
+    """Return the error message: one line, and for an error of the author's file the line that raised it."""
     assert result.exit_code == 2, result.output
     before, found, message = result.stderr.partition("heron: error: ")
     assert found, result.stderr
@@ -38,13 +38,13 @@ def refused(result: Result) -> str:
 
 
 def unchanged(tmp_path: Path) -> bool:
-    """Whether no node, package, log or job was written (a state manager may keep hidden version counters)."""
+    """Return whether no node, package, log or job was written; hidden version counters do not count."""
     folders = ("state", "packages", "logs", "jobs")
     return not any(each.is_file() for folder in folders for each in (tmp_path / folder).rglob("[!.]*"))
 
 
 @pytest.mark.parametrize(
-    ("topology", "said"),
+    ("topology", "message"),
     [
         (
             "class W(Topology):\n    lines = Lines.spec(par=0)\n    count = Count.spec(par=1, inputs=[lines])",
@@ -95,16 +95,16 @@ def unchanged(tmp_path: Path) -> bool:
     ],
 )
 def test_a_topology_that_cannot_run_is_refused(
-    words_file: WordsFile, profiles: Path, tmp_path: Path, topology: str, said: str
+    words_file: WordsFile, profiles: Path, tmp_path: Path, topology: str, message: str
 ) -> None:
-    """Each names place, value and what is known or allowed."""
+    """Each error names the place, the value, and the known or allowed values."""
     result = command("run", str(words_file(topology)), "--profile", "here", "--config-path", str(profiles))
-    assert said in refused(result)
+    assert message in refused(result)
     assert unchanged(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--profile", "locl"), "no profile 'locl' (nearest: 'local')"),
         (("--set", "statemgr.rot=/tmp"), "statemgr.rot"),
@@ -133,25 +133,25 @@ def test_a_topology_that_cannot_run_is_refused(
         (("--set", "scheduler.root=/sys/jobs"), "/sys/jobs"),
     ],
 )
-def test_settings_that_cannot_hold_are_refused(
-    words_file: WordsFile, profiles: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+def test_settings_without_effect_are_refused(
+    words_file: WordsFile, profiles: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    """A setting that is ignored is worse than none; a place that cannot be written is found out in time."""
+    """A setting must not be ignored, and a folder must be writable before the run."""
     given = [] if "--profile" in arguments else ["--profile", "here"]
     given += [] if "--config-path" in arguments else ["--config-path", str(profiles)]
     result = command("run", str(words_file(CLASS)), *given, *arguments)
-    assert said in refused(result)
+    assert message in refused(result)
     assert unchanged(tmp_path)
 
 
-def test_unknown_commands_and_options_are_clicks_own_refusals() -> None:
-    """Exit code 2 too."""
+def test_unknown_commands_and_options_are_refused_by_click() -> None:
+    """The exit code is 2 too."""
     assert command("rum").exit_code == 2
     assert command("run", "--unknown").exit_code == 2
 
 
 def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, profiles: Path, tmp_path: Path) -> None:
-    """Both show the same: what flows, what each container needs, where each task runs."""
+    """Both show the data flow, the resources of each container, and the place of each task."""
     arguments = ("plan", str(words_file(CLASS)), "--profile", "here", "--config-path", str(profiles))
     tree = command(*arguments)
     assert tree.exit_code == 0, tree.output
@@ -164,7 +164,7 @@ def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, pro
 
 
 def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles: Path) -> None:
-    """To see what it would do; the options of the profile's own packing are not for it."""
+    """The options of the packing of the profile do not apply to the other driver."""
     given = ("--profile", "here", "--config-path", str(profiles))
     chosen = ("--packing", "ffd", "--set", "packing.instance_ram=2GB")
     arguments = ("plan", str(words_file(CLASS)), *given, *chosen)
@@ -180,7 +180,7 @@ def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--packing", "fdd"), "no packing driver 'fdd' is installed (nearest: 'ffd')"),
         (("--packing", "ffd", "--set", "packing.stmgr_ram=1GB"), "packing.stmgr_ram: unknown key"),
@@ -189,22 +189,22 @@ def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles:
     ],
 )
 def test_a_plan_that_cannot_be_packed_says_why(
-    words_file: WordsFile, profiles: Path, arguments: tuple[str, ...], said: str
+    words_file: WordsFile, profiles: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    """As a run would, without one."""
+    """The error is that of a run."""
     given = ("--profile", "here", "--config-path", str(profiles))
-    assert said in refused(command("plan", str(words_file(CLASS)), *given, *arguments))
+    assert message in refused(command("plan", str(words_file(CLASS)), *given, *arguments))
 
 
-def test_the_list_of_plugins_has_those_of_one_machine() -> None:
-    """By family, as a table and as JSON."""
+def test_the_list_of_plugins_has_those_of_the_local_bundle() -> None:
+    """They are listed by family, as a table and as JSON."""
     assert "heron-statemgr-localfs" in command("plugins", "list").stdout
     listed = json.loads(command("plugins", "list", "--json").stdout)
     assert ("scheduler", "local") in {(each["family"], each["name"]) for each in listed}
 
 
 def test_help_names_every_command() -> None:
-    """Without importing what the commands need."""
+    """The help does not import the commands."""
     result = command("--help")
     assert result.exit_code == 0
     for name in ("run", "plan", "plugins"):

@@ -1,4 +1,4 @@
-"""When a container that was restarted counts as back."""
+"""The conditions under which a restarted container counts as running again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def process(name: str, incarnation: int, state: str = "running", error: str = ""
 
 
 def status(*processes: ProcessStatus, task: str = "running", error: str = "") -> TopologyStatus:
-    """One task, count/3, in container 1."""
+    """Return the status of container 1 with the task count/3."""
     tasks = (TaskStatus(3, "count", 1, task, 1, last_error=error),)
     return TopologyStatus("words", "words-1", "running", 0.0, tasks=tasks, processes=processes)
 
@@ -28,8 +28,8 @@ def container(incarnation: int) -> tuple[ProcessStatus, ...]:
 BEFORE = status(*container(1))
 
 
-def test_all_of_it_has_to_be_new_and_running() -> None:
-    """Each process, and the task itself."""
+def test_every_process_must_be_new_and_running() -> None:
+    """The task must be running too."""
     assert missing(BEFORE, status(*container(2)), 1) == ""
     assert missing(BEFORE, BEFORE, 1) == "executor is not started again yet"
     assert missing(BEFORE, status(*container(2)[:2]), 1) == "metricsmgr is not started again yet"
@@ -39,19 +39,19 @@ def test_all_of_it_has_to_be_new_and_running() -> None:
     assert missing(BEFORE, status(*dying), 1) == "metricsmgr is restarting: killed"
 
 
-def test_a_task_that_has_ended_is_no_hindrance() -> None:
-    """It only says so again."""
+def test_a_task_that_has_ended_need_not_run() -> None:
+    """It reports its end again."""
     assert missing(BEFORE, status(*container(2), task="ended"), 1) == ""
 
 
-def test_a_container_that_was_unknown_before_has_to_be_there() -> None:
-    """It was between two lives when the command looked."""
+def test_a_container_without_status_before_must_report() -> None:
+    """It was being started when the command began."""
     assert missing(status(), status(), 1) == "executor is not started again yet"
     assert missing(status(), status(*container(1)), 1) == ""
 
 
 def test_container_0_has_its_managers() -> None:
-    """And no tasks."""
+    """It has no tasks."""
     managers = tuple(process(name, 1, container=0) for name in ("executor", "tmanager", "metricsmgr"))
     assert missing(status(), status(*managers), 0) == ""
     assert missing(status(), status(*managers[:1]), 0) == "tmanager is not started again yet"
@@ -61,16 +61,16 @@ def test_container_0_has_its_managers() -> None:
 
 
 @pytest.mark.parametrize("state", ["down", "failed"])
-def test_what_was_given_up_does_not_come_back(state: str) -> None:
-    """Waiting is in vain; the reason is told."""
+def test_a_process_that_was_given_up_is_an_error(state: str) -> None:
+    """Waiting would not help; the error has the reason."""
     assert given_up(status(*container(2)), 1) == ""
     assert given_up(status(*container(2), task=state, error="no prices"), 1) == f"task count/3 is {state}: no prices"
     assert given_up(replace(BEFORE, processes=(process("stmgr", 2, "down", "killed"),)), 1) == "stmgr is down: killed"
     assert given_up(status(*container(2), task=state), 2) == ""
 
 
-def test_an_executor_that_does_not_begin_says_why_and_is_given_up() -> None:
-    """A package that was altered in the store: each start ends with the same words, and no time limit mends that."""
+def test_an_executor_that_does_not_begin_is_given_up_with_its_reason() -> None:
+    """With a changed package, for example, each start fails with the same error."""
     error = "exit code 1: the package was altered"
     assert refused(None, 1) == ("", 0)
     assert refused(ContainerStatus(1, True, 2, "ended by a restart"), 1) == ("", 0)

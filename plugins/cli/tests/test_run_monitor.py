@@ -1,4 +1,4 @@
-"""Watching a run: how it ends decides what the command says, whatever the processes do."""
+"""Following a run: the outcome of each way to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN = ExecutionState("Words", "Words-1", 0.0, "me", "here", "here", "", "", "", 
 
 
 class Screen:
-    """A view that remembers."""
+    """A view that records its calls."""
 
     def __init__(self) -> None:
         self.shown: list[TopologyStatus] = []
@@ -35,37 +35,37 @@ class Screen:
         self.notes: list[str] = []
 
     def show(self, status: TopologyStatus) -> None:
-        """Remembers."""
+        """Record the call."""
         self.shown.append(status)
 
     def lines(self, texts: Sequence[str]) -> None:
-        """Remembers."""
+        """Record the call."""
         self.printed += texts
 
     def note(self, text: str) -> None:
-        """Remembers."""
+        """Record the call."""
         self.notes.append(text)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 @pytest.fixture
 def screen() -> Screen:
-    """What a person would see."""
+    """Return the view."""
     return Screen()
 
 
 @pytest.fixture
 def monitor(environment: Environment, scheduler: IdleScheduler, screen: Screen, tmp_path: Path) -> RunMonitor:
-    """Over a run whose job exists and does nothing."""
+    """Return a monitor of a run whose job exists and does nothing."""
     scheduler.state = SchedulerState.RUNNING
     (tmp_path / "out").mkdir()
     return RunMonitor(environment, RUN, GuardedView(screen), Outputs(tmp_path / "out", {"count": 1}))
 
 
 def report(environment: Environment, state: str, error: str = "", topology_id: str = "Words-1") -> None:
-    """Writes what a topology manager writes before it leaves."""
+    """Write the report that a topology manager writes at its end."""
     status = TopologyStatus(
         "Words",
         topology_id,
@@ -82,7 +82,7 @@ def report(environment: Environment, state: str, error: str = "", topology_id: s
 def test_a_finished_topology_is_finished(
     environment: Environment, scheduler: IdleScheduler, screen: Screen, monitor: RunMonitor, tmp_path: Path
 ) -> None:
-    """With its counts, and what its tasks printed last."""
+    """The outcome has the counts, and the last output of the tasks is shown."""
     report(environment, "finished")
     scheduler.state = SchedulerState.RUNNING
     (tmp_path / "out" / "count-2.out").write_text("last word", encoding="utf-8")
@@ -97,7 +97,7 @@ def test_a_finished_topology_is_finished(
 
 
 def test_a_failure_keeps_its_reason(environment: Environment, scheduler: IdleScheduler, monitor: RunMonitor) -> None:
-    """The topology manager said why."""
+    """The reason is in the report of the topology manager."""
     report(environment, "failed", "count/2 cannot be constructed")
     scheduler.state = SchedulerState.ENDED
     with Interrupts() as interrupts:
@@ -105,8 +105,8 @@ def test_a_failure_keeps_its_reason(environment: Environment, scheduler: IdleSch
     assert (outcome.state, outcome.reason) == ("failed", "count/2 cannot be constructed")
 
 
-def test_a_job_that_ends_without_a_word_has_failed(scheduler: IdleScheduler, monitor: RunMonitor) -> None:
-    """Then the scheduler's reasons are all there is."""
+def test_a_job_that_ends_without_a_report_has_failed(scheduler: IdleScheduler, monitor: RunMonitor) -> None:
+    """Only the scheduler has reasons."""
     scheduler.state, scheduler.reason = SchedulerState.FAILED, "exit code 1: no package"
     with Interrupts() as interrupts:
         outcome = monitor.wait_for_end(interrupts, None)
@@ -116,7 +116,7 @@ def test_a_job_that_ends_without_a_word_has_failed(scheduler: IdleScheduler, mon
 def test_a_container_that_never_begins_fails_the_run(
     scheduler: IdleScheduler, screen: Screen, monitor: RunMonitor
 ) -> None:
-    """The scheduler would try for ever, and a person wait for ever; its reason is shown, once."""
+    """The scheduler would start it forever; its reason is shown once."""
     scheduler.reason, scheduler.attempts = "exit code 1: no space", 5
     with Interrupts() as interrupts:
         outcome = monitor.wait_for_end(interrupts, monotonic_s() + 30.0)
@@ -126,10 +126,10 @@ def test_a_container_that_never_begins_fails_the_run(
     assert len(screen.notes) == 2
 
 
-def test_a_container_that_begins_again_is_no_failure(
+def test_a_restarted_container_is_not_a_failure(
     scheduler: IdleScheduler, screen: Screen, monitor: RunMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only its reason is shown."""
+    """The reason of the restart is shown."""
     scheduler.reason, scheduler.attempts = "killed by SIGKILL", 2
     with Interrupts() as interrupts:
         outcome = monitor.wait_for_end(interrupts, monotonic_s())
@@ -138,7 +138,7 @@ def test_a_container_that_begins_again_is_no_failure(
 
     def note(text: str) -> None:
         screen.notes.append(text)
-        os.kill(os.getpid(), signal.SIGINT)  # else it would go on
+        os.kill(os.getpid(), signal.SIGINT)  # ends the test
 
     monkeypatch.setattr(screen, "note", note)
     with Interrupts() as interrupts:
@@ -149,7 +149,7 @@ def test_a_container_that_begins_again_is_no_failure(
 def test_the_report_of_another_run_does_not_count(
     environment: Environment, scheduler: IdleScheduler, monitor: RunMonitor
 ) -> None:
-    """A name is used again; an id is not."""
+    """Names are used again, ids are not."""
     report(environment, "finished", topology_id="Words-0")
     scheduler.state = SchedulerState.ENDED
     with Interrupts() as interrupts:
@@ -157,7 +157,7 @@ def test_the_report_of_another_run_does_not_count(
 
 
 def test_a_timeout_kills_the_job(scheduler: IdleScheduler, monitor: RunMonitor) -> None:
-    """Its time is counted from the start of the command."""
+    """The time begins with the command."""
     with Interrupts() as interrupts:
         outcome = monitor.wait_for_end(interrupts, monotonic_s() - 1.0)
     assert (outcome.state, outcome.interrupted) == ("killed", False)
@@ -166,7 +166,7 @@ def test_a_timeout_kills_the_job(scheduler: IdleScheduler, monitor: RunMonitor) 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_kill_the_job_once(scheduler: IdleScheduler, monitor: RunMonitor, sent: signal.Signals) -> None:
-    """However often Ctrl-C is pressed."""
+    """Repeated signals have no further effect."""
     with Interrupts() as interrupts:
         os.kill(os.getpid(), sent)
         os.kill(os.getpid(), sent)

@@ -1,4 +1,4 @@
-"""The report of a run: its keys are a contract with whoever reads it."""
+"""The report of a run, whose keys are a public format."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ WORDS = TopologyDefinition(
 )
 
 
-def test_a_report_has_the_promised_keys(tmp_path: Path) -> None:
-    """Every component is listed, also when nothing was heard of it."""
+def test_a_report_has_the_documented_keys(tmp_path: Path) -> None:
+    """Every component is listed, even without counts."""
     counts = {"count": ComponentStatus("count", "bolt", 2, emitted=1, executed=2, acked=3, failed=4, rate_per_s=9.0)}
     report = RunReport("words", "words-1", "finished", 2.5, 0.8, component_reports(WORDS, counts))
     write_report(report, tmp_path / "report.json")
@@ -39,8 +39,8 @@ def test_a_report_has_the_promised_keys(tmp_path: Path) -> None:
     }
 
 
-def test_a_report_that_could_not_be_written_is_found_out_first(tmp_path: Path) -> None:
-    """Not after an hour of running."""
+def test_a_report_path_is_checked_before_the_run(tmp_path: Path) -> None:
+    """An error after a long run would be too late."""
     with pytest.raises(UsageError, match="is a folder; give a file"):
         check_report_path(tmp_path)
     with pytest.raises(UsageError, match="does not exist; make it first"):

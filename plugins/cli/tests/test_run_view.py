@@ -1,4 +1,4 @@
-"""What a person sees of a run."""
+"""The output of `heron run` for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATUS = TopologyStatus(
 
 
 def test_amounts_are_readable() -> None:
-    """Groups of three, and binary units."""
+    """Digits are grouped, and bytes have binary units."""
     assert format_count(1234567.4) == "1,234,567"
     assert [format_bytes(each) for each in (0, 1023, 1536, 8 << 20, 3 << 30)] == [
         "0 B",
@@ -38,8 +38,8 @@ def test_amounts_are_readable() -> None:
     ]
 
 
-def test_the_table_has_counts_and_the_culprit_of_back_pressure() -> None:
-    """Names, not only a light that is red."""
+def test_the_table_has_counts_and_the_cause_of_back_pressure() -> None:
+    """The task that causes it is named."""
     screen = io.StringIO()
     Console(file=screen, width=120).print(status_table(STATUS, wall_s=100.0))
     text = screen.getvalue()
@@ -48,16 +48,16 @@ def test_the_table_has_counts_and_the_culprit_of_back_pressure() -> None:
     assert "back pressure by count/3 for 10.0 s: the task is slow (container 1)" in text
 
 
-def test_a_plain_line_says_the_same() -> None:
-    """For logs and pipes."""
+def test_a_plain_line_has_the_same_values() -> None:
+    """It is for logs and pipes."""
     assert status_line(STATUS, wall_s=101.5) == (
         "words running: lines 12,345 emitted (1,000/s); count 12,000 executed, 5 emitted (0/s, 3.0 MiB queued); "
         "back pressure by count/3 for 11.5 s: the task is slow"
     )
 
 
-def test_failed_tuples_are_seen() -> None:
-    """A failure is spelt out once and counted from then on: the count is all that tells 1 from 1,000,000."""
+def test_failed_tuples_are_counted() -> None:
+    """The error is printed once, so only the count shows how often it happened."""
     failing = replace(STATUS, components=(ComponentStatus("count", "bolt", 2, executed=12000, failed=6667),))
     screen = io.StringIO()
     Console(file=screen, width=120).print(status_table(failing, wall_s=100.0))
@@ -65,8 +65,8 @@ def test_failed_tuples_are_seen() -> None:
     assert "count 12,000 executed, 0 emitted, 6,667 failed (0/s)" in status_line(failing, wall_s=100.0)
 
 
-def test_the_authors_lines_and_ours_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:
-    """stdout is the author's, so that it can be piped."""
+def test_the_authors_lines_go_to_stdout_and_messages_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """The author can pipe stdout."""
     view = PlainView()
     view.lines(["a", "b"])
     view.note("c")
@@ -74,6 +74,6 @@ def test_the_authors_lines_and_ours_do_not_mix(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr() == ("a\nb\n", "c\n")
 
 
-def test_a_status_survives_its_way() -> None:
-    """It is JSON on the wire and in the state manager."""
+def test_a_status_can_be_encoded_and_decoded() -> None:
+    """A status is JSON on the wire and in the state manager."""
     assert decode_status(encode_status(STATUS)) == STATUS

@@ -1,4 +1,4 @@
-"""What a driver or its server says of a secret is in no output of a command, and in no report that it leaves."""
+"""A secret in a message of a driver or server is in no output of a command and in no report."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ SECRET = "hunter2-and-more"
 
 @dataclass(frozen=True)
 class Place:
-    """A profile whose state manager's folder is a secret, which its errors name."""
+    """A profile in which the folder of the state manager is a secret; errors of the driver contain the folder."""
 
     profiles: Path
     environment: Environment
 
     @property
     def statemgr(self) -> StateManager:
-        """The real one, opened."""
+        """Open the state manager."""
         return self.environment.statemgr
 
     def cut(self, kind: NodeKind, topology: str) -> None:
-        """Writes a node, and then as much of it as a full disk would have kept."""
+        """Write a node, and then truncate it as a full disk does."""
         before = set(self._files())
         self.statemgr.set(kind, topology, b"x" * 100)
         for path in set(self._files()) - before:
             path.write_bytes(path.read_bytes()[:3])
 
     def command(self, *words: str) -> Result:
-        """Calls `heron` with the profile."""
+        """Call `heron` with the profile."""
         return CliRunner().invoke(heron, [*words, "--config-path", str(self.profiles)])
 
     def _files(self) -> list[Path]:
@@ -48,7 +48,7 @@ class Place:
 
 @pytest.fixture
 def place(profiles: Path, tmp_path: Path) -> Place:
-    """The profile ``here`` with its folder named in a file."""
+    """Return the profile ``here`` with a reference to a file for its folder."""
     (tmp_path / "secret").write_text(str(tmp_path / SECRET))
     (tmp_path / "secret").chmod(0o600)
     path = profiles / "here.yaml"
@@ -56,8 +56,8 @@ def place(profiles: Path, tmp_path: Path) -> Place:
     return Place(profiles, open_environment(find_profile(ProfileChoice("here", profiles))))
 
 
-def test_error_after_opening_hides_it(place: Place) -> None:
-    """Most errors of a state manager come when it is asked, not when it is opened."""
+def test_error_after_opening_hides_the_secret(place: Place) -> None:
+    """Most errors of a state manager happen after it was opened."""
     place.cut(NodeKind.EXECUTION_STATE, "Words")
     calls = (("status", "Words", "--profile", "here"), ("list", "here"), ("list", "here", "--json"), ("doctor", "here"))
     outputs = [place.command(*each) for each in calls]
@@ -65,16 +65,16 @@ def test_error_after_opening_hides_it(place: Place) -> None:
     assert SECRET not in "".join(each.output for each in outputs)
 
 
-def test_answer_of_a_server_hides_it(place: Place) -> None:
-    """`plugins check` prints what the driver says of its server."""
+def test_answer_of_a_server_hides_the_secret(place: Place) -> None:
+    """`plugins check` prints the answer of the driver."""
     for words in ((), ("--json",)):
         result = place.command("plugins", "check", "statemgr", "localfs", "--profile", "here", *words)
         assert "(secret)" in result.output
         assert SECRET not in result.output
 
 
-def test_report_of_a_kill_hides_it(place: Place, tmp_path: Path) -> None:
-    """The report is kept for a day, and everybody who may read the state reads it."""
+def test_report_of_a_kill_hides_the_secret(place: Place, tmp_path: Path) -> None:
+    """The report is kept for a day, and all users of the state manager can read it."""
     run = ExecutionState(
         topology="Words",
         topology_id="Words-1",

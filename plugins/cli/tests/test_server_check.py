@@ -1,4 +1,4 @@
-"""Asking the server behind a driver: a scheduler hears of the drivers that containers need."""
+"""Asking the server of a driver; a scheduler receives the drivers that containers need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATE = DriverRef("statemgr", "zookeeper", "no.such.module:Driver")
 
 
 class Near(Scheduler):
-    """Runs containers on this machine; nothing of its jobs matters here."""
+    """A scheduler of this machine without jobs."""
 
     spi_version: ClassVar[int] = 1
 
@@ -48,7 +48,7 @@ class Near(Scheduler):
 
 
 class Far(Near):
-    """Has other machines."""
+    """A scheduler of other machines."""
 
     def check_places(self, others: Sequence[DriverRef], timeout_s: float) -> str:
         if timeout_s < 1:
@@ -61,14 +61,14 @@ def ref(of: type[Scheduler]) -> DriverRef:
     return DriverRef("scheduler", of.__name__.lower(), f"{of.__module__}:{of.__name__}")
 
 
-def test_a_scheduler_of_other_machines_looks_there() -> None:
-    """The command may well reach a server that no container does."""
+def test_a_scheduler_of_other_machines_checks_from_there() -> None:
+    """The command may reach a server that containers cannot reach."""
     assert ask_server(ref(Far), 5.0, (STATE,)) == "asked for 5 s, with zookeeper"
     with pytest.raises(SchedulerError, match="no place reaches zookeeper"):
         ask_server(ref(Far), 0.5, (STATE,))
 
 
-def test_others_are_asked_as_always() -> None:
-    """Where containers run here the command's own look is enough, and `plugins check` has no profile's drivers."""
+def test_other_drivers_are_checked_from_the_command() -> None:
+    """This is enough when containers run on this machine, and `plugins check` passes no other drivers."""
     assert ask_server(ref(Near), 5.0, (STATE,)) == "asked for 5 s"
     assert ask_server(ref(Far), 5.0) == "asked for 5 s"

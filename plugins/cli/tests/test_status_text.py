@@ -1,4 +1,4 @@
-"""Status and metrics as a person reads them."""
+"""Status and metrics as text for people."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def shown(view: RenderableType, width: int = 200) -> str:
     return console.file.getvalue()
 
 
-def test_a_running_topology_is_shown_with_what_is_wrong_with_it() -> None:
-    """Who, since when, which plan; each process; culprit with duration; each error once; where more is to be read."""
+def test_a_running_topology_is_shown_with_its_problems() -> None:
+    """The text has the run, plan, processes, causes of back pressure, each error once, and the log folder."""
     containers = (ContainerStatus(1, True, 2, where="executor 7 on w1"), ContainerStatus(2, False, 3, "exit code 143"))
     links = (JobLink("logs", "/log"), JobLink("Spark", "http://here:4040"))
     report = StatusReport(STATUS, RUN, SchedulerState.RUNNING, containers, links, "Spark application app-1")
@@ -78,13 +78,13 @@ def test_a_running_topology_is_shown_with_what_is_wrong_with_it() -> None:
 
 
 def test_a_topology_without_a_plan_is_starting() -> None:
-    """Its state is running already, which would mislead."""
+    """Its state is already `running`, which would mislead."""
     text = shown(status_text(StatusReport(replace(STATUS, plan_version=0), RUN), 100.0))
     assert "no plan yet: its containers are starting" in text
 
 
 def test_a_topology_that_has_ended_has_no_processes() -> None:
-    """All that is left is its report."""
+    """Only its report is left."""
     text = shown(status_text(StatusReport(replace(STATUS, state="failed", error="no prices")), 100.0))
     assert "words is not running; this is the end of its last run, words-1" in text
     assert "words (failed)" in text
@@ -105,12 +105,12 @@ def test_a_topology_that_has_ended_has_no_processes() -> None:
     ],
 )
 def test_durations_are_readable(seconds: float, formatted: str) -> None:
-    """Two units at most."""
+    """A duration has at most two units."""
     assert format_duration(seconds) == formatted
 
 
 def test_metrics_are_shown_with_their_units() -> None:
-    """A table for each component, task and process."""
+    """Each component, task and process has a table."""
     rows = (
         MetricsRow("count", 0, "count", "execute-count", "counter", "tuples", 12345.0, {"stream": "default"}, 99.5),
         MetricsRow("count", 0, "count", "execute-latency", "histogram", "s", 12345.0, {}, 2000.0, 2.5e-6, 0.0123),
@@ -128,8 +128,8 @@ def test_metrics_are_shown_with_their_units() -> None:
     assert "nothing has been reported yet" in shown(metrics_text(()))
 
 
-def test_amounts_have_three_digits_that_count() -> None:
-    """From nanoseconds to hours."""
+def test_amounts_have_three_significant_digits() -> None:
+    """Times range from nanoseconds to hours."""
     assert [format_seconds(each) for each in (0, 1.2e-7, 3.25e-3, 1.5, 12345.6)] == [
         "0 s",
         "120 ns",
@@ -141,7 +141,7 @@ def test_amounts_have_three_digits_that_count() -> None:
 
 
 def test_a_sink_that_delivers_nothing_is_named_once() -> None:
-    """Whoever misses figures in a dashboard looks here first."""
+    """A user can see why a dashboard has no values."""
     outages = (
         SinkOutage("graphite", 0, 12.0, "flush: connection refused"),
         SinkOutage("graphite", 1, 80.2, "flush: carbon does not answer"),
@@ -153,8 +153,8 @@ def test_a_sink_that_delivers_nothing_is_named_once() -> None:
     assert "metrics sink scribe has delivered nothing for 3 s (container 1); data flows on" in text
 
 
-def test_who_leads_and_who_stands_by_is_shown_where_there_are_standbys() -> None:
-    """Where, for how long, and which standby is not there; without standbys there is nothing to say."""
+def test_the_leader_and_its_standbys_are_shown() -> None:
+    """The line has their containers, the time, and missing standbys; without standbys there is no line."""
     leader = LeaderStatus(1, 21, "here", 7, 40.0)
     alone = replace(STATUS, leader=leader)
     assert "lead" not in shown(status_text(StatusReport(alone, RUN), 100.0))
@@ -171,8 +171,8 @@ def test_who_leads_and_who_stands_by_is_shown_where_there_are_standbys() -> None
     assert ["1", "tmanager", "leading", "21", "here"] in rows
 
 
-def test_a_container_that_is_not_reached_is_named_with_those_who_miss_it() -> None:
-    """Where a network fails, who does not hear whom says which part of it."""
+def test_an_unreachable_container_is_named_with_those_that_cannot_reach_it() -> None:
+    """The pairs show which part of a network has failed."""
     unreached = (Unreached(2, 0, 12.0), Unreached(2, 1, 80.2), Unreached(1, 2, 80.0))
     text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
     assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; tuples for it wait" in text

@@ -1,4 +1,4 @@
-"""Submitting: everything written in order, everything undone in reverse, and one topology of a name at a time."""
+"""Submissions: the order of the steps, their reversal after a failure, and the lock of each name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Words(Topology):
 
 @pytest.fixture
 def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) -> Submission:
-    """A topology of three tasks, ready to go."""
+    """Return the submission of a topology with three tasks."""
     with LoadingTopology(str(words_file(CLASS)), ("--x",)) as loading:
         loaded = loading.result()
     run_dir = tmp_path / "heron-00000001"
@@ -52,7 +52,7 @@ def submission(words_file: WordsFile, environment: Environment, tmp_path: Path) 
 
 
 class Notes:
-    """A progress that remembers what it is told; it is cancelled before the step whose number is `cancelled`."""
+    """A `Progress` that records steps and notes; it cancels before the step with the number `cancelled`."""
 
     def __init__(self, cancelled: int = 0) -> None:
         self.texts: list[str] = []
@@ -60,48 +60,48 @@ class Notes:
         self._cancelled = cancelled
 
     def step(self, text: str) -> None:
-        """Remembers."""
+        """Record the text."""
         self.steps.append(text)
         if len(self.steps) == self._cancelled:
             raise KeyboardInterrupt
 
     def note(self, text: str) -> None:
-        """Remembers."""
+        """Record the text."""
         self.texts.append(text)
 
     def uploading(self, uploader: Uploader, size_bytes: int) -> AbstractContextManager[None]:
-        """Shows nothing."""
+        """Do nothing."""
         return nullcontext()
 
     def scheduling(self, scheduler: Scheduler) -> AbstractContextManager[None]:
-        """Follows nothing."""
+        """Do nothing."""
         return nullcontext()
 
 
 class NoNotes(Notes):
-    """For submissions that must not find anything left behind."""
+    """For submissions that must not find remains of another run."""
 
     def note(self, text: str) -> None:
-        """Fails."""
+        """Fail the test."""
         raise AssertionError(text)
 
 
 def another(submission: Submission) -> Submission:
-    """The same topology, run again."""
+    """Return another submission of the same topology."""
     run_dir = submission.run_dir.with_name("heron-00000002")
     return replace(submission, topology_id="Words-2", run_dir=run_dir)
 
 
 def left_behind(environment: Environment, tmp_path: Path) -> list[str]:
-    """Every node and package that there is."""
+    """Return every node and package."""
     nodes = [kind.name for kind in NodeKind if environment.statemgr.list(kind)]
     return nodes + [each.name for each in (tmp_path / "packages").glob("*.tar.gz")]
 
 
-def test_state_package_and_job_say_the_same(
+def test_state_package_and_job_agree(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
-    """What the executors and managers will read is all there before anything is scheduled."""
+    """All nodes that executors and managers read exist before the job is scheduled."""
     state = start_topology(environment, submission, NoNotes())
     statemgr = environment.statemgr
     topology = statemgr.get(NodeKind.TOPOLOGY, "Words")
@@ -122,10 +122,10 @@ def test_state_package_and_job_say_the_same(
     assert list(submission.run_dir.iterdir()) == []
 
 
-def test_what_a_failed_schedule_leaves_is_nothing(
+def test_a_failed_schedule_leaves_nothing(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
-    """The last step fails: nodes and package go, in reverse, and the name is free again."""
+    """After a failure of the last step, nodes and package are removed and the name is free."""
     scheduler.refusal = "no room"
     with pytest.raises(SchedulerError, match="no room"):
         start_topology(environment, submission, NoNotes())
@@ -137,7 +137,7 @@ def test_what_a_failed_schedule_leaves_is_nothing(
 def test_a_node_that_cannot_be_written_undoes_the_upload(
     environment: Environment, submission: Submission, tmp_path: Path
 ) -> None:
-    """A step in the middle fails: what stands in its way here is a folder in place of the node."""
+    """A folder in the place of the node makes a step in the middle fail."""
     in_the_way = tmp_path / "state" / NodeKind.PACKING_PLAN.value / "Words"
     in_the_way.mkdir(parents=True)
     with pytest.raises(HeronError):
@@ -149,7 +149,7 @@ def test_a_node_that_cannot_be_written_undoes_the_upload(
 def test_a_refused_submission_leaves_the_last_runs_report(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
-    """Nothing is changed, and so it stays listed."""
+    """The last run is still listed."""
     former = LastReport(TopologyStatus("Words", "Words-0", "finished", 1.0))
     environment.statemgr.set(NodeKind.REPORT, "Words", encode_report(former))
     scheduler.refusal = "no room"
@@ -158,10 +158,10 @@ def test_a_refused_submission_leaves_the_last_runs_report(
     assert read_report(environment.statemgr, "Words") == former
 
 
-def test_ctrl_c_in_the_last_step_undoes_it_too(
+def test_ctrl_c_in_the_last_step_undoes_that_step_too(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
-    """A scheduler that takes long and does not look up meanwhile: the job is there when the wish is seen."""
+    """A slow scheduler does not check for Ctrl-C, so the job exists when Ctrl-C is noticed."""
     with pytest.raises(KeyboardInterrupt):
         start_topology(environment, submission, QuietProgress(lambda: bool(scheduler.jobs)))
     assert scheduler.killed == ["Words"]
@@ -170,10 +170,10 @@ def test_ctrl_c_in_the_last_step_undoes_it_too(
 
 
 @pytest.mark.parametrize("step", range(1, SUBMIT_STEPS))  # the first of the shown steps is the loading
-def test_ctrl_c_between_two_steps_undoes_what_was_done(
+def test_ctrl_c_between_two_steps_undoes_the_steps_before(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path, step: int
 ) -> None:
-    """Before any of them: the command says that nothing was started, and that has to be true."""
+    """The command then reports that nothing was started."""
     progress = Notes(cancelled=step)
     with pytest.raises(KeyboardInterrupt):
         start_topology(environment, submission, progress)
@@ -187,7 +187,7 @@ def test_ctrl_c_between_two_steps_undoes_what_was_done(
 def test_a_package_that_cannot_be_stored_undoes_the_rest(
     environment: Environment, submission: Submission, tmp_path: Path
 ) -> None:
-    """A full or forbidden store, here a file in its place: the state says nothing of a topology that is not there."""
+    """The store may be full or read-only; here a file replaces its folder. No state of the topology is left."""
     (tmp_path / "packages").touch()
     with pytest.raises(PackageError, match="cannot be stored"):
         start_topology(environment, submission, NoNotes())
@@ -196,8 +196,8 @@ def test_a_package_that_cannot_be_stored_undoes_the_rest(
     assert not submission.run_dir.exists()
 
 
-def test_what_there_may_be_is_written_before_it_is_made(environment: Environment, submission: Submission) -> None:
-    """A command that is killed leaves a trail: the run directory is named before it exists."""
+def test_the_state_names_the_run_directory_before_it_is_made(environment: Environment, submission: Submission) -> None:
+    """The next command can then find the run directory of a killed command."""
     seen: list[ExecutionState] = []
 
     class Looks(NoNotes):
@@ -213,10 +213,10 @@ def test_what_there_may_be_is_written_before_it_is_made(environment: Environment
     assert (run.role, run.env, run.version) == ("ads", "default", core_version())
 
 
-def test_a_running_topology_of_that_name_is_left_alone(
+def test_a_running_topology_of_that_name_is_not_touched(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
-    """The second of two is refused, with who runs the first."""
+    """The second submission is refused; the error names the user of the first."""
     start_topology(environment, submission, NoNotes())
     with pytest.raises(UsageError, match=r"topology 'Words' is already running \(id Words-1, since .*; stop it"):
         start_topology(environment, another(submission), NoNotes())
@@ -225,25 +225,25 @@ def test_a_running_topology_of_that_name_is_left_alone(
 
 
 def test_a_live_topology_manager_counts_as_running(environment: Environment, submission: Submission) -> None:
-    """Another profile's scheduler may run it: the state manager knows who lives."""
+    """The scheduler of another profile may run it."""
     hold = environment.statemgr.hold(NodeKind.TMANAGER_LOCATION, "Words", b"{}")
     with pytest.raises(UsageError, match="already running"):
         start_topology(environment, submission, NoNotes())
     hold.release()
 
 
-def test_two_commands_at_once_do_not_mix(environment: Environment, submission: Submission) -> None:
-    """Check and write are one step under the topology's lock."""
+def test_two_submissions_exclude_each_other(environment: Environment, submission: Submission) -> None:
+    """The lock of the topology covers the check and the writes."""
     hold = environment.statemgr.hold(NodeKind.LOCK, "Words", b"other")
     with pytest.raises(UsageError, match="another command is at work on it"):
         start_topology(environment, submission, NoNotes())
     hold.release()
 
 
-def test_what_a_dead_run_left_is_removed_with_a_note(
+def test_the_remains_of_a_dead_run_are_removed_with_a_note(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
-    """kill -9 of `heron run` leaves nodes; they must not keep the name for ever."""
+    """`kill -9` of `heron run` leaves nodes, which must not block the name."""
     start_topology(environment, submission, NoNotes())
     environment.statemgr.set(NodeKind.REPORT, "Words", b"old")
     scheduler.state = SchedulerState.ABSENT
@@ -256,8 +256,8 @@ def test_what_a_dead_run_left_is_removed_with_a_note(
     assert len(list((tmp_path / "packages").glob("*.tar.gz"))) == 1
 
 
-def test_garbled_state_does_not_block_the_name(environment: Environment, submission: Submission) -> None:
-    """A node that cannot be read belongs to nobody who lives."""
+def test_damaged_state_does_not_block_the_name(environment: Environment, submission: Submission) -> None:
+    """A node that cannot be read does not belong to a running topology."""
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", b"{]")
     environment.statemgr.set(NodeKind.TOPOLOGY, "Words", b"{]")
     notes = Notes()
@@ -268,7 +268,7 @@ def test_garbled_state_does_not_block_the_name(environment: Environment, submiss
 def test_ending_a_run_leaves_nothing(
     environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
 ) -> None:
-    """Job, package, nodes and run directory."""
+    """Job, package, nodes and run directory are removed."""
     state = start_topology(environment, submission, NoNotes())
     end_run(environment, state)
     assert scheduler.killed == ["Words"]
@@ -276,10 +276,10 @@ def test_ending_a_run_leaves_nothing(
     assert not submission.run_dir.exists()
 
 
-def test_ending_a_run_spares_the_one_that_took_its_name(
+def test_ending_a_run_spares_a_newer_run_of_its_name(
     environment: Environment, scheduler: IdleScheduler, submission: Submission
 ) -> None:
-    """A late command must not tear down somebody else's topology."""
+    """A late command must not end the topology of another user."""
     first = start_topology(environment, submission, NoNotes())
     scheduler.state = SchedulerState.ENDED
     start_topology(environment, another(submission), Notes())

@@ -1,4 +1,4 @@
-"""PROFILE/ROLE/ENV: defaults for each part, and no characters that would surprise anybody later."""
+"""``PROFILE/ROLE/ENV``: the defaults of each part, and the characters that are refused."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from heron_cli.launch.target import Target, parse_target
         ("local/a.b-c_d/1", Target("local", "a.b-c_d", "1")),
     ],
 )
-def test_each_part_has_a_default_of_its_own(text: str, target: Target) -> None:
-    """A role without an environment is no reason for an empty one."""
+def test_each_part_has_a_default(text: str, target: Target) -> None:
+    """The environment has a default even when a role is given."""
     assert parse_target(text, "ann") == target
 
 
@@ -39,14 +39,14 @@ def test_each_part_has_a_default_of_its_own(text: str, target: Target) -> None:
         "local/" + "a" * 65,
     ],
 )
-def test_others_are_refused(text: str) -> None:
-    """They end in paths, metric names and shells."""
+def test_other_forms_and_characters_are_refused(text: str) -> None:
+    """The labels become parts of paths, metric names and shell commands."""
     with pytest.raises(UsageError):
         parse_target(text, "ann")
 
 
-def test_a_user_name_that_cannot_be_a_role_is_only_refused_where_it_would_be_one() -> None:
-    """Directory services know names with backslashes and spaces."""
+def test_an_invalid_user_name_is_refused_only_as_the_default_role() -> None:
+    """Directory services allow names with backslashes and spaces."""
     assert parse_target("local/ads", "CORP\\ann").role == "ads"
     with pytest.raises(UsageError, match=r"the user name .* is not a valid role; give a role: local/ROLE"):
         parse_target("local", "CORP\\ann")

@@ -1,4 +1,4 @@
-"""The bar of an upload, on a terminal that is a text."""
+"""The bar of an upload, on a terminal that writes to a string."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heron_cli.view.progress_bars import upload_bar
 
 
 class Halves(Uploader):
-    """Tells of one half and nothing more."""
+    """Reports one half of the bytes."""
 
     spi_version = 1
 
@@ -38,37 +38,43 @@ def never() -> bool:
     return False
 
 
-def test_the_bar_shows_how_much_of_how_much() -> None:
-    """Somebody who waits for minutes has to see that it goes on."""
+def test_the_bar_shows_moved_and_total_bytes() -> None:
+    """A user who waits for minutes can see the progress."""
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     uploader = Halves()
-    with upload_bar(2_000_000, console) as tell, follow_upload(uploader, never, tell):
+    with upload_bar(2_000_000, console) as moved, follow_upload(uploader, never, moved):
         uploader.upload(Path("package"), "words")
-    said = console.file
-    assert isinstance(said, io.StringIO)
-    assert "uploading the package" in said.getvalue()
-    assert "1.0/2.0 MB" in said.getvalue()
+    output = console.file
+    assert isinstance(output, io.StringIO)
+    assert "uploading the package" in output.getvalue()
+    assert "1.0/2.0 MB" in output.getvalue()
 
 
-def test_a_driver_that_tells_nothing_may_be_watched(profile: Profile, tmp_path: Path) -> None:
-    """Progress is optional."""
+def test_a_driver_may_report_no_progress(profile: Profile, tmp_path: Path) -> None:
+    """Reports of progress are optional."""
     uploader = open_driver(profile.uploader, Uploader)
     (tmp_path / "package").write_bytes(b"x")
-    with upload_bar(1, Console(file=io.StringIO(), force_terminal=True)) as tell, follow_upload(uploader, never, tell):
+    with (
+        upload_bar(1, Console(file=io.StringIO(), force_terminal=True)) as moved,
+        follow_upload(uploader, never, moved),
+    ):
         uploader.upload(tmp_path / "package", "words")
 
 
-def test_a_wish_to_end_ends_an_upload_as_soon_as_something_moves() -> None:
-    """A large package on a slow line takes minutes, and Ctrl-C must not take as long."""
-    uploader, told = Halves(), list[int]()
-    with pytest.raises(KeyboardInterrupt), follow_upload(uploader, lambda: True, lambda moved, _: told.append(moved)):
+def test_a_cancellation_ends_an_upload_at_the_next_bytes() -> None:
+    """An upload may take minutes, but Ctrl-C must end it soon."""
+    uploader, moved_bytes = Halves(), list[int]()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        follow_upload(uploader, lambda: True, lambda moved, _: moved_bytes.append(moved)),
+    ):
         uploader.upload(Path("package"), "words")
-    assert told == []
-    uploader.upload(Path("package"), "words")  # what comes after the block is not ended
+    assert moved_bytes == []
+    uploader.upload(Path("package"), "words")  # a later upload is not cancelled
 
 
-def test_an_upload_that_fails_after_the_wish_to_end_was_ended_by_it() -> None:
-    """The store was away, somebody has waited long enough: that is no error of the store's."""
+def test_an_upload_that_fails_after_a_cancellation_is_cancelled() -> None:
+    """The user has cancelled the wait for a store, so the error of the store does not matter."""
     msg = "the store does not answer"
     with pytest.raises(KeyboardInterrupt), follow_upload(Halves(), lambda: True, lambda *_: None):
         raise PackageError(msg)

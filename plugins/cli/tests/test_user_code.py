@@ -56,7 +56,7 @@ def interpreter_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_class_has_one_name_in_every_process(words_file: WordsFile) -> None:
-    """A pickle under either name loads as the same class."""
+    """Pickles under both names load as the same class."""
     path = words_file(SCRIPT, "words_unpacked.py")
     module = load_package(path.parent, replace(MANIFEST, argv=("--loops", "2"))).module
     word = load_class("words_unpacked:Word")

@@ -12,7 +12,7 @@ from heron_cli.profiles.yaml_file import parse_yaml, read_yaml
 
 
 def test_every_value_has_its_line(tmp_path: Path) -> None:
-    """That is where a mistake leads to."""
+    """Errors name the line."""
     path = tmp_path / "a.yaml"
     path.write_text("a: 1\nb:\n  c: [x,\n    y]\n  d: {}\n")
     document = read_yaml(path)
@@ -42,7 +42,7 @@ def test_every_value_has_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_those_of_json(text: str, value: object) -> None:
-    """What looks like a number to a person is one; nothing becomes a date or an amount of seconds."""
+    """Numbers follow YAML 1.2; dates and times of day stay text."""
     found = parse_yaml(text, "here")
     assert (found, type(found)) == (value, type(value))
 
@@ -72,8 +72,8 @@ def test_values_are_those_of_json(text: str, value: object) -> None:
         (b"#" * 1048577, "larger than 1048576 bytes"),
     ],
 )  # fmt: skip
-def test_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    """With the line where there is one, and what to do."""
+def test_file_that_is_not_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    """The error has the line, if there is one, and the remedy."""
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
@@ -84,7 +84,7 @@ def test_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes
 
 
 def test_file_that_does_not_open_is_named(tmp_path: Path) -> None:
-    """A folder named like a profile, a link to nothing, a device that never ends."""
+    """The cases are a folder, a broken link and a device without an end."""
     (tmp_path / "a.yaml").mkdir()
     (tmp_path / "b.yaml").symlink_to(tmp_path / "nothing")
     (tmp_path / "c.yaml").symlink_to("/dev/zero")
@@ -96,8 +96,8 @@ def test_file_that_does_not_open_is_named(tmp_path: Path) -> None:
         read_yaml(tmp_path / "c.yaml")
 
 
-def test_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
-    """Some editors write one."""
+def test_byte_order_mark_is_not_a_part_of_the_first_key(tmp_path: Path) -> None:
+    """Some editors write a byte order mark."""
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: 1")
     assert plain(read_yaml(path)) == {"a": 1}
