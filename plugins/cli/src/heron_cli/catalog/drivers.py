@@ -253,8 +253,8 @@ def _missing(family: str, name: str, installed: Sequence[str]) -> MissingDriverE
 def _direct_url(found: importlib.metadata.Distribution) -> tuple[str, bool]:
     """Return the place that the installer was given, "" for a name of an index, and whether it is used in place."""
     try:
-        said = json.loads(found.read_text("direct_url.json") or "{}")
-        url, editable = str(said.get("url", "")), bool(said.get("dir_info", {}).get("editable", False))
+        document = json.loads(found.read_text("direct_url.json") or "{}")
+        url, editable = str(document.get("url", "")), bool(document.get("dir_info", {}).get("editable", False))
     except (ValueError, AttributeError):
         return "", False
     parts = urlsplit(url)

@@ -1,7 +1,7 @@
 """The installed plugins that no profile chooses: compat plugins, observers, and those of unknown groups.
 
 A compat plugin serves a foreign package, so that programs written for that package run unchanged. A program imports
-the package, so the plugin is no driver and has no contract. Its entry point, in the group ``heron.compat``, names a
+the package, so the plugin is not a driver and has no contract. Its entry point, in the group ``heron.compat``, names a
 class whose `package` is the package that it serves.
 """
 

@@ -21,7 +21,7 @@ from heron_cli.profiles import Profile
 
 __all__ = ["PluginCheck", "ServerState", "ask_server", "check_plugins", "refs_of"]
 
-_MARGIN_S = 1.0  # the error of a driver that keeps its limit says more than that of `within`
+_MARGIN_S = 1.0  # the error of a driver that keeps its limit has more details than that of `within`
 
 _SELF_CHOSEN = {
     OBSERVER_FAMILY: "works; every command and process calls it",
@@ -70,7 +70,7 @@ def check_plugins(plugins: Sequence[DriverInfo], profile: Profile, timeout_s: fl
 
 
 def ask_server(ref: DriverRef, timeout_s: float, others: Sequence[DriverRef] = ()) -> str:
-    """Open the driver, ask its server, and close the driver; return what answered, "" when there is no server.
+    """Open the driver, ask its server, and close the driver; return the answer, "" without a server.
 
     A scheduler receives the `others` of its profile, which containers need.
 

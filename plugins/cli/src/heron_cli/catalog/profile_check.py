@@ -74,7 +74,7 @@ def check_profile(
 ) -> ProfileCheck:
     """Read the profile and, when it can be read, try its drivers with `ask`. Starts nothing.
 
-    A sink is not opened: one that listens on a port would disturb the topologies that run.
+    Sinks are not opened: a sink that listens on a port would disturb running topologies.
     """
     resolve = Drivers(without=without).resolve
     found = read_profile(name, resolve, config_path=config_path, overrides=overrides, without=without)

@@ -175,7 +175,7 @@ class Client:
         return RemoteTopology(self._statemgr, self._scheduler, name, timeout_s, read_only=self._read_only)
 
     def status(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> StatusReport:
-        """Return the status of a running topology, or the last status of one that has ended.
+        """Return the status of a running topology, or the last status of an ended topology.
 
         Its `status.errors` and `status.processes` hold the newest errors and the state of every process.
         """
@@ -202,7 +202,7 @@ class Client:
         period_s: float = _WATCH_S,
         timeout_s: float = _TIMEOUT_S,
     ) -> Generator[tuple[MetricsRow, ...]]:
-        """Yield the metrics of the present run every `period_s` seconds; `UsageError` says that the run has ended."""
+        """Yield the metrics of the present run every `period_s` seconds; raise `UsageError` when the run has ended."""
         pause = threading.Event()
         with self.topology(name, timeout_s=timeout_s) as topology:
             while True:
@@ -227,7 +227,7 @@ class Client:
             yield from follow_logs(topology, find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
 
     def activate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
-        """Resume the spouts of a topology; a topology that runs already stays as it is.
+        """Resume the spouts of a topology. A running topology is not changed.
 
         The call waits up to `timeout_s` for a topology that is still starting.
         """

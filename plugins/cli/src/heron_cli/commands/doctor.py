@@ -1,4 +1,4 @@
-"""``heron doctor``: looks for faults, and says what to do about each."""
+"""``heron doctor``: looks for faults, and prints the remedy for each."""
 
 from __future__ import annotations
 

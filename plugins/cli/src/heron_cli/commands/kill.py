@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from heron.driver_kit.redaction import redact_for_command
-from heron.errors import UsageError
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import (
@@ -57,9 +56,6 @@ def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
     as_json: bool,
 ) -> None:
     """Ends the topology NAME, running or not. Its logs are kept, and its last report for a day."""
-    if not timeout >= 0:
-        msg = f"--timeout: {timeout:g} s is below 0 s; give the seconds that it has to stop by itself"
-        raise UsageError(msg)
     with Client(choose(profile, config_path, settings, without)) as client:
         try:
             with progress(KILL_STEPS) as shown:

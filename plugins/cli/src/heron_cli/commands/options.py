@@ -73,7 +73,7 @@ def choose(
 class RemoteOptions:
     """The options of commands about one topology: its profile, the time limit, and how to print the answer.
 
-    `given` says whether the user named the profile.
+    `given` is whether the user named the profile.
     """
 
     choice: ProfileChoice

@@ -1,4 +1,4 @@
-"""``heron profiles``: lists profiles, shows what one sets and where, and checks one."""
+"""``heron profiles``: lists profiles, and shows or checks the settings of a profile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TRIAL_S = 45.0  # a scheduler may have to start something for it
 
 @click.group()
 def profiles() -> None:
-    """Lists, shows and checks profiles, which say where and how topologies run."""
+    """Lists, shows and checks profiles, which define where and how topologies run."""
 
 
 @profiles.command("list")

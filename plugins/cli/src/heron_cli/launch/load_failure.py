@@ -67,6 +67,6 @@ def _indented(source: str) -> str:
 
 def _ended(end: SystemExit) -> str:
     code = end.code
-    said = f": {code}" if isinstance(code, str) else ""
+    reason = f": {code}" if isinstance(code, str) else ""
     number = 0 if code is None else code if isinstance(code, int) else 1
-    return f"ended with exit code {number} while it was loaded{said}; it must return to define its topology"
+    return f"ended with exit code {number} while it was loaded{reason}; it must return to define its topology"

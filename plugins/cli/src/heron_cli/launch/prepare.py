@@ -45,7 +45,7 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
     """Verify and pack the topology.
 
     Raises:
-        UsageError: when the topology cannot run; says why.
+        UsageError: when the topology cannot run; the message has the reason.
     """
     loaded = replace(loaded, definition=overrides.configured(loaded.definition))
     verify(loaded.definition)
@@ -73,7 +73,7 @@ def plan_target(choice: ProfileChoice, load: Callable[[], LoadedTopology], packi
 
 
 def load_target(target: str | LoadedTopology, arguments: Sequence[str]) -> LoadedTopology:
-    """Load ``FILE[:NAME]`` in a child process; a loaded topology is returned as it is."""
+    """Load ``FILE[:NAME]`` in a child process; return a loaded topology unchanged."""
     if isinstance(target, LoadedTopology):
         return target
     with LoadingTopology(target, arguments) as loading:
@@ -101,7 +101,7 @@ def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[
 
     Raises:
         PluginError: when one is not installed or does not work; names the component.
-        ConfigError: when two of them write the same number for their encodings: readers could not tell them apart.
+        ConfigError: when two serializers have the same number, so that readers could not distinguish them.
     """
     users: dict[str, str] = {}
     for component in topology.components:

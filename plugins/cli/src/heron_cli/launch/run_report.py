@@ -81,7 +81,7 @@ def check_report_path(path: Path) -> None:
     """Refuse a report that could not be written at the end.
 
     Raises:
-        UsageError: when there is no such folder, or no permission.
+        UsageError: when the folder does not exist or cannot be written.
     """
     if path.is_dir():
         msg = f"--report: {str(path)!r} is a folder; give a file"

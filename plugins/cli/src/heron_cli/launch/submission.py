@@ -55,7 +55,7 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
-_LOCK_WAIT_S = 2.0  # a command that only looks or cleans up releases the lock within milliseconds
+_LOCK_WAIT_S = 2.0  # commands that only read or clean up release the lock within milliseconds
 
 
 @dataclass(frozen=True, slots=True)

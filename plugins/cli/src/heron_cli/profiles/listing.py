@@ -25,7 +25,7 @@ _UNKNOWN = "(hidden: unknown key)"
 
 @dataclass(frozen=True, slots=True)
 class ListedSetting:
-    """One value: `steps` lead to it, and `layer` and `origin` say where it was given. References are unresolved."""
+    """One value with the `steps` that lead to it, and its `layer` and `origin`. References are unresolved."""
 
     steps: tuple[str | int, ...]
     value: object

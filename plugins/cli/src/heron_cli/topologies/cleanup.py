@@ -62,7 +62,7 @@ _LOCK_RETRY_S = 0.02
 _RUN_DIR = re.compile(r"heron-[a-z0-9_]{8}")
 
 _NODES = (
-    NodeKind.TMANAGER_LOCATION,  # its holder removes it, unless it is garbled
+    NodeKind.TMANAGER_LOCATION,  # its holder removes it, unless it is damaged
     NodeKind.PHYSICAL_PLAN,
     NodeKind.CHECKPOINTS,
     NodeKind.PACKING_PLAN,
@@ -156,7 +156,7 @@ def end_run(environment: Environment, run: ExecutionState) -> None:
 def final_report(facts: Facts, run: ExecutionState, killed: str = "") -> LastReport | None:
     """Return the report to keep of a run; None when the run never began.
 
-    `killed` says who ended the run, in case the run has not written its own report.
+    `killed` is the reason in the report of a run that was killed and has not written a report.
     """
     present = facts.report
     if present and present.status.topology_id == run.topology_id:

@@ -77,7 +77,7 @@ class Facts:
     """The facts about one name of a topology.
 
     `run` is the execution state, and `spare` its copy, read when the original cannot be. `error` names the node that
-    could not be read. `plan` is the state in the physical plan. `led` says whether a topology manager lives, `locked`
+    could not be read. `plan` is the state in the physical plan. `led` is whether a topology manager lives, `locked`
     whether another command is working on the topology. `troubles` are the containers with an error. `other` is the
     scheduler's job of that name when this state manager does not know its run; `job` is ABSENT then.
     """

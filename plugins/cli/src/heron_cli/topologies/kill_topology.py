@@ -1,4 +1,4 @@
-"""Ends a topology: asks it to stop, ends its processes when it does not, and checks that nothing is left."""
+"""Ends a topology: asks it to stop, ends its processes when it does not stop, and removes the run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HowKilled(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class KillResult:
-    """How a topology was ended; `why` says why it was forced, `left` what could not be removed.
+    """How a topology was ended; `why` is the reason for force, and `left` lists the parts that could not be removed.
 
     `state` is that of the last report: a topology may have finished or failed while it was being killed.
     """
@@ -63,7 +63,7 @@ def kill_topology(
     The topology has `timeout_s` to stop by itself. With `force`, another profile or host may have submitted it.
 
     Raises:
-        UsageError: when there is no such topology, another host or profile runs it, or another command is at work on
+        UsageError: when the topology does not exist, another host or profile runs it, or another command is changing
             it; nothing was changed.
         StateUnavailableError: when the state manager does not answer.
     """
@@ -84,7 +84,7 @@ def kill_topology(
         manner = HowKilled.OVER if not running else HowKilled.FORCED if why else HowKilled.ASKED
         progress.step("removing package and state")
         try:
-            environment.scheduler.kill(topology, _id(facts))  # before the report says that it is over
+            environment.scheduler.kill(topology, _id(facts))  # before the report shows the end
         except HeronError as error:
             return KillResult(topology, facts.known, manner, why, (f"job: {error}",))
         facts = discover(environment, topology, locked=False)  # with its last report

@@ -23,7 +23,7 @@ def find_logs(topology: RemoteTopology, log_root: Path) -> Path:
     """Return the log folder of the present run or else of the last one.
 
     Raises:
-        UsageError: when there is none on this machine; says where it is.
+        UsageError: when there is none on this machine; the message names the place of the logs.
     """
     try:
         run = topology.run

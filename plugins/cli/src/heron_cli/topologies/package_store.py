@@ -1,4 +1,4 @@
-"""The stored packages of a profile: which ones exist, which topology uses each, and which may be removed."""
+"""The stored packages of a profile, the topologies that use them, and the packages that may be removed."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def merged(entries: Iterable[PackageEntry]) -> tuple[PackageEntry, ...]:
 def prunable(
     entries: Iterable[PackageEntry], in_use: Collection[str], older_than_s: float, keep: int
 ) -> tuple[PackageEntry, ...]:
-    """Return the packages not in use and older than that, except the `keep` youngest whole ones of each name."""
+    """Return the unused packages that are old enough, except the `keep` youngest whole packages of each name."""
     kept: defaultdict[str, int] = defaultdict(int)
     found = []
     for each in merged(entries):

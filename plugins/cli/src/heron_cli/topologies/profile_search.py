@@ -28,7 +28,7 @@ def profiles_running(topology: str, choice: ProfileChoice) -> tuple[str, ...]:
 
     Raises:
         UsageError: when the name is not valid.
-        ConfigError: when `choice.config_path` is no folder.
+        ConfigError: when `choice.config_path` is not a folder.
     """
     check_name(topology)
     names = profile_names(choice.config_path)

@@ -55,9 +55,9 @@ _OpenClient = Callable[..., "TManagerClient"]
 
 @dataclass(frozen=True, slots=True)
 class UnreachableTopology:
-    """What is known about a topology whose topology manager does not answer.
+    """The facts about a topology whose topology manager does not answer.
 
-    `planned` says whether it has a physical plan, `locked` whether a command is at work on it. `job` is the state of
+    `planned` is whether it has a physical plan, `locked` whether a command is changing it. `job` is the state of
     its job; None when the scheduler does not answer.
     """
 
@@ -239,7 +239,7 @@ class RemoteTopology:
 
     def _unreachable(self) -> UnreachableTopology:
         for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
-            self._statemgr.get(kind, self.name)  # raises when it is garbled: then no topology manager can begin
+            self._statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
         return UnreachableTopology(
             self._planned(),
             self._statemgr.get(NodeKind.LOCK, self.name) is not None,

@@ -48,7 +48,7 @@ def restart_containers(
     The time limit of `topology` is that of each container.
 
     Raises:
-        UsageError: when there is no such container, or the scheduler cannot restart one; nothing was changed.
+        UsageError: when the container does not exist, or the scheduler cannot restart containers; nothing was changed.
         SchedulerError: when a container cannot be started.
         TopologyFailedError: when a process or task of it was given up.
         UnreachableError: when it is not back in time; it is still being started.

@@ -19,7 +19,7 @@ class TopologyEntry:
 
     `state` is the value of a `heron_cli.topologies.discovery.RunState`. `since_s` is when it was submitted or, once it
     has ended, when it ended, in wall-clock seconds. `containers` counts container 0 too; 0 when unknown. `version` is
-    that of the heron-core that submitted it. `errors` say what keeps the topology from running, or why it ended.
+    that of the heron-core that submitted it. `errors` are the reasons why it does not run, or why it ended.
     """
 
     name: str
