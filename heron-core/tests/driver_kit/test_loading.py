@@ -113,7 +113,9 @@ def test_nested_names_are_found() -> None:
 def test_role_processes_import_no_discovery_libraries() -> None:
     """Each task of each topology pays for the imports of its process."""
     heavy = ["stevedore", "pluggy", "yaml", "click", "rich", "importlib.metadata", "subprocess", "socket", "asyncio"]
-    modules = "heron.driver_kit.loading, heron.driver_kit.parent_process, heron.driver_kit.log, heron.kernel.hooks"
+    modules = (
+        "heron.driver_kit.loading, heron.driver_kit.parent_process, heron.driver_kit.log, heron.kernel.observer_threads"
+    )
     script = f"import sys, {modules}; print([each for each in {heavy} if each in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path}; {script}"],

@@ -26,7 +26,7 @@ from heron.ipc.keys import Speaker, TopologyKeys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.kernel.hooks import Hooks
+from heron.kernel.observer_threads import Hooks
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry

@@ -18,7 +18,7 @@ from heron.executor.workspace import Workspace
 from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.observer_threads import ThreadedHooks
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings

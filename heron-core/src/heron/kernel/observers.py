@@ -16,7 +16,7 @@ import pluggy
 
 from heron.driver_kit.loading import load_object
 from heron.errors import HeronError, PluginError, known, nearest
-from heron.kernel.hooks import check_facts
+from heron.kernel.observer_threads import check_facts
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
 if TYPE_CHECKING:

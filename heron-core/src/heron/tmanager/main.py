@@ -17,7 +17,7 @@ from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import LeaderStatus
-from heron.kernel.hooks import Hooks, ThreadedHooks
+from heron.kernel.observer_threads import Hooks, ThreadedHooks
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
 from heron.kernel.settings import EngineSettings

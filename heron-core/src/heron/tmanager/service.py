@@ -19,7 +19,7 @@ from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.status import encode_status
-from heron.kernel.hooks import Hooks
+from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Metric, MetricKind

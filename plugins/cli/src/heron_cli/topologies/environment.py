@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heron.driver_kit.redaction import set_command_secrets
 from heron.errors import HeronError
-from heron.kernel.hooks import Hooks, ThreadedHooks
+from heron.kernel.observer_threads import Hooks, ThreadedHooks
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from heron.kernel.hooks import ThreadedHooks
+from heron.kernel.observer_threads import ThreadedHooks
 
 if TYPE_CHECKING:
     from builders.distributions import Install
