@@ -1,4 +1,4 @@
-"""The fence of the state: what a leader that was deposed at any instant can still write, which is nothing."""
+"""Fencing: a deposed leader cannot write to the state, whenever it was deposed."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from heron.tmanager.topology_state import Takeover
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 PLAN = NodeKind.PHYSICAL_PLAN
-TOLD = TopologyStatus("wc", "wc-1", "finished", 0.0)
+STATUS = TopologyStatus("wc", "wc-1", "finished", 0.0)
 
 
 class Interrupted(LocalFsStateManager):
-    """Calls `before` before each write, as if the process were stopped there, and `after` after it."""
+    """Calls `before` before each write and `after` after it, as if the process stopped there."""
 
     before: Callable[[], object] = staticmethod(lambda: None)
     after: Callable[[], object] = staticmethod(lambda: None)
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        """As it is, with what happens around it."""
+        """Writes as usual, between the two calls."""
         self.before()
         version = super().set(kind, topology, value, expected=expected)
         self.after()
         return version
 
 
-class World:
-    """One store, and any number of leaders that believe in themselves."""
+class Environment:
+    """One store, and processes that all assume to be the leader."""
 
     def __init__(self, root: Path, definition: TopologyDefinition, packing: PackingPlan) -> None:
         self.definition = definition
@@ -49,22 +49,22 @@ class World:
         self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
 
     def leader(self, epoch: int, topology_id: str = "wc-1") -> tuple[StateStore, Takeover]:
-        """One that has taken over."""
+        """A leader after its takeover."""
         store = StateStore(self.state, "wc", topology_id)
         return store, store.take_over(LeaderStatus(0, 1, "here", epoch, 0.0))
 
     def plan(self, version: int, epoch: int, state: TopologyState = TopologyState.RUNNING) -> PhysicalPlan:
-        """A plan without anybody in it."""
+        """A plan without tasks and stream managers."""
         return PhysicalPlan(version, epoch, "wc-1", self.definition, state, (), ())
 
     def stored(self) -> PhysicalPlan:
-        """What stands in the store."""
+        """The plan in the store."""
         node = self.state.get(PLAN, "wc")
         assert node is not None
         return decode_physical_plan(node.value, "test")
 
     def once(self, when: str, call: Callable[[], Any]) -> None:
-        """Calls once, in the midst of the next write."""
+        """Calls `call` once, during the next write."""
 
         def interrupt() -> None:
             setattr(self.state, when, lambda: None)
@@ -74,98 +74,98 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan) -> Iterator[World]:
+def environment(tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan) -> Iterator[Environment]:
     """A submitted word count."""
-    found = World(tmp_path, definition, packing)
+    found = Environment(tmp_path, definition, packing)
     yield found
     found.state.close()
 
 
-def test_a_successor_inherits_the_plan_and_makes_it_its_own(world: World) -> None:
-    """Same version, so that nobody switches without a reason; greater epoch; and it knows whom it follows."""
-    first, given = world.leader(1)
+def test_a_new_leader_takes_over_the_plan_with_its_epoch(environment: Environment) -> None:
+    """The version is the same, so no process has to change plans. The new leader also gets the former epoch."""
+    first, given = environment.leader(1)
     assert (given.plan, given.former_epoch) == (None, 0)
-    first.save_plan(world.plan(4, 1))
-    _, given = world.leader(3)
-    assert given.plan == world.plan(4, 3) == world.stored()
+    first.save_plan(environment.plan(4, 1))
+    _, given = environment.leader(3)
+    assert given.plan == environment.plan(4, 3) == environment.stored()
     assert given.former_epoch == 1
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_a_deposed_leader_writes_nothing(world: World, planned: bool) -> None:
-    """Neither a plan nor the end of the topology, also where nobody had made a plan before the take-over."""
-    first, _ = world.leader(1)
+def test_a_deposed_leader_writes_nothing(environment: Environment, planned: bool) -> None:
+    """It writes no plan and no end of the topology, also if there was no plan before the takeover."""
+    first, _ = environment.leader(1)
     if planned:
-        first.save_plan(world.plan(4, 1))
-    second, given = world.leader(2)
-    before = world.state.get(PLAN, "wc")
-    report = replace(TOLD, topology_id="wc-1", state="killed")
+        first.save_plan(environment.plan(4, 1))
+    second, given = environment.leader(2)
+    before = environment.state.get(PLAN, "wc")
+    report = replace(STATUS, topology_id="wc-1", state="killed")
     with pytest.raises(StateConflictError, match="epoch 1 was deposed by that of epoch 2"):
-        first.save_plan(world.plan(5, 1))
+        first.save_plan(environment.plan(5, 1))
     with pytest.raises(StateConflictError, match="epoch 1 was deposed by that of epoch 2"):
         first.save_end(report)
-    assert world.state.get(PLAN, "wc") == before
-    assert world.state.get(NodeKind.REPORT, "wc") is None
-    second.save_plan(world.plan(given.plan.version + 1 if given.plan else 1, 2))
+    assert environment.state.get(PLAN, "wc") == before
+    assert environment.state.get(NodeKind.REPORT, "wc") is None
+    second.save_plan(environment.plan(given.plan.version + 1 if given.plan else 1, 2))
     with pytest.raises(StateConflictError):
-        first.save_plan(world.plan(9, 1))
+        first.save_plan(environment.plan(9, 1))
 
 
-def test_a_leader_that_is_stopped_in_the_midst_of_its_write_and_deposed_meanwhile_writes_nothing(world: World) -> None:
-    """It has looked, it led, and it was about to write: the condition is checked by the store, not by the leader."""
-    first, _ = world.leader(1)
-    first.save_plan(world.plan(4, 1))
-    world.once("before", lambda: world.leader(2))
+def test_a_leader_that_is_deposed_during_its_write_writes_nothing(environment: Environment) -> None:
+    """The store checks the condition of the write, so a check by the leader is not enough."""
+    first, _ = environment.leader(1)
+    first.save_plan(environment.plan(4, 1))
+    environment.once("before", lambda: environment.leader(2))
     with pytest.raises(StateConflictError, match="deposed"):
-        first.save_plan(world.plan(5, 1))
-    assert world.stored() == world.plan(4, 2)
+        first.save_plan(environment.plan(5, 1))
+    assert environment.stored() == environment.plan(4, 2)
 
 
-def test_what_was_written_in_the_midst_of_a_take_over_is_inherited(world: World) -> None:
-    """Between the successor's look and its claim the former leader could still write: what it told of that holds."""
-    first, _ = world.leader(1)
-    first.save_plan(world.plan(4, 1))
-    world.once("before", lambda: first.save_plan(world.plan(5, 1, TopologyState.PAUSED)))
-    _, given = world.leader(2)
-    assert given.plan == world.plan(5, 2, TopologyState.PAUSED) == world.stored()
+def test_a_plan_that_is_written_during_a_takeover_is_kept(environment: Environment) -> None:
+    """The former leader may write between the read and the claim of the new leader. That write is valid."""
+    first, _ = environment.leader(1)
+    first.save_plan(environment.plan(4, 1))
+    environment.once("before", lambda: first.save_plan(environment.plan(5, 1, TopologyState.PAUSED)))
+    _, given = environment.leader(2)
+    assert given.plan == environment.plan(5, 2, TopologyState.PAUSED) == environment.stored()
 
 
-def test_the_later_of_two_that_take_over_leads(world: World) -> None:
-    """The one that was slow finds the other's claim, however far it had come."""
-    world.once("before", lambda: world.leader(3))
+def test_the_later_of_two_takeovers_wins(environment: Environment) -> None:
+    """The slower process finds the claim of the other."""
+    environment.once("before", lambda: environment.leader(3))
     with pytest.raises(StateConflictError, match="epoch 2 was deposed by that of epoch 3"):
-        world.leader(2)
-    assert world.stored().epoch == 3
+        environment.leader(2)
+    assert environment.stored().epoch == 3
 
 
-def test_a_write_whose_answer_was_lost_is_known_again(world: World) -> None:
-    """`StateUnavailableError` says that nobody knows: the next attempt finds its own plan, not another leader's."""
-    store, _ = world.leader(1)
+def test_a_write_with_a_lost_answer_can_be_repeated(environment: Environment) -> None:
+    """After a `StateUnavailableError` the outcome is unknown. The next attempt recognises its own plan."""
+    store, _ = environment.leader(1)
 
     def lose() -> None:
         message = "the answer was lost"
         raise StateUnavailableError(message)
 
-    world.once("after", lose)
+    environment.once("after", lose)
     with pytest.raises(StateUnavailableError):
-        store.save_plan(world.plan(1, 1))
-    store.save_plan(world.plan(1, 1))
-    store.save_plan(world.plan(2, 1))
-    assert world.stored() == world.plan(2, 1)
+        store.save_plan(environment.plan(1, 1))
+    store.save_plan(environment.plan(1, 1))
+    store.save_plan(environment.plan(2, 1))
+    assert environment.stored() == environment.plan(2, 1)
 
 
-def test_an_end_is_for_good(world: World) -> None:
-    """A plan that waited for the store does not revive it; a successor ends it, with the report or a brief one."""
-    store, _ = world.leader(1)
-    store.save_plan(world.plan(1, 1))
-    report = replace(TOLD, topology_id="wc-1", state="failed", error="because")
+def test_an_ended_topology_stays_ended(environment: Environment) -> None:
+    """A delayed plan keeps the end state. A new leader gets the report, or a short report if it is missing."""
+    store, _ = environment.leader(1)
+    store.save_plan(environment.plan(1, 1))
+    report = replace(STATUS, topology_id="wc-1", state="failed", error="because")
     store.save_end(report)
-    store.save_plan(world.plan(2, 1))
-    assert world.stored() == world.plan(2, 1, TopologyState.FAILED)
-    _, given = world.leader(2)
+    store.save_plan(environment.plan(2, 1))
+    assert environment.stored() == environment.plan(2, 1, TopologyState.FAILED)
+    _, given = environment.leader(2)
     assert (given.plan, given.report) == (None, report)
-    world.state.delete(NodeKind.REPORT, "wc")
-    _, given = world.leader(3)
+    environment.state.delete(NodeKind.REPORT, "wc")
+    _, given = environment.leader(3)
     assert given.report is not None
     assert (given.report.state, given.report.error) == (
         "failed",
@@ -173,84 +173,84 @@ def test_an_end_is_for_good(world: World) -> None:
     )
 
 
-def test_what_another_run_has_left_is_replaced(world: World) -> None:
-    """Its epochs and its end are its own; a leader of it that wakes up then finds another run."""
-    former, _ = world.leader(7)
-    former.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
-    _, given = world.leader(2, "wc-2")
+def test_the_plan_of_another_run_is_replaced(environment: Environment) -> None:
+    """Epoch and end state of the other run do not count. Its former leader cannot write any more."""
+    former, _ = environment.leader(7)
+    former.save_end(replace(STATUS, topology_id="wc-1", state="killed"))
+    _, given = environment.leader(2, "wc-2")
     assert (given.plan, given.report, given.former_epoch) == (None, None, 0)
     with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
-        former.save_plan(world.plan(9, 7))
+        former.save_plan(environment.plan(9, 7))
 
 
-def test_a_plan_that_cannot_be_read_is_made_anew(world: World) -> None:
-    """A leader must not stay away for ever on account of it."""
-    world.state.set(PLAN, "wc", b"garbled")
-    store, given = world.leader(2)
+def test_an_unreadable_plan_is_replaced(environment: Environment) -> None:
+    """A damaged plan must not prevent a takeover."""
+    environment.state.set(PLAN, "wc", b"garbled")
+    store, given = environment.leader(2)
     assert given.plan is None
-    store.save_plan(world.plan(1, 2))
-    assert world.stored() == world.plan(1, 2)
+    store.save_plan(environment.plan(1, 2))
+    assert environment.stored() == environment.plan(1, 2)
 
 
-def test_a_topology_that_is_over_stays_so_when_its_plan_is_damaged(world: World) -> None:
-    """Its report says so, too; what has ended must not begin anew."""
-    first, _ = world.leader(1)
-    report = replace(TOLD, topology_id="wc-1", state="finished")
+def test_an_ended_topology_with_a_damaged_plan_stays_ended(environment: Environment) -> None:
+    """The report has the end state too."""
+    first, _ = environment.leader(1)
+    report = replace(STATUS, topology_id="wc-1", state="finished")
     first.save_end(report)
-    world.state.set(PLAN, "wc", b"garbled")
-    _, given = world.leader(2)
+    environment.state.set(PLAN, "wc", b"garbled")
+    _, given = environment.leader(2)
     assert (given.plan, given.report) == (None, report)
-    assert world.stored().state is TopologyState.FINISHED
+    assert environment.stored().state is TopologyState.FINISHED
 
 
-def test_a_name_that_belongs_to_another_run_is_left_alone(world: World) -> None:
-    """A host that was cut off while its topology was killed, and submitted anew, comes back with its managers."""
-    former, _ = world.leader(1)
+def test_a_leader_of_a_former_run_changes_nothing(environment: Environment) -> None:
+    """A host was cut off while the topology was killed and submitted again; then its topology managers return."""
+    former, _ = environment.leader(1)
     run = ExecutionState("wc", "wc-2", 1.0, "me", "here", "local", "", "/run", "/log", attached=False)
-    world.state.set(NodeKind.EXECUTION_STATE, "wc", encode_execution_state(run))
-    _, given = world.leader(2, "wc-2")
-    before = world.state.get(PLAN, "wc")
+    environment.state.set(NodeKind.EXECUTION_STATE, "wc", encode_execution_state(run))
+    _, given = environment.leader(2, "wc-2")
+    before = environment.state.get(PLAN, "wc")
     with pytest.raises(TopologyFailedError, match="its name belongs to 'wc-2' now"):
-        world.leader(3)
+        environment.leader(3)
     with pytest.raises(StateConflictError):
-        former.save_plan(world.plan(5, 1))
-    assert world.state.get(PLAN, "wc") == before
+        former.save_plan(environment.plan(5, 1))
+    assert environment.state.get(PLAN, "wc") == before
     assert given.report is None
 
 
-def test_what_was_removed_is_not_made_again(world: World) -> None:
-    """`heron kill` removes the nodes of a topology; a leader that sleeps meanwhile must not bring them back."""
-    first, _ = world.leader(1)
-    first.save_plan(world.plan(1, 1))
-    world.state.delete(PLAN, "wc")
+def test_removed_nodes_are_not_created_again(environment: Environment) -> None:
+    """`heron kill` removes the nodes of a topology. A leader that was stopped then must not restore them."""
+    first, _ = environment.leader(1)
+    first.save_plan(environment.plan(1, 1))
+    environment.state.delete(PLAN, "wc")
     with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
-        first.save_plan(world.plan(2, 1))
+        first.save_plan(environment.plan(2, 1))
     with pytest.raises(StateConflictError, match="has no plan in the state manager any more"):
-        first.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
-    assert world.state.get(PLAN, "wc") is None
-    assert world.state.get(NodeKind.REPORT, "wc") is None
+        first.save_end(replace(STATUS, topology_id="wc-1", state="killed"))
+    assert environment.state.get(PLAN, "wc") is None
+    assert environment.state.get(NodeKind.REPORT, "wc") is None
 
 
-def test_an_end_whose_answer_was_lost_is_not_written_over(world: World) -> None:
-    """A plan that waits for the store is written after it, with the state that the topology has by then."""
-    store, _ = world.leader(1)
-    store.save_plan(world.plan(1, 1))
+def test_an_end_with_a_lost_answer_is_not_overwritten(environment: Environment) -> None:
+    """A later plan has the end state of the topology."""
+    store, _ = environment.leader(1)
+    store.save_plan(environment.plan(1, 1))
 
     def lose() -> None:
         msg = "the answer was lost"
         raise StateUnavailableError(msg)
 
-    world.once("after", lose)
+    environment.once("after", lose)
     with pytest.raises(StateUnavailableError):
-        store.save_end(replace(TOLD, topology_id="wc-1", state="killed"))
-    store.save_plan(world.plan(2, 1))
-    assert (world.stored().version, world.stored().state) == (2, TopologyState.KILLED)
+        store.save_end(replace(STATUS, topology_id="wc-1", state="killed"))
+    store.save_plan(environment.plan(2, 1))
+    assert (environment.stored().version, environment.stored().state) == (2, TopologyState.KILLED)
 
 
-def test_the_plan_of_a_newer_version_is_not_replaced(world: World) -> None:
-    """An old standby must not take over from a newer leader: its plan would lack what it cannot read."""
-    newer = encode_plan(world.plan(4, 1)).replace(b'"format":1', b'"format":2')
-    version = world.state.set(PLAN, "wc", newer)
+def test_the_plan_of_a_newer_version_is_not_replaced(environment: Environment) -> None:
+    """An older standby must not take over, because its plan would lack the fields that it cannot read."""
+    newer = encode_plan(environment.plan(4, 1)).replace(b'"format":1', b'"format":2')
+    version = environment.state.set(PLAN, "wc", newer)
     with pytest.raises(NewerFormatError, match=r"node pplans/wc: the physical plan has format 2, .* upgrade"):
-        world.leader(2)
-    assert world.state.get(PLAN, "wc") == Versioned(newer, version)
+        environment.leader(2)
+    assert environment.state.get(PLAN, "wc") == Versioned(newer, version)

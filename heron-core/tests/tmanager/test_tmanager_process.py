@@ -35,17 +35,17 @@ from heron_testing.pytest_plugin import Eventually
 
 
 class Peer:
-    """A stream manager or executor, as far as the topology manager sees one."""
+    """The connection of a stream manager or executor to the topology manager."""
 
     def __init__(self, sockets: SocketContext, location: TManagerLocation, keys: ClientKeys) -> None:
         self.channel: Channel = sockets.client_of(location.endpoint, keys=keys)
 
     def send(self, envelope: Envelope) -> None:
-        """Sends it."""
+        """Sends a message."""
         self.channel.send(control_frame(envelope))
 
     def expect(self, body: str) -> Envelope:
-        """The next message of that kind; others before it are skipped."""
+        """The next message of this kind; earlier messages are skipped."""
         deadline_s = monotonic_s() + 10.0
         while self.channel.wait(max(0.0, deadline_s - monotonic_s())):
             envelope = parse_control(self.channel.receive() or b"")
@@ -55,7 +55,7 @@ class Peer:
         raise AssertionError(msg)
 
     def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
-        """Says hello as the first incarnation of a stream manager."""
+        """Sends the hello of the first incarnation of a stream manager."""
         hello = pb.StmgrHello(
             container_id=container_id,
             incarnation=1,
@@ -101,21 +101,21 @@ class Run:
         return self.processes[-1]
 
     def location(self) -> TManagerLocation | None:
-        """Where the leader is."""
+        """The location of the leader."""
         node = self.state.get(NodeKind.TMANAGER_LOCATION, "wc")
         return decode_tmanager_location(node.value, "wc") if node else None
 
     def peer(self, location: TManagerLocation) -> Peer:
-        """A new peer of that topology manager."""
+        """A new peer of this topology manager."""
         self.peers.append(Peer(self.sockets, location, self.keys.connecting_as(Speaker.MEMBER)))
         return self.peers[-1]
 
     def client(self, location: TManagerLocation, speaker: Speaker = Speaker.CONTROL) -> TManagerClient:
-        """A command's view of that topology manager."""
+        """A client of this topology manager."""
         return TManagerClient(location.endpoint, self.keys.connecting_as(speaker))
 
     def close(self) -> None:
-        """Ends everything."""
+        """Ends all processes and closes the sockets."""
         for process in self.processes:
             process.kill()
             process.wait()
@@ -153,7 +153,7 @@ def leader_of(run: Run, eventually: Eventually) -> Callable[[int], TManagerLocat
 
 
 def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """The whole story: plan to state and stream managers, ends confirmed, report written, stop in order."""
+    """Plans reach state and stream managers, ends are confirmed, the report is written, and the stop is in order."""
     location = leader_of(1)
     first, second, own, other = (run.peer(location) for _ in range(4))
     first.register(1)
@@ -183,7 +183,7 @@ def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[i
 def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
 ) -> None:
-    """One leader, fenced (D9); the plan's version survives it and ends are learned again."""
+    """There is one leader (D9). The plan keeps its version, and stream managers report ended tasks again."""
     location = leader_of(1)
     first, second = run.peer(location), run.peer(location)
     first.register(1)
@@ -207,9 +207,9 @@ def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
 def test_a_deposed_leader_that_wakes_up_changes_nothing(
     run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
 ) -> None:
-    """It was stopped for longer than its lease, with commands and reports in its mail; then it wakes up and reads them.
+    """A leader is stopped for longer than its lease, with commands and reports in its queue, and continues then.
 
-    Its standby has paused the topology meanwhile. The deposed one confirms no command, sends no plan and no stop,
+    In between, its standby has paused the topology. The deposed leader confirms no command, sends no plan and no stop,
     writes neither plan nor report, and ends.
     """
     location = leader_of(1)
@@ -222,7 +222,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
     executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
     executor.expect("status_reply")
     with run.client(location) as client:
-        client.change_state("running", 5.0)  # as it is: written, and sent, once more
+        client.change_state("running", 5.0)  # no change, but the plan is written and sent again
         first.plan()
         second.plan()
         os.kill(location.pid, signal.SIGSTOP)
@@ -231,7 +231,7 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
                 client.change_state(state, 0.2)
         for task_id in (1, 2, 3):
             first.send(Envelope(task_report=end_of(task_id)))
-        run.state.delete(NodeKind.TMANAGER_LOCATION, "wc")  # as where a store gives up who is silent for too long
+        run.state.delete(NodeKind.TMANAGER_LOCATION, "wc")  # as a store does at the end of a lease
         successor = leader_of(2)
         with run.client(successor) as other:
             other.change_state("paused", 5.0)
@@ -243,13 +243,13 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
             status = other.status(5.0)
             assert (status.state, status.leader and status.leader.pid) == ("paused", successor.pid)
     for peer in (first, second, executor):
-        said = [parse_control(frame) for frame in iter(peer.channel.receive, None)]
-        assert {body_of(each) for each in said} <= {"task_report_seen"}
-        assert {each.epoch for each in said} <= {1}, "what it still said has its own epoch, which is refused"
+        sent = [parse_control(frame) for frame in iter(peer.channel.receive, None)]
+        assert {body_of(each) for each in sent} <= {"task_report_seen"}
+        assert {each.epoch for each in sent} <= {1}, "receivers refuse messages of a former epoch"
 
 
 def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """Status, pause, a refusal with its reason, and kill."""
+    """The commands are status, pause (first refused, with the reason) and kill."""
     location = leader_of(1)
     with run.client(location) as client:
         status = client.status(5.0)
@@ -266,8 +266,8 @@ def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLoca
         assert client.status(5.0).state == "killed"
 
 
-def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """Who may look may not change, and no command passes for a process of the topology."""
+def test_each_key_allows_only_its_own_requests(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A read-only key cannot change the state, and a command cannot act as a process of the topology."""
     location = leader_of(1)
     with run.client(location, Speaker.READER) as reader:
         assert reader.status(5.0).topology_id == "wc-1"
@@ -290,8 +290,8 @@ def test_a_key_opens_the_socket_for_what_it_is_for(run: Run, leader_of: Callable
         control.change_state("killed", 5.0)
 
 
-def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """A garbled frame is refused with a reason, and the next good one is answered."""
+def test_invalid_frames_are_refused(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A garbled frame is refused with a reason, and the next valid frame is answered."""
     location = leader_of(1)
     channel = run.peer(location).channel
     for frame in (b"", b"x", b"\x00" * 64, control_frame(Envelope(plan=pb.Plan(version=1)))):
@@ -305,10 +305,10 @@ def test_hostile_and_foreign_frames_change_nothing(run: Run, leader_of: Callable
         assert client.status(5.0).state == "running"
 
 
-def test_a_topology_that_was_submitted_deactivated_begins_paused(
+def test_a_topology_that_was_submitted_deactivated_starts_paused(
     run: Run, leader_of: Callable[[int], TManagerLocation]
 ) -> None:
-    """Its first plan says so, and what was asked since outlives the topology manager."""
+    """Its first plan is paused. A later change of state survives the topology manager."""
     state = ExecutionState("wc", "wc-1", 1.5, "me", "here", "local", "", "/", "/", attached=False, deactivated=True)
     run.state.set(NodeKind.EXECUTION_STATE, "wc", encode_execution_state(state))
     location = leader_of(1)
@@ -325,8 +325,8 @@ def test_a_topology_that_was_submitted_deactivated_begins_paused(
         assert client.status(5.0).state == "running"
 
 
-def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """What executors and metrics managers report, to whoever may look."""
+def test_processes_and_metrics_are_reported(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A client with the read-only key gets the reports of executors and metrics managers."""
     location = leader_of(1)
     executor = run.peer(location)
     executor.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, attempt=2, pid=7, host="here")))
@@ -347,7 +347,7 @@ def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TMa
         )
         executor.send(Envelope(metrics_publish=record))
     executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
-    executor.expect("status_reply")  # all of it has arrived
+    executor.expect("status_reply")  # all messages have arrived
     with run.client(location, Speaker.READER) as client:
         processes = client.status(5.0).processes
         assert [(each.process, each.state, each.pid, each.host) for each in processes] == [
@@ -362,8 +362,8 @@ def test_processes_and_metrics_are_told(run: Run, leader_of: Callable[[int], TMa
             client.metrics("count", 1, by_task=True, timeout_s=5.0)
 
 
-def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
-    """A pause that the next topology manager would not know of is none yet."""
+def test_a_change_is_confirmed_after_it_is_written(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
+    """A pause that is only in memory would be lost with the topology manager."""
     location = leader_of(1)
     first, second = run.peer(location), run.peer(location)
     first.register(1)
@@ -378,19 +378,19 @@ def test_a_change_is_done_when_it_is_written(run: Run, leader_of: Callable[[int]
         (error,) = client.status(5.0).errors
         assert error.startswith("physical plan 2 cannot be written, next attempt in 0.5 s: ")
         (back := run.folder / "back").symlink_to(away)
-        back.rename(plans)  # at once: where there is nothing the topology manager makes a folder of its own
+        back.rename(plans)  # atomically, because the topology manager would create a missing folder
         assert first.plan().state.value == "paused"
         client.change_state("paused", 5.0)
-        assert client.status(5.0).errors == (), "what is over is no error any more"
+        assert client.status(5.0).errors == (), "the error is gone after the write"
     node = run.state.get(NodeKind.PHYSICAL_PLAN, "wc")
     assert node is not None
     assert decode_physical_plan(node.value, "state").state.value == "paused"
 
 
-def test_an_executor_that_comes_after_the_end_is_told_to_stop(
+def test_an_executor_that_registers_after_the_end_is_stopped(
     run: Run, leader_of: Callable[[int], TManagerLocation]
 ) -> None:
-    """Its container was being started again while the topology ended; also a new leader knows."""
+    """Its container restarted while the topology ended. A new leader stops it too."""
     location = leader_of(1)
     with run.client(location) as client:
         client.change_state("killed", 5.0)
@@ -402,10 +402,10 @@ def test_an_executor_that_comes_after_the_end_is_told_to_stop(
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"by hand"])
-def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
+def test_unreadable_nodes_are_reported_and_replaced(
     run: Run, leader_of: Callable[[int], TManagerLocation], damage: bytes
 ) -> None:
-    """A plan, a report and a note that were damaged in their file must not keep the topology without a leader."""
+    """A damaged plan, report or execution state must not prevent a takeover."""
     state = run.folder / "state"
     for kind in ("pplans", "reports", "executionstate"):
         (state / kind).mkdir(exist_ok=True)
@@ -419,4 +419,4 @@ def test_what_of_a_former_leader_cannot_be_read_is_named_and_made_anew(
         errors = client.status(10.0).errors
     for kind in ("pplans", "reports", "executionstate"):
         assert any(f"a state node is not used: {state}/{kind}/wc: " in error for error in errors), errors
-    assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "written anew"
+    assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "the plan is written again"
