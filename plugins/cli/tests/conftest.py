@@ -11,6 +11,7 @@ from typing import Self
 
 import pytest
 
+from builders.distributions import install
 from heron.driver_kit.loading import open_driver
 from heron.errors import MissingDriverError, SchedulerError
 from heron.spi.driver import DriverRef
@@ -20,6 +21,8 @@ from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.profiles import Profile, Resolver, load_profile, read_profile
 from heron_cli.topologies.environment import Environment
+
+__all__ = ["install"]  # a fixture
 
 WORDS = """
 from heron.api import Bolt, Grouping, Spout, Topology, TopologyBuilder

@@ -1,0 +1,7 @@
+"""The fixture that adds made-up distributions."""
+
+from __future__ import annotations
+
+from builders.distributions import install
+
+__all__ = ["install"]
