@@ -22,7 +22,7 @@ def write(root: Path, path: str, text: str) -> None:
 
 
 def test_entries_become_pages_below_their_titles() -> None:
-    """Patterns list what is there, and modules get a page of their own."""
+    """Patterns list existing documents, and each module gets its own page."""
     contents: Contents = [{"Start": "README.md"}, {"Write": ["docs/*.md", "module heron.api"]}]
     filled = expanded(contents, ["README.md", "docs/a.md", "docs/b.md"])
     page = "reference/heron.api.md"
@@ -32,7 +32,7 @@ def test_entries_become_pages_below_their_titles() -> None:
 
 
 def test_a_document_in_no_entry_is_refused() -> None:
-    """Else nobody would find it in the site."""
+    """Otherwise readers could not find it in the site."""
     with pytest.raises(ConfigError, match=r"no entry has docs/new\.md; add it"):
         expanded(["README.md"], ["README.md", "docs/new.md"])
 
@@ -58,7 +58,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_pages_keep_their_paths_and_links(source: Path) -> None:
-    """So a link means the same in the repository and in the site."""
+    """A link means the same in the repository and in the site."""
     assert (
         (source / "pages" / "docs" / "page.md").read_text(encoding="utf-8").startswith("# Page\n\n[up](../README.md)")
     )
@@ -74,7 +74,7 @@ def test_linked_files_come_along(source: Path) -> None:
 
 
 def test_links_to_folders_lead_to_a_list_of_their_files(source: Path) -> None:
-    """A site has no folders to look into."""
+    """A site has no folders."""
     assert "(tests/data/files.md)" in (source / "pages" / "README.md").read_text(encoding="utf-8")
     assert "(../tests/data/files.md)" in (source / "pages" / "docs" / "page.md").read_text(encoding="utf-8")
     assert "`one.bin`" in (source / "pages" / "tests" / "data" / "files.md").read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ def test_settings_name_folders_and_contents(source: Path) -> None:
 
 
 def test_every_document_of_this_repository_is_in_the_contents(tmp_path: Path) -> None:
-    """Checked here too, where no site is built."""
+    """The check also runs here, because these tests do not build the site."""
     settings = json.loads(write_site_source(ROOT, tmp_path / "source", tmp_path / "site").read_text(encoding="utf-8"))
     assert set(documents(ROOT)) <= set(paths(settings["nav"]))
 

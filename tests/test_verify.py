@@ -121,7 +121,7 @@ def keys(root: Path) -> dict[str, Key]:
 
 
 def changed(root: Path, path: str, text: str | None) -> dict[str, list[str]]:
-    """Which groups of which suites change when a file gets this text, or goes."""
+    """Return the groups of each suite that change when a file gets this text, or is removed."""
     before = keys(root)
     if text is None:
         (root / path).unlink()
@@ -138,7 +138,7 @@ def changed(root: Path, path: str, text: str | None) -> dict[str, list[str]]:
 
 
 def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -> None:
-    """A plugin that needs no server is tested in each run anyway."""
+    """Each run tests the plugins that need no server."""
     found = {suite.name: (suite.kind, suite.path) for suite in finder(root).suites}
     assert found == {
         "contract-policy": (Kind.CONTRACT, "tests/contract/test_policy.py"),
@@ -171,7 +171,7 @@ def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.Te
     ],
 )
 def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> None:
-    """Else each change would run every server."""
+    """Otherwise each change would run every server."""
     assert changed(root, path, TREE.get(path, "") + "# changed\n") == {}
 
 
@@ -196,7 +196,7 @@ def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> Non
     ],
 )
 def test_a_byte_in_an_input_changes_the_key(root: Path, path: str, group: str) -> None:
-    """Of tests, conftest, driver, contract, fixtures; also behind a function or TYPE_CHECKING, and in turn."""
+    """Inputs are tests, conftest, driver, contract and fixtures, also behind a function or another module."""
     assert changed(root, path, TREE[path] + "\n# changed\n")["uploader-s3"] == [group]
 
 
@@ -206,19 +206,19 @@ def test_data_beside_a_source_is_an_input(root: Path) -> None:
 
 
 def test_a_driver_suite_does_not_depend_on_the_roles(root: Path) -> None:
-    """A change in the stream manager cannot change how a driver stores a package; a topology on it may differ."""
+    """A change in the stream manager cannot change how a driver stores a package."""
     assert changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n") == {"on-s3": ["core"]}
 
 
 def test_a_driver_that_starts_a_role_by_name_depends_on_all_roles(root: Path) -> None:
-    """The executor puts the names of the other roles together at run time."""
+    """The executor builds the names of the other roles at run time."""
     driver = TREE["plugins/uploader-s3/src/heron_s3/driver.py"]
     write(root, "plugins/uploader-s3/src/heron_s3/driver.py", driver + 'MODULE = "heron.executor.main"\n')
     assert changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")["uploader-s3"] == ["core"]
 
 
 def test_a_name_in_a_docstring_is_no_import(root: Path) -> None:
-    """Else a sentence about the stream manager would tie a driver to it."""
+    """Otherwise a sentence about the stream manager would make it an input of a driver."""
     driver = TREE["plugins/uploader-s3/src/heron_s3/driver.py"]
     write(root, "plugins/uploader-s3/src/heron_s3/driver.py", '"""Not heron.stmgr.router."""\n' + driver)
     assert "uploader-s3" not in changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")
@@ -233,7 +233,7 @@ def test_end_to_end_suites_depend_on_the_command_and_the_bundle(root: Path) -> N
 
 
 def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
-    """The modules beside them, and the topologies below them."""
+    """Inputs include the modules beside them and the topologies below them."""
     assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["tests"]}
     assert changed(root, "tests/e2e/topologies/steady.py", "x = 1\n") == {"on-s3": ["tests"]}
     assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
@@ -250,12 +250,12 @@ def test_a_driver_that_a_test_names_is_an_input(root: Path) -> None:
 
 
 def test_a_file_that_a_test_names_is_an_input(root: Path) -> None:
-    """A test of a page reads the page; pages of the same name elsewhere are no input of it."""
+    """A test of a page reads that page; pages of the same name elsewhere are not inputs."""
     assert changed(root, "plugins/uploader-s3/README.md", "# changed\n") == {"contract-policy": ["tests"]}
 
 
 def test_a_path_from_the_root_names_one_file(root: Path) -> None:
-    """Other files of that name are no input, and a distribution's folder means all of its sources."""
+    """Other files of that name are not inputs; the folder of a distribution means all of its sources."""
     test = "tests/contract/test_policy.py"
     write(root, test, 'PAGE = ROOT / "README.md"\n\n\ndef test_policy(s3):\n    pass\n')
     assert changed(root, "plugins/uploader-s3/README.md", "# changed\n") == {}
@@ -265,7 +265,7 @@ def test_a_path_from_the_root_names_one_file(root: Path) -> None:
 
 
 def test_new_and_deleted_files_change_the_key(root: Path) -> None:
-    """A new module may hide another; a test that is gone was not run."""
+    """A new module may hide another, and a removed test did not run."""
     new = "plugins/uploader-s3/tests/test_more.py"
     assert changed(root, new, "def test_more(s3):\n    pass\n") == {"uploader-s3": ["tests"]}
     assert changed(root, new, None) == {"uploader-s3": ["tests"]}
@@ -276,7 +276,7 @@ def test_new_and_deleted_files_change_the_key(root: Path) -> None:
 
 
 def test_pins_of_needed_packages_change_the_key(root: Path) -> None:
-    """Of the driver's own, of what they require, and of the test tools; the rest of the file does not count."""
+    """Only pins of the driver, of its requirements and of the test tools count."""
     pins = TREE["constraints.txt"]
     assert set(changed(root, "constraints.txt", pins.replace("kazoo==2.0", "kazoo==2.1"))) == set()
     assert set(changed(root, "constraints.txt", "# A comment\n" + pins)) == set()
@@ -302,7 +302,7 @@ def test_a_fixture_asked_for_by_a_value_is_an_input(root: Path) -> None:
 
 
 def test_pins_follow_requirements_and_spellings() -> None:
-    """Packages spell their names in more than one way."""
+    """The name of a package has several spellings."""
     pins = read_pins("# Comment\nA_b==1\n\nc==2 # why\npytest==9\n")
     found = needed_pins({"a.B"}, pins, lambda name: ["C"] if name == "a-b" else [])
     assert found == {"a-b": "1", "c": "2", "pytest": "9"}
@@ -339,7 +339,7 @@ def test_modules_of_servers_list_their_fixtures(here: KeyFinder) -> None:
 
 
 def test_driver_suites_of_this_repository_do_not_reach_the_roles(here: KeyFinder) -> None:
-    """Else a change of the core would run every server. Schedulers start roles."""
+    """Otherwise a change of the core would run every server. Schedulers start roles."""
     for suite in here.suites:
         if suite.kind is Kind.PLUGIN and not suite.name.startswith("scheduler-"):
             core = here.key(suite).files[Group.CORE.value]

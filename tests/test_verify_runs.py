@@ -1,4 +1,4 @@
-"""Which suites run, what is recorded of them, and what a call prints."""
+"""The suites that a call runs, their records, and the printed lines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RECORD = Record(
 
 
 def test_only_an_equal_key_makes_a_record_valid() -> None:
-    """Whatever else the record says."""
+    """No other field of the record matters."""
     assert standing("a", KEY, RECORD).state is State.VALID
     assert standing("a", KEY, None).state is State.NEVER
     assert standing("a", replace(KEY, value="other"), RECORD).state is State.CHANGED
@@ -61,7 +61,7 @@ def stands(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Sta
 
 
 def order(turn: Turn, seconds: float = 0.0) -> list[str]:
-    """What a turn hands out when each suite takes `seconds`, one after the other."""
+    """Return the suites of a turn in order, if each takes `seconds`."""
     found: list[str] = []
     while each := turn.take(len(found) * seconds):
         found.append(each.suite)
@@ -69,7 +69,7 @@ def order(turn: Turn, seconds: float = 0.0) -> list[str]:
 
 
 def test_changed_suites_run_first_and_whatever_the_budget() -> None:
-    """A change of a driver is never handed in without its server."""
+    """A changed driver is always tested with its server."""
     suites = [
         stands("core", State.CORE_CHANGED),
         stands("short", State.CHANGED, seconds=10.0),
@@ -82,7 +82,7 @@ def test_changed_suites_run_first_and_whatever_the_budget() -> None:
 
 
 def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
-    """The oldest record first; a suite that no longer fits leaves its room to a shorter one."""
+    """The oldest record comes first. If a suite does not fit, a shorter suite runs."""
     suites = [
         stands("c", State.CORE_CHANGED, day=3),
         stands("a", State.CORE_CHANGED, day=1),
@@ -94,7 +94,7 @@ def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
 
 
 def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
-    """The oldest: it finds what changed outside the tree."""
+    """The suite with the oldest record finds changes outside the tree."""
     suites = [stands("a", State.VALID, day=2), stands("b", State.VALID, day=1), stands("c", State.VALID, day=3)]
     assert order(Turn(suites)) == ["b"]
     assert order(Turn(suites, budget_s=10.0)) == []
@@ -102,13 +102,13 @@ def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
 
 
 def test_everything_runs_when_asked_for() -> None:
-    """Valid records too, the longest first, without a limit."""
+    """Suites with valid records run too, the longest first, without a limit."""
     suites = [stands("a", State.VALID), stands("b", State.CORE_CHANGED, seconds=90.0), stands("c", State.NEVER)]
     assert order(Turn(suites, budget_s=0.0, everything=True)) == ["c", "b", "a"]
 
 
 def test_records_are_files_that_people_can_read(tmp_path: Path) -> None:
-    """They are committed, so each shows when and on which versions its suite was green."""
+    """Records are committed; each shows the time and the versions of a green run."""
     records = Records(tmp_path)
     records.write(RECORD)
     written = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_records_are_files_that_people_can_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
-    """A half-merged file, or one under another suite's name, proves nothing."""
+    """A file with merge conflicts, or a record of another suite, proves nothing."""
     records = Records(tmp_path)
     records.write(RECORD)
     (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
@@ -135,7 +135,7 @@ def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
 def test_only_a_run_with_passed_tests_and_no_failure_is_green(
     tmp_path: Path, body: str, green: bool, passed: int
 ) -> None:
-    """A suite that was skipped as a whole has shown nothing."""
+    """A suite with only skipped tests shows nothing."""
     write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
     text = f"import os, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n    assert os.environ['CI']\n    {body}\n"
     write(tmp_path, "tests/test_it.py", text + "\n\ndef test_without_server():\n    assert False\n")
@@ -155,7 +155,7 @@ def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
 
 
 def test_the_list_shows_each_suite_with_its_state() -> None:
-    """Nothing runs, and stale suites are named."""
+    """The list runs nothing, and names stale suites."""
     listed = CliRunner().invoke(main, ["--list"])
     assert listed.exit_code == 0, listed.output
     assert [line.split()[0] for line in listed.output.splitlines()] == [
@@ -165,7 +165,7 @@ def test_the_list_shows_each_suite_with_its_state() -> None:
 
 @pytest.fixture
 def suites(tmp_path: Path) -> Path:
-    """A repository with two suites that need no real server, both green."""
+    """A repository with two green suites that need no real server."""
     markers = "markers = ['servers: x', 'chaos: x', 'soak: x']"
     write(tmp_path, "pyproject.toml", f"[tool.pytest.ini_options]\n{markers}\naddopts = ['-p', 'no:cacheprovider']\n")
     write(tmp_path, "constraints.txt", "pytest==9.0\n")
@@ -176,7 +176,7 @@ def suites(tmp_path: Path) -> Path:
 
 
 def verify(root: Path, capsys: pytest.CaptureFixture[str], budget_s: float | None = None) -> tuple[bool, list[str]]:
-    """Whether all that ran was green, and the words and suites of the lines printed."""
+    """Return whether all suites that ran were green, and the words and suites of the printed lines."""
     verification = Verification(root)
     chosen = verification.chosen(())
     green = verification.run(Turn(chosen, budget_s), chosen, jobs=1)
@@ -187,7 +187,7 @@ def verify(root: Path, capsys: pytest.CaptureFixture[str], budget_s: float | Non
 
 
 def test_green_suites_are_recorded_and_then_skipped(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """But for the one whose turn it is."""
+    """Only the suite whose turn it is runs again."""
     green, lines = verify(suites, capsys)
     assert green
     assert sorted(lines) == ["green  contract-a", "green  contract-b", "run    contract-a", "run    contract-b"]
@@ -198,7 +198,7 @@ def test_green_suites_are_recorded_and_then_skipped(suites: Path, capsys: pytest
 
 
 def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """So it stays stale, and the call fails."""
+    """The suite stays stale, and the call fails."""
     verify(suites, capsys)
     before = (suites / "verify" / "results" / "contract-a.json").read_bytes()
     write(
@@ -211,7 +211,7 @@ def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.Captur
 
 
 def test_a_suite_whose_core_changed_is_left_without_budget(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is printed, and stays stale."""
+    """The suite is printed, and stays stale."""
     write(suites, "heron-core/pyproject.toml", '[project]\nname = "heron-core"\n')
     write(suites, "heron-core/src/heron_x.py", "")
     path = "tests/contract/test_a.py"
@@ -227,7 +227,7 @@ def test_a_suite_whose_core_changed_is_left_without_budget(suites: Path, capsys:
 def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
     suites: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody knows which of the two was tested."""
+    """The tested version is unknown."""
     text = "import pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_a():\n"
     write(suites, "tests/contract/test_a.py", text + "    pathlib.Path(__file__).open('a').write('# more\\n')\n")
     green, _ = verify(suites, capsys)
@@ -236,7 +236,7 @@ def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones() -> None:
-    """A misspelled name must not pass as nothing to do."""
+    """A misspelt name must not pass without a run."""
     refused = CliRunner().invoke(main, ["uploader-s4"])
     assert refused.exit_code == 2
     assert "no suite 'uploader-s4'; known: " in refused.output

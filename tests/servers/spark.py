@@ -76,7 +76,7 @@ class SparkCluster:
         """
         self.master.start()
         for worker in self.workers:
-            if worker.process.pid and not self.knows(worker.port):
+            if worker.process.pid and not self.reports_alive(worker.port):
                 worker.process.kill()
             worker.process.start()
 
@@ -106,7 +106,7 @@ class SparkCluster:
         assert isinstance(active, list)
         return [str(each["id"]) for each in active]
 
-    def knows(self, port: int) -> bool:
+    def reports_alive(self, port: int) -> bool:
         """Return whether the master counts the worker at a port as alive."""
         try:
             workers = self.state()["workers"]
@@ -160,7 +160,9 @@ class SparkWorker:
         self.work = cluster.folder / f"work-{number}"
         """The folder in which the executors of applications write: ``APPLICATION/EXECUTOR/stderr``."""
         command = cluster.worker_command(port, cores, memory_mb, self.work)
-        self.process = ServerProcess(command, cluster.folder / f"worker-{number}.log", lambda: cluster.knows(port))
+        self.process = ServerProcess(
+            command, cluster.folder / f"worker-{number}.log", lambda: cluster.reports_alive(port)
+        )
         """Its JVM."""
 
     def decommission(self) -> None:

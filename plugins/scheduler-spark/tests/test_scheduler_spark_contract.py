@@ -37,9 +37,11 @@ class TestSparkScheduler(SchedulerContract):
         self.root = tmp_path / "jobs"
         return {"root": str(self.root), **_OPTIONS}
 
-    def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
+    def test_a_container_that_crashes_is_started_again_with_its_reason(
+        self, scheduler: Scheduler, bench: Bench
+    ) -> None:
         """After too many failures it is left down."""
-        super().test_a_container_that_crashes_is_tried_again_and_says_why(scheduler, bench)
+        super().test_a_container_that_crashes_is_started_again_with_its_reason(scheduler, bench)
         wait_until(
             lambda: "left down after 3 failures in a row" in scheduler.status("t").containers[0].last_error,
             _BACK_S,

@@ -19,6 +19,7 @@ from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import in_time
+from heron_testing.contracts.second_process import second_process
 from heron_testing.faults import Fault, relay_faults
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
@@ -98,9 +99,7 @@ def _holder(open_manager: Open, server: str, lock_dir: Path) -> subprocess.Popen
     """A process that holds the place and shows it in `lock_dir`."""
     manager = open_manager(server)
     options = {"hosts": server, "root": manager.root, "session_timeout_s": 60.0, "lock_dir": str(lock_dir)}
-    entry = f"{type(manager).__module__}:{type(manager).__qualname__}"
-    module = "heron_testing.contracts.statemgr_actor"
-    words = [sys.executable, "-m", module, entry, json.dumps(options), "hold", _PLACE.value, "t"]
+    words = second_process("statemgr", type(manager), options, "hold", _PLACE.value, "t")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -1,4 +1,4 @@
-"""Contract suites may be skipped only by a capability flag, so that a green suite means what it says."""
+"""Contract suites skip cases only because of a capability flag, so a green suite shows every declared ability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SKIPS = {"skip", "skipif", "importorskip"}
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_only_requires_skips(suite: Path) -> None:
-    """A case that is skipped for any other reason is a clause of the contract that nobody keeps."""
+    """A case that is skipped for another reason is a clause of the contract that no driver fulfils."""
     tree = ast.parse(suite.read_text())
     allowed = {
         node
@@ -39,7 +39,7 @@ def test_only_requires_skips(suite: Path) -> None:
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_flags_that_skip_are_flags_of_a_family(suite: Path) -> None:
-    """A misspelt flag would skip its case for every driver there is."""
+    """A misspelt flag would skip its case for every driver."""
     flags = {flag for base in FAMILIES.values() for flag in capabilities_of(base)}
     asked = [
         argument.value
@@ -52,21 +52,21 @@ def test_flags_that_skip_are_flags_of_a_family(suite: Path) -> None:
 
 
 def test_every_fault_is_asked_for_by_a_flag_of_a_family() -> None:
-    """A fault that no flag asks for would be tested by nobody."""
+    """No suite would test a fault without a flag."""
     flags = {flag for base in FAMILIES.values() for flag in capabilities_of(base)}
     assert {field.name for field in dataclasses.fields(Faults)} == set(ASKED)
     assert {flag for asking in ASKED.values() for flag in asking} <= flags
 
 
 def capabilities_of(base: type[Driver]) -> frozenset[str]:
-    """The flags that a family knows; packing has none."""
+    """Return the flags of a family; packing has no flags."""
     found: frozenset[str] = getattr(sys.modules[base.__module__], "CAPABILITIES", frozenset())
     return found
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_every_xfail_has_a_reason(suite: Path) -> None:
-    """An expected failure without a reason is never mended."""
+    """An expected failure without a reason stays for ever."""
     calls = [node for node in ast.walk(ast.parse(suite.read_text())) if isinstance(node, ast.Attribute)]
     named = [node for node in ast.walk(ast.parse(suite.read_text())) if isinstance(node, ast.Call)]
     reasons = [

@@ -1,6 +1,6 @@
-"""The suites' cases for servers, tried on a small driver that talks to one.
+"""The cases of the suites for servers, run on a small driver that uses a server.
 
-The drivers of this repository keep files; what the cases ask of a server must be shown here to be possible.
+The drivers of this test environment keep files, so this shows that a driver can pass the cases for servers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMEOUT_S = 2.0  # a server that waits for its turn on a busy machine is not a 
 
 
 class Store(ThreadingHTTPServer):
-    """Keeps what is put."""
+    """Keeps uploaded files in memory."""
 
     daemon_threads = True
 
@@ -39,12 +39,12 @@ class Store(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """PUT, GET and DELETE of whole files."""
+    """Serves PUT, GET and DELETE of whole files."""
 
     server: Store
 
     def do_PUT(self) -> None:
-        """Keeps it when it came whole."""
+        """Keep the file if it is complete."""
         length = int(self.headers["Content-Length"])
         content = self.rfile.read(length)
         if len(content) == length:
@@ -52,17 +52,17 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(204, b"")
 
     def do_GET(self) -> None:
-        """Gives it back."""
+        """Return the file."""
         found = self.server.kept.get(self.path)
         self._answer(200 if found is not None else 404, found or b"")
 
     def do_DELETE(self) -> None:
-        """Forgets it."""
+        """Remove the file."""
         self.server.kept.pop(self.path, None)
         self._answer(204, b"")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the library's name
-        """Says nothing."""
+        """Write nothing to stderr."""
 
     def _answer(self, code: int, content: bytes) -> None:
         with contextlib.suppress(OSError):
@@ -73,13 +73,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class HttpOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the store is."""
+    """The address of the store."""
 
     address: str
 
 
 class HttpUploader(Uploader):
-    """Packages on a `Store`, as short as it can be."""
+    """Keeps packages on a `Store`."""
 
     spi_version = 1
     options_type = HttpOptions
@@ -90,27 +90,27 @@ class HttpUploader(Uploader):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """The option is the address."""
+        """Return an uploader for the address."""
         return cls(str(options["address"]))
 
     def check(self, timeout_s: float) -> str:
-        """Asks for nothing in particular."""
+        """Put an empty file."""
         self._ask("PUT", "/probe", b"", timeout_s)
         return self._address
 
     def upload(self, package: Path, name: str) -> str:
-        """Puts the file."""
+        """Put the package."""
         content = package.read_bytes()
         path = f"/{name}-{hashlib.sha256(content).hexdigest()}"
         self._ask("PUT", path, content)
         return f"http://{self._address}{path}"
 
     def undo(self, uri: str) -> None:
-        """Deletes it."""
+        """Delete the package."""
         self._ask("DELETE", "/" + uri.rpartition("/")[2])
 
     def download(self, uri: str, target: Path) -> None:
-        """Gets it, compares it, and writes it."""
+        """Get the package, check its digest, and write it."""
         content = self._ask("GET", "/" + uri.rpartition("/")[2])
         if hashlib.sha256(content).hexdigest() not in uri:
             msg = "another SHA-256"
@@ -129,7 +129,7 @@ class HttpUploader(Uploader):
 
 
 class TestServerCases(UploaderFaultCases):
-    """The cases of the family that need a server, on one; discovery has nothing to do with them."""
+    """The cases of the family that need a server. Cases of discovery are left out."""
 
     name = "http"
     driver_class = HttpUploader
@@ -141,7 +141,7 @@ class TestServerCases(UploaderFaultCases):
 
     @pytest.fixture
     def relay(self) -> Iterator[Relay]:
-        """What stands between the driver and its server."""
+        """The relay between the driver and its server."""
         with Store() as store:
             serving = threading.Thread(target=store.serve_forever)
             serving.start()
@@ -153,18 +153,18 @@ class TestServerCases(UploaderFaultCases):
 
     @pytest.fixture
     def options(self, relay: Relay) -> dict[str, object]:
-        """The server by way of the relay."""
+        """The address of the relay."""
         host, port = relay.address
         return {"address": f"{host}:{port}"}
 
     @pytest.fixture
     def faults(self, relay: Relay) -> Faults:
-        """What a relay can do."""
+        """The faults of a relay."""
         return relay_faults(relay)
 
     @pytest.fixture
     def uploader(self, options: dict[str, object]) -> HttpUploader:
-        """The driver."""
+        """The driver under test."""
         return HttpUploader.open(options)
 
     @pytest.fixture
@@ -175,12 +175,12 @@ class TestServerCases(UploaderFaultCases):
 
     @pytest.fixture
     def target(self, tmp_path: Path) -> Path:
-        """Where downloads go."""
+        """The path for downloads."""
         (tmp_path / "container").mkdir()
         return tmp_path / "container" / "package"
 
     def test_a_lost_answer_is_a_change_that_was_made(self, uploader: HttpUploader, package: Path, relay: Relay) -> None:
-        """Else the case above would show nothing: the request arrives, the server keeps it, the driver is not told."""
+        """Otherwise the case of lost answers shows nothing: the server must have kept the file."""
         with needed(uploader, relay_faults(relay), "answers_lost")(), pytest.raises(PackageError):
             uploader.upload(package, "words")
         digest = hashlib.sha256(package.read_bytes()).hexdigest()
@@ -188,9 +188,9 @@ class TestServerCases(UploaderFaultCases):
 
 
 def test_a_flag_asks_for_its_faults() -> None:
-    """A driver with a server whose test cannot break it fails the suite; one without is skipped, and says why."""
+    """A flag without its fault fails the suite; without the flag the case is skipped with a reason."""
     driver = HttpUploader("a:1")
-    with pytest.raises(pytest.fail.Exception, match=r"HttpUploader declares 'server'.*has to offer 'silent'"):
+    with pytest.raises(pytest.fail.Exception, match=r"HttpUploader declares 'server'.*must offer 'silent'"):
         needed(driver, Faults(), "silent")
     with pytest.raises(pytest.skip.Exception, match="does not declare the capability 'files'"):
         needed(driver, Faults(), "full")

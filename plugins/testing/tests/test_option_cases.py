@@ -1,4 +1,4 @@
-"""The cases of the contract that look at options: a driver that breaks a rule does not get past them."""
+"""The cases of the contract about options fail for a driver that breaks a rule."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from heron_testing.contracts.driver import DriverContract
 
 
 class Options(msgspec.Struct, frozen=True):
-    """With a password."""
+    """Options with a password."""
 
     root: str = "/"
     password: Secret = ""
 
 
 class Upper(msgspec.Struct, frozen=True):
-    """With a name that no variable can have."""
+    """Options with a name that no environment variable can have."""
 
     Root: str = "/"
 
 
 class Good(Driver):
-    """Keeps its password to itself."""
+    """A driver whose messages do not contain its password."""
 
     options_type: ClassVar[type] = Options
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """As it should be."""
+        """Return a driver without reading the options."""
         decode_options(options, Options, "uploader")
         return cls()
 
 
 class Leaky(Good):
-    """Tells what it was given."""
+    """A driver whose message contains its options."""
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """As it should not be."""
+        """Raise an error with all options."""
         msg = f"cannot sign in: {options}"
         raise ConfigError(msg)
 
@@ -71,19 +71,19 @@ def cases(driver: type[Driver]) -> DriverContract:
 
 
 def test_good_driver_passes() -> None:
-    """The rules can be kept."""
+    """A driver can fulfil the rules."""
     cases(Good).test_shows_no_secret_in_a_message({})
     cases(Good).test_declares_the_options_that_it_takes({"root": "/x"})
 
 
 def test_driver_that_shows_its_secret_fails() -> None:
-    """Its messages would end up in a ticket."""
+    """People copy messages into tickets."""
     with pytest.raises(AssertionError):
         cases(Leaky).test_shows_no_secret_in_a_message({})
 
 
 @pytest.mark.parametrize(("driver", "options"), [(Undeclared, {"root": "/x"}), (Misnamed, {})])
 def test_driver_whose_schema_is_not_its_own_fails(driver: type[Driver], options: dict[str, object]) -> None:
-    """Its profile would be refused, or could not be set from the environment."""
+    """Its profile would be refused, or no environment variable could set the option."""
     with pytest.raises(AssertionError):
         cases(driver).test_declares_the_options_that_it_takes(options)

@@ -1,4 +1,4 @@
-"""The models of Heron's own repacking, which are the reference for other packings."""
+"""The models of the repacking of Heron's packings, which are the reference for other packings."""
 
 from __future__ import annotations
 

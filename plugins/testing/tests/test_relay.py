@@ -1,4 +1,4 @@
-"""The network that tests break: what it delays it keeps whole, and in order."""
+"""The relay delays bytes, and keeps them complete and in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DELAY_S = 0.05
 
 
 def test_what_is_delayed_arrives_later_whole_and_in_order() -> None:
-    """Each way; a delay is not a limit of throughput, so much is on its way at once, and the end comes last."""
+    """A delay does not limit throughput, so many chunks are in flight at once, and the end comes last."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         relay = Relay(server.getsockname(), delay_s=DELAY_S)
         try:

@@ -18,6 +18,7 @@ import pytest
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
 from heron_testing.contracts.driver import in_time
+from heron_testing.contracts.second_process import second_process
 from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.pytest_plugin import wait_until
@@ -144,17 +145,15 @@ def test_an_upload_continues_a_killed_one(
     """Stored parts are not sent again: the first part of the killed upload becomes the package."""
     package = tmp_path / "large"
     package.write_bytes(bytes(range(256)) * (256 * 1024))
-    entry = f"{HdfsUploader.__module__}:{HdfsUploader.__qualname__}"
-    module = "heron_testing.contracts.uploader_actor"
-    command = [sys.executable, "-m", module, entry, json.dumps(options), str(package), "words"]
+    command = second_process("uploader", HdfsUploader, options, str(package), "words")
 
     def parts() -> dict[str, Entry]:
         folders = [name for name in stored() if ".parts-" in name]
         return {each.name: each for name in folders for each in web.entries(f"{options['root']}/{name}")}
 
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as actor:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: len(parts()) > 4, 30.0, "some parts are there")
-        actor.kill()
+        process.kill()
     sent = {name for name in parts() if not name.startswith("new-")}
     first = parts()[f"{0:016d}"]
     assert len(sent) < 64, "the upload had ended before it was killed"

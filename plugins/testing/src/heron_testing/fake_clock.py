@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that only a test moves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["FakeClock"]
 
 
 class FakeClock:
-    """Implements `heron.clock.Clock`; both scales move together."""
+    """Implements `heron.clock.Clock`. Both times are in seconds; `advance` moves them together."""
 
     __slots__ = ("_monotonic_s", "_wall_s")
 
@@ -15,18 +15,18 @@ class FakeClock:
         self._wall_s = wall_s
 
     def monotonic_s(self) -> float:
-        """Monotonic seconds."""
+        """Return the monotonic time in seconds."""
         return self._monotonic_s
 
     def wall_s(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return self._wall_s
 
     def advance(self, seconds: float) -> None:
-        """Lets that much time pass.
+        """Move both times forward.
 
         Raises:
-            ValueError: when `seconds` is negative; use `jump_wall` for a clock that was set.
+            ValueError: when `seconds` is negative; `jump_wall` moves the wall clock back.
         """
         if seconds < 0:
             msg = f"time does not go back by {seconds} s"
@@ -35,5 +35,5 @@ class FakeClock:
         self._wall_s += seconds
 
     def jump_wall(self, seconds: float) -> None:
-        """Moves only the wall clock, either way, as when somebody sets the machine's time."""
+        """Move only the wall clock, forward or back, as when the time of a machine is set."""
         self._wall_s += seconds

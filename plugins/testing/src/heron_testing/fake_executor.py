@@ -1,10 +1,13 @@
-"""An executor that starts nothing: what schedulers are tested with, in place of the real one.
+"""An executor that starts no processes of a topology; scheduler tests run it in place of the real one.
 
-``python -m heron_testing.fake_executor SPECFILE``. It writes ``c<N>.alive`` into the folder that the spec's settings
-name under ``notes``, else its log directory, and removes it when it leaves in order. What it does stands there under
-``fake``: ``serve`` until a signal (the default; SIGTERM or SIGUSR1 end it with code 0), ``done`` (ends with 0 at once),
-``crash`` (leaves its reason and ends with 3), ``deaf`` (ignores SIGTERM), ``parent`` (serves, with a deaf child of its
-own).
+``python -m heron_testing.fake_executor SPECFILE`` writes the note ``c<N>.alive`` and removes it when it ends in order.
+The folder of the note is the setting ``notes`` of the spec, else the log directory. The setting ``fake`` is the task:
+
+- ``serve``, the default: runs until SIGTERM or SIGUSR1, then ends with code 0;
+- ``done``: ends with code 0 at once;
+- ``crash``: writes a reason and ends with code 3;
+- ``deaf``: ignores SIGTERM;
+- ``parent``: serves, with a child process that ignores SIGTERM.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ __all__ = ["Alive", "alive"]
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """What a fake executor says of itself; `child` is 0 when it has none."""
+    """The note of a fake executor; `child` is a process id, or 0 without a child. The modes are permission bits."""
 
     pid: int
     attempt: int
@@ -35,7 +38,10 @@ class Alive:
 
 
 def alive(notes: Path, container_id: int) -> Alive | None:
-    """The executor that last started as this container, if it did not leave in order."""
+    """Return the note of the executor that last started as this container, or None.
+
+    The result is None if that executor ended in order, or if no executor started.
+    """
     try:
         fields = json.loads((notes / f"c{container_id}.alive").read_bytes())
     except (OSError, ValueError):
@@ -63,7 +69,7 @@ def _main(spec_file: str) -> int:
 
 
 def _spawn_child() -> int:
-    """A child that inherits the blocked SIGTERM and waits for ever."""
+    """Start a child that inherits the blocked SIGTERM and never ends."""
     return subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]).pid
 
 

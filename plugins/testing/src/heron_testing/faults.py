@@ -1,4 +1,4 @@
-"""What a driver's test can do to the store or server behind the driver, and ready-made ways to do it."""
+"""Faults of the store or server behind a driver, and functions that produce them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from heron_testing.relay import Relay
 __all__ = ["FULL_BYTES", "Fault", "Faults", "file_faults", "full_files", "path_away", "relay_faults"]
 
 Fault = Callable[[], AbstractContextManager[None]]
-"""Makes the fault for the time of a ``with`` block."""
+"""Makes a context manager; the fault lasts for its ``with`` block."""
 
 FULL_BYTES = 64 * 1024
-"""Where files end under `full_files`: what a test writes there is larger."""
+"""The size limit of files under `full_files`, in bytes; a test writes more than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The faults that a driver's test offers; the flags of the driver say which of them its suite needs.
+    """The faults that the test of a driver offers. The flags of the driver say which faults its suite needs.
 
-    With the flag ``files``: `away` and `full`. With ``server``: `away`, `silent` and `answers_lost`.
+    The flag ``files`` needs `away` and `full`. The flag ``server`` needs `away`, `silent` and `answers_lost`.
     """
 
     away: Fault | None = None
-    """The store is not there: connections are refused, the folder is gone."""
+    """The store is unreachable: connections are refused, or the folder is gone."""
     full: Fault | None = None
-    """No file grows above `FULL_BYTES`, so that a larger write ends in its middle."""
+    """No file grows above `FULL_BYTES`, so a larger write fails in its middle."""
     silent: Fault | None = None
-    """Requests are taken and never answered; existing connections stay open."""
+    """The server takes requests and never answers; existing connections stay open."""
     answers_lost: Fault | None = None
-    """Requests arrive and are carried out, and their answers are lost."""
+    """The server carries out requests, and its answers are lost."""
 
 
 def file_faults(root: Path) -> Faults:
-    """For a driver that keeps files below `root`."""
+    """Return the faults for a driver that keeps files below `root`: `away` and `full`."""
     return Faults(away=lambda: path_away(root), full=full_files)
 
 
 def relay_faults(relay: Relay) -> Faults:
-    """For a driver that talks to its server through `relay`."""
+    """Return the faults for a driver that reaches its server through `relay`: `away`, `silent` and `answers_lost`."""
     return Faults(
         away=lambda: _relayed(relay, refuses=True),
         silent=lambda: _relayed(relay, swallows=True),
@@ -52,7 +52,10 @@ def relay_faults(relay: Relay) -> Faults:
 
 @contextmanager
 def full_files(limit_bytes: int = FULL_BYTES) -> Iterator[None]:
-    """In this process no file can be written beyond `limit_bytes`, as on a disk that is full (EFBIG, not ENOSPC)."""
+    """Let no file of this process grow above `limit_bytes` in the block.
+
+    A larger write fails with EFBIG; a full disk would give ENOSPC.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
     try:
@@ -63,7 +66,7 @@ def full_files(limit_bytes: int = FULL_BYTES) -> Iterator[None]:
 
 @contextmanager
 def path_away(path: Path) -> Iterator[None]:
-    """The folder is elsewhere, and a file stands in its place: works for root too, whom no mode keeps out."""
+    """Move the folder away and put a file in its place in the block. Also works as root, which ignores file modes."""
     elsewhere = path.with_name(f"{path.name}-elsewhere")
     existed = path.exists()
     if existed:
@@ -88,4 +91,4 @@ def _relayed(relay: Relay, **flags: bool) -> Iterator[None]:
     finally:
         for name in flags:
             setattr(relay, name, False)
-        relay.cut()  # what was swallowed never comes: a connection that waits for it has to be made anew
+        relay.cut()  # a connection that waits for lost bytes would wait for ever, so clients connect again

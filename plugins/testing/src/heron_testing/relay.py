@@ -1,4 +1,4 @@
-"""A network between two processes that a test can break."""
+"""A TCP relay between a driver and its server; a test can break, silence and delay its connections."""
 
 from __future__ import annotations
 
@@ -16,31 +16,37 @@ __all__ = ["Relay"]
 
 _CHUNK_BYTES = 65536
 _JOIN_S = 10.0
-_LATE_CHUNKS = 1024  # as many are on their way at most, where there is a delay
+_LATE_CHUNKS = 1024  # the largest number of delayed chunks in each direction
 
 Through = Callable[[socket.socket], socket.socket]
-"""Makes the connection to the target for one that has come."""
+"""Opens the connection to the target for an accepted connection."""
 
 
 class Relay:
-    """Passes the bytes of TCP connections on to a target, until it is told otherwise. Close it at the end of a test.
+    """Passes the bytes of TCP connections to a target and back. Close it at the end of a test.
 
-    While `swallows` is set, everything that comes is lost, in both directions, and connections stay open: what a
-    cable that was pulled looks like. While `swallows_answers` is, only what the target says is lost. While `refuses`
-    is set, new connections end at once. Everything arrives `delay_s` later than it was said.
+    A test changes these attributes at any time:
+
+    - `swallows`: all bytes in both directions are lost, and connections stay open, as with a pulled cable.
+    - `swallows_answers`: the bytes from the target are lost.
+    - `refuses`: new connections end at once.
+    - `delay_s`: bytes arrive that many seconds later.
     """
 
     def __init__(
         self, target: tuple[str, int] | Through, *, listener: socket.socket | None = None, delay_s: float = 0.0
     ) -> None:
-        """Listens at a free port of this machine, or takes over `listener`; `target` is host and port."""
+        """Listen on a free port of 127.0.0.1, or on `listener`, and start a thread.
+
+        `target` is host and port, or a function that opens the connection to the target. `delay_s` is 0 or more.
+        """
         self.swallows = False
         self.swallows_answers = False
         self.refuses = False
         self.accepted = 0
-        """Connections so far: who reconnects has noticed that a former one broke."""
+        """The number of accepted connections; a new one shows that a client noticed a broken one."""
         self.swallowed_bytes = 0
-        """What was lost so far, in both directions."""
+        """The number of lost bytes, in both directions."""
         self.delay_s = delay_s
         self._through = target if callable(target) else lambda _client: socket.create_connection(target)
         self._listener = listener or socket.create_server(("127.0.0.1", 0))
@@ -50,21 +56,21 @@ class Relay:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port to connect to."""
+        """Host and port for clients."""
         host, port = self._listener.getsockname()
         return host, port
 
     def cut(self) -> None:
-        """Breaks every connection; new ones can be made."""
+        """Break every connection; clients can connect again."""
         for each in self._open:
             _shut(each)
 
     def close(self) -> None:
-        """Breaks every connection for good and returns when its threads have ended."""
+        """Stop listening, break every connection, and wait for the threads, at most 10 s for each."""
         _shut(self._listener)
         self.cut()
-        self._threads[0].join(_JOIN_S)  # the one that accepts
-        self.cut()  # what was accepted meanwhile
+        self._threads[0].join(_JOIN_S)  # the accepting thread
+        self.cut()  # connections that were accepted in the meantime
         for thread in self._threads:
             thread.join(_JOIN_S)
         for each in (self._listener, *self._open):
@@ -92,14 +98,14 @@ class Relay:
                 continue
             self._open.append(server)
             for each in (client, server):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is passed on was a whole message
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each chunk may be a complete message
             self._start(functools.partial(self._pass, client, server, answers=False))
             self._start(functools.partial(self._pass, server, client, answers=True))
 
     def _pass(self, source: socket.socket, sink: socket.socket, *, answers: bool) -> None:
         late: deque[tuple[float, bytes]] = deque()
         ended = False
-        with contextlib.suppress(OSError, ValueError):  # ValueError: it was closed meanwhile
+        with contextlib.suppress(OSError, ValueError):  # ValueError: the socket was closed in the meantime
             while late or not ended:
                 wait_s = max(0.0, late[0][0] - monotonic_s()) if late else None
                 reads = [] if ended or len(late) >= _LATE_CHUNKS else [source]

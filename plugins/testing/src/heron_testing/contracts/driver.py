@@ -1,7 +1,7 @@
-"""What every driver must do, whatever its family, and the one way to skip a case of a contract.
+"""The cases for drivers of every family, and the only way to skip a case of a contract.
 
-A suite is a class with a fixture for the driver; a driver's test subclasses it and overrides `driver_class`,
-`family`, `name` and `options`.
+A suite is a class with a fixture for the driver. The test of a driver subclasses the suite, sets `driver_class` and
+`name`, and overrides fixtures such as `options`.
 """
 
 from __future__ import annotations
@@ -28,75 +28,81 @@ from heron_testing.faults import Fault, Faults
 __all__ = ["ASKED", "DriverContract", "in_time", "needed", "requires"]
 
 ASKED = {"away": ("files", "server"), "full": ("files",), "silent": ("server",), "answers_lost": ("server",)}
-"""The capabilities whose cases need a fault."""
+"""The capability flags that ask for each fault."""
 
 _SECRET = "kept-to-itself-4711"  # noqa: S105 - not one
 
 
 def requires(driver: Driver, *flags: str) -> None:
-    """Skips the case unless the driver declares one of the flags; the only skip that a contract test may use."""
+    """Skip the case unless the driver declares one of the flags. No other skip is allowed in a contract suite."""
     if not driver.capabilities & set(flags):
         pytest.skip(f"{type(driver).__name__} does not declare the capability {' or '.join(map(repr, flags))}")
 
 
 def needed(driver: Driver, faults: Faults, name: str) -> Fault:
-    """The fault of that name (see `Faults`): skips where the driver's flags do not ask for it.
+    """Return the fault of that name, a field of `Faults`; skip the case if no flag of the driver asks for it.
 
-    Where they do, a test that does not offer it fails: what the flag says is then not shown.
+    If a flag asks for the fault and `faults` does not offer it, the test fails: nothing shows the declared ability.
     """
     requires(driver, *ASKED[name])
     fault: Fault | None = getattr(faults, name)
     if fault is None:
         flags = " or ".join(repr(each) for each in ASKED[name])
-        pytest.fail(f"{type(driver).__name__} declares {flags}: its fixture `faults` has to offer {name!r}")
+        pytest.fail(f"{type(driver).__name__} declares {flags}: its fixture `faults` must offer {name!r}")
     return fault
 
 
 @contextmanager
 def in_time(limit_s: float) -> Iterator[None]:
-    """Fails when the block takes longer than the contract's limit, and half of it again for a busy machine."""
+    """Fail if the block takes longer than ``1.5 * limit_s + 1`` seconds.
+
+    `limit_s` is the limit of the contract, in seconds; the rest is for a busy machine.
+
+    Raises:
+        AssertionError: when the block takes longer.
+    """
     start_s = monotonic_s()
     yield
     taken_s = monotonic_s() - start_s
-    assert taken_s <= 1.5 * limit_s + 1.0, f"took {taken_s:.1f} s, the contract says {limit_s:g} s"
+    assert taken_s <= 1.5 * limit_s + 1.0, f"took {taken_s:.1f} s, the limit of the contract is {limit_s:g} s"
 
 
 class DriverContract(abc.ABC):
-    """The cases that every driver meets. Subclasses say which driver, and how it is configured for tests."""
+    """The cases for every driver. Subclasses name the driver and its options for tests."""
 
     family: str
     """The family, as in the entry-point group ``heron.FAMILY``."""
 
     name: str
-    """The name a profile chooses the driver by."""
+    """The name of the driver in profiles, which is the name of its entry point."""
 
     driver_class: type[Driver]
-    """The class behind the entry point."""
+    """The class that the entry point names."""
 
     @pytest.fixture
     def options(self) -> dict[str, object]:
-        """The driver's section of a profile for one test; override it where a key has no default fit for tests."""
+        """The driver's section of a profile for one test; override it if a key has no default that suits a test."""
         return {}
 
     @pytest.fixture
     def faults(self) -> Faults:
-        """What can be done to the store or server behind the driver; override it where the driver has one."""
+        """The faults of the store or server behind the driver; override it if a flag of the driver asks for faults."""
         return Faults()
 
     def test_is_found_by_its_name(self) -> None:
-        """The entry point is the only way into the driver: a wrong one would show only at a user's first run."""
+        """Heron finds a driver only by its entry point, so a wrong one would fail the first run of a user."""
         found = importlib.metadata.entry_points(group=f"heron.{self.family}", name=self.name)
         assert {each.load() for each in found} == {self.driver_class}
 
     def test_states_the_version_of_its_contract(self) -> None:
-        """An unsupported version is refused at load; a deprecated one still works and gives a warning here."""
+        """An unsupported version is refused at load; a deprecated one works, and gives a warning here."""
         base = FAMILIES[self.family]
         assert self.driver_class.spi_version in contract_versions(base)
         if reason := deprecation(self.driver_class, base, f"{self.family} driver {self.name!r}", "this plugin"):
             warnings.warn(reason, DeprecationWarning, stacklevel=1)
 
     def test_opens_in_a_process_that_does_no_discovery(self, options: dict[str, object]) -> None:
-        """Role processes load drivers by reference, with the options as JSON gave them."""
+        """Processes of a run load drivers by reference, with options that were JSON."""
         entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
         driver = open_driver(DriverRef(self.family, self.name, entry, options), FAMILIES[self.family])
         assert type(driver) is self.driver_class
@@ -104,12 +110,12 @@ class DriverContract(abc.ABC):
             driver.close()
 
     def test_refuses_an_unknown_option_and_names_it(self, options: dict[str, object]) -> None:
-        """A misspelt key that is ignored is a setting that silently does not hold."""
+        """A misspelt key without an error would be a setting without effect."""
         with pytest.raises(ConfigError, match="no_such_option"):
             self.driver_class.open({**options, "no_such_option": 1})
 
     def test_names_the_nearest_option(self, options: dict[str, object]) -> None:
-        """Most unknown keys are typing mistakes; the message has the right key in it."""
+        """Most unknown keys are typing mistakes; the message names the right key."""
         for key, value in options.items():
             misspelt = key[:-1] + "_"
             if not difflib.get_close_matches(misspelt, [key], n=1, cutoff=0.6):
@@ -119,15 +125,15 @@ class DriverContract(abc.ABC):
                 self.driver_class.open({**rest, misspelt: value})
 
     def test_declares_the_options_that_it_takes(self, options: dict[str, object]) -> None:
-        """A profile is checked against `options_type` before a driver is opened; what is not in it is refused there."""
+        """A profile is checked against `options_type` before a driver is opened, so every key must be there."""
         assert option_problems(options, self.driver_class.options_type) == ()
         for field in option_fields(self.driver_class.options_type):
-            assert field.name == field.name.lower(), f"{field.name}: a variable of the environment could not name it"
-            assert "__" not in field.name, f"{field.name}: variables have `__` between the steps of a path"
-            assert field.name != "driver", "driver: the key that names the driver"
+            assert field.name == field.name.lower(), f"{field.name}: no environment variable can name it"
+            assert "__" not in field.name, f"{field.name}: environment variables have `__` between the parts of a path"
+            assert field.name != "driver", "driver: profiles use this key for the name of the driver"
 
     def test_shows_no_secret_in_a_message(self, options: dict[str, object]) -> None:
-        """What a command prints ends up in tickets and chats."""
+        """People copy the output of commands into tickets and chats."""
         for field in option_fields(self.driver_class.options_type):
             if not field.secret:
                 continue
@@ -139,7 +145,7 @@ class DriverContract(abc.ABC):
             assert _SECRET not in str(caught.value)
 
     def test_check_is_quick_and_quiet(self, options: dict[str, object]) -> None:
-        """`heron plugins check` asks every driver in turn; what answers is one line for a person to read."""
+        """`heron plugins check` calls `check` of each driver in turn, and prints the answer on one line."""
         driver = self.driver_class.open(options)
         with in_time(5.0):
             answer = driver.check(5.0)
@@ -148,8 +154,8 @@ class DriverContract(abc.ABC):
         if isinstance(driver, StateManager | MetricsSink):
             driver.close()
 
-    def test_check_says_that_its_store_is_away(self, options: dict[str, object], faults: Faults) -> None:
-        """Before a topology is submitted is the time to learn it, with a remedy."""
+    def test_check_reports_that_its_store_is_away(self, options: dict[str, object], faults: Faults) -> None:
+        """People should learn this before they submit a topology."""
         driver = self.driver_class.open(options)
         with needed(driver, faults, "away")(), in_time(2.0), pytest.raises(HeronError):
             driver.check(2.0)
@@ -157,6 +163,6 @@ class DriverContract(abc.ABC):
             driver.close()
 
     def test_declares_only_capabilities_of_its_family(self) -> None:
-        """A flag that the family does not know would be read by nobody."""
+        """No code reads a flag that the family does not have."""
         module = __import__(FAMILIES[self.family].__module__, fromlist=["CAPABILITIES"])
         assert self.driver_class.capabilities <= getattr(module, "CAPABILITIES", self.driver_class.capabilities)

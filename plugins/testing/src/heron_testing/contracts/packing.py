@@ -1,7 +1,7 @@
-"""The contract suite of the packing family: subclass `PackingContract` and say which driver it is for.
+"""The contract suite of packings. Subclass `PackingContract` and name the driver.
 
-The cases are properties over generated topologies. They are the same in every run, and a driver that places by size
-meets topologies that fit: containers are large enough in all but the cases that say otherwise.
+The cases are properties over generated topologies, which are the same in every run. Containers are large enough for
+each topology, except in the cases that test limits.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _COMPONENTS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 _LARGE_COMPONENTS = 100
 _PARALLELISMS = (1, 3, 6, 12, 25, 50, 100)
 _LARGE = _LARGE_COMPONENTS * _PARALLELISMS[-1]
-_LARGE_LIMIT_S = 2.0  # planning is a part of the time from the command to the first tuple
+_LARGE_LIMIT_S = 2.0  # planning delays the first tuple
 
 _PROPERTY = settings(
     max_examples=60,
-    deadline=None,  # time has a case of its own; the machine may be busy here
+    deadline=None,  # another case measures time; the machine may be busy
     derandomize=True,
     database=None,
-    # A driver is a value without state that changes, so one may serve many examples and many subclasses.
+    # A driver has no changing state, so many examples and subclasses can share it.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 
@@ -54,7 +54,10 @@ _PROPERTY = settings(
 def packable_topology(
     parallelism: Mapping[str, int], containers: int = 1, config: Mapping[str, object] | None = None
 ) -> TopologyDefinition:
-    """A topology with these components, the first of them a spout that all others read from."""
+    """Return a topology whose first component is a spout, and whose other components are bolts that read from it.
+
+    `parallelism` maps components to numbers of instances. `containers` is ``topology.stmgrs``; `config` adds keys.
+    """
     names = list(parallelism)
     source = InputDefinition(names[0], "default", GroupingDefinition(GroupingKind.SHUFFLE)) if names else None
     return TopologyDefinition(
@@ -76,7 +79,7 @@ def packable_topology(
 
 @st.composite
 def packable_topologies(draw: st.DrawFn) -> TopologyDefinition:
-    """Topologies of one to six components with one to twelve instances each, in as many containers as can be."""
+    """Topologies of one to six components with one to twelve instances each, and at most one container per instance."""
     counts = draw(_COMPONENTS)
     parallelism = {f"component-{at}": count for at, count in enumerate(counts)}
     containers = draw(st.integers(1, sum(counts)))
@@ -91,10 +94,10 @@ def packable_topologies(draw: st.DrawFn) -> TopologyDefinition:
 
 @st.composite
 def limited_topologies(draw: st.DrawFn) -> TopologyDefinition:
-    """Topologies that say of every resource what instances need, what is kept, and what containers may be at most.
+    """Topologies with amounts of every resource for instances, padding and containers.
 
-    Every instance fits an empty container, with the padding. In half of them the limit is the size of all containers
-    (``topology.container.ram``), in the others a bound (``topology.container.max.ram.hint``).
+    Every instance fits into an empty container, with the padding. In half of them the amount of a container is its
+    size (``topology.container.ram``), in the others its limit (``topology.container.max.ram.hint``).
     """
     topology = draw(packable_topologies())
     names = [component.name for component in topology.components]
@@ -111,14 +114,14 @@ def limited_topologies(draw: st.DrawFn) -> TopologyDefinition:
         "topology.container.padding.percentage": draw(st.integers(0, 10)),
         pattern.format("cpu"): 4 + draw(st.integers(0, 40)) / 4,
         pattern.format("ram"): 3 * _GIB + draw(st.integers(0, 40)) * _GIB // 4,
-        # No key says how much disk is kept, and drivers differ by default.
+        # No key sets the padding of disk, and the defaults of drivers differ.
         pattern.format("disk"): 16 * _GIB + draw(st.integers(0, 40)) * _GIB // 4,
     }
     return replace(topology, config={**topology.config, **config})
 
 
 class PackingContract(DriverContract):
-    """What every packing does. Set `driver_class` and `name`; override `options` where the driver needs some."""
+    """The cases for every packing. Set `driver_class` and `name`; override `options` if the driver needs options."""
 
     family = "packing"
     driver_class: type[Packing]
@@ -131,13 +134,13 @@ class PackingContract(DriverContract):
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_places_every_instance_once(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """Routing and key groups stand on it: one task per index of each component, each in one container."""
+        """Routing and key groups need one task for each index of a component, in one container."""
         check_packing(packing.pack(topology), _parallelism(topology))
 
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_numbers_tasks_and_containers_from_one(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """Ids without holes: container 0 is the topology manager's, and tasks index arrays in the engine."""
+        """Container 0 is that of the topology manager, and tasks index arrays, so ids have no gaps."""
         plan = packing.pack(topology)
         tasks = sorted(instance.task_id for _, instance in plan.instances())
         assert tasks == list(range(1, sum(_parallelism(topology).values()) + 1))
@@ -147,7 +150,7 @@ class PackingContract(DriverContract):
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_gives_each_container_room_for_its_instances(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """What a container requires is what the scheduler grants: less would make the kernel kill instances."""
+        """The scheduler grants what a container requires; with less, the kernel would kill instances."""
         for container in packing.pack(topology).containers:
             assert _within(_needed(container), container.required)
             assert all(instance.resource.ram_bytes > 0 for instance in container.instances)
@@ -155,7 +158,7 @@ class PackingContract(DriverContract):
     @_PROPERTY
     @given(topology=packable_topologies(), ram_gib=st.integers(1, 40))
     def test_respects_the_largest_container(self, packing: Packing, topology: TopologyDefinition, ram_gib: int) -> None:
-        """A container above the limit would wait for a machine that does not exist; an error says so at once."""
+        """A container above the limit would wait for a machine that does not exist, so packing must fail."""
         limit = ram_gib * _GIB
         limited = packable_topology(
             _parallelism(topology), config={**topology.config, "topology.container.max.ram.hint": limit}
@@ -169,8 +172,8 @@ class PackingContract(DriverContract):
 
     @_PROPERTY
     @given(topology=st.one_of(packable_topologies(), limited_topologies()))
-    def test_says_how_large_containers_may_be(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """People see how full containers are; a limit that the plan does not hold would show them the wrong thing."""
+    def test_reports_the_largest_size_of_containers(self, packing: Packing, topology: TopologyDefinition) -> None:
+        """`heron plan` shows how full containers are, so a plan must keep within `limits`."""
         try:
             plan = packing.pack(topology)
         except PackingError:
@@ -184,7 +187,7 @@ class PackingContract(DriverContract):
     def test_keeps_every_container_within_its_limits(
         self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
     ) -> None:
-        """For each resource, with the padding, after packing and after changes; else an error says what is too much."""
+        """Each resource with its padding, after packing and after changes; otherwise the error names the excess."""
         target = _parallelism(topology)
         try:
             plan = packing.pack(topology)
@@ -194,19 +197,19 @@ class PackingContract(DriverContract):
                 plan = packing.repack(plan, topology, change)
                 _check_limits(plan, topology)
         except PackingError as error:
-            # Right for a driver that does not open more containers than it was asked for.
+            # A driver may refuse to open more containers than the topology asks for.
             assert re.search(r"container.*\b(cores|bytes)\b", str(error))  # noqa: PT017
 
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_packs_the_same_topology_the_same_way(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """A dry run shows the plan that the real run will have."""
+        """`heron plan` shows the plan that the run will have."""
         assert packing.pack(topology) == packing.pack(topology)
 
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_leaves_a_plan_alone_when_nothing_changes(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """An update to the present parallelism must not restart anything."""
+        """An update to the present parallelism must not restart a task."""
         plan = packing.pack(topology)
         assert packing.repack(plan, topology, {}) is plan
         assert packing.repack(plan, topology, _parallelism(topology)) is plan
@@ -216,7 +219,7 @@ class PackingContract(DriverContract):
     def test_keeps_the_tasks_that_stay(
         self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
     ) -> None:
-        """A task id names state, metrics and log files: it stays with its component and index over every change."""
+        """A task id names state, metrics and log files, so it keeps its component and index over every change."""
         plan, target = packing.pack(topology), _parallelism(topology)
         ever = {instance.task_id for _, instance in plan.instances()}
         for _ in range(3):
@@ -236,7 +239,7 @@ class PackingContract(DriverContract):
     def test_disturbs_no_more_than_heron(
         self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
     ) -> None:
-        """Every task that stops and starts elsewhere replays what it held; what need not move stays where it is."""
+        """A task that moves replays its tuples, so only necessary moves are allowed."""
         plan, target = packing.pack(topology), _parallelism(topology)
         for _ in range(3):
             change = data.draw(st.dictionaries(st.sampled_from(sorted(target)), st.integers(1, 20)))
@@ -249,7 +252,7 @@ class PackingContract(DriverContract):
     @_PROPERTY
     @given(topology=packable_topologies())
     def test_makes_room_again_where_it_was(self, packing: Packing, topology: TopologyDefinition) -> None:
-        """What was kept in a state manager is what is changed; shrunk to the least, no container is left empty."""
+        """A change starts from the stored plan; after a scale-down to one instance no container is empty."""
         plan = decode_packing_plan(encode_plan(packing.pack(topology)), "test")
         least = dict.fromkeys(_parallelism(topology), 1)
         shrunk = packing.repack(plan, topology, least)
@@ -257,13 +260,13 @@ class PackingContract(DriverContract):
         check_packing(packing.repack(shrunk, topology, _parallelism(topology)), _parallelism(topology))
 
     def test_refuses_a_plan_of_another_topology(self, packing: Packing) -> None:
-        """A component in one and not in the other would be lost without a word."""
+        """A component in only one of the two would be lost without an error."""
         plan = packing.pack(packable_topology({"words": 1, "count": 1}))
         with pytest.raises(PackingError, match=r"'count', 'words'.* topology 'packed' has 'words'"):
             packing.repack(plan, packable_topology({"words": 1}), {"words": 2})
 
     def test_refuses_a_plan_that_was_changed_by_hand(self, packing: Packing) -> None:
-        """One task in two containers: what is built on such a plan would be wrong in a way that nobody finds."""
+        """A change of a plan with one task in two containers would give another wrong plan."""
         topology = packable_topology({"words": 2, "count": 2})
         plan = packing.pack(topology)
         twice = replace(plan, containers=(*plan.containers, replace(plan.containers[0], container_id=7)))
@@ -272,19 +275,19 @@ class PackingContract(DriverContract):
 
     @pytest.mark.parametrize("parallelism", [0, -1, -(2**63)])
     def test_refuses_a_parallelism_below_one(self, packing: Packing, parallelism: int) -> None:
-        """A component without instances would swallow its streams without a word."""
+        """A component without instances would lose its streams without an error."""
         topology = packable_topology({"words": 2, "count": 2})
         with pytest.raises(PackingError, match="count"):
             packing.repack(packing.pack(topology), topology, {"count": parallelism})
 
     def test_refuses_an_unknown_component_and_names_the_nearest(self, packing: Packing) -> None:
-        """Most are typing mistakes; Heron ended in a null pointer here."""
+        """Most unknown names are typing mistakes; Heron ended with a null pointer here."""
         topology = packable_topology({"words": 2, "count": 2})
         with pytest.raises(PackingError, match=r"'coutn'.*'count'"):
             packing.repack(packing.pack(topology), topology, {"coutn": 3})
 
     def test_refuses_a_topology_without_components(self, packing: Packing) -> None:
-        """There is nothing to place."""
+        """There is no instance to place."""
         with pytest.raises(PackingError):
             packing.pack(packable_topology({}))
 
@@ -306,12 +309,12 @@ class PackingContract(DriverContract):
         ],
     )
     def test_refuses_a_topology_key_it_cannot_use(self, packing: Packing, key: str, value: object) -> None:
-        """A key that is ignored is a promise that silently does not hold; the error names it."""
+        """A key without effect would mislead its author, so the error names it."""
         with pytest.raises((ConfigError, PackingError), match=re.escape(key)):
             packing.pack(packable_topology({"words": 2, "count": 2}, config={key: value}))
 
     def test_refuses_instances_that_fit_nowhere(self, packing: Packing) -> None:
-        """One instance above the size of containers can never be placed, however many containers there are."""
+        """An instance above the size of containers fits into no number of containers."""
         config = {"topology.component.rammap": f"count:{8 * _GIB}", "topology.container.ram": 4 * _GIB}
         with pytest.raises(PackingError, match=r"ram.*bytes"):
             packing.pack(packable_topology({"words": 2, "count": 2}, config=config))
@@ -345,7 +348,7 @@ def task_containers(plan: PackingPlan) -> dict[int, int]:
 
 @contextmanager
 def _quick(what: str, limit_s: float) -> Iterator[None]:
-    """Fail when the block takes more processor time; a packing waits for nothing, and other programs do not count."""
+    """Fail when the block takes more than its limit of processor time; the time of other programs does not count."""
     start_s = process_time()
     yield
     taken_s = process_time() - start_s
@@ -360,7 +363,7 @@ def _check_limits(plan: PackingPlan, topology: TopologyDefinition) -> None:
     assert isinstance(cpu, float)
     assert isinstance(ram_bytes, int)
     assert isinstance(disk_bytes, int)
-    # In a container of given size the padding may be given up for the instances, with a warning.
+    # In a container of a given size a driver may use the padding for instances, with a warning.
     padding = NO_RESOURCE if sized else Resource(0.5, _GIB // 2, 0)
     for container in plan.containers:
         assert _within(container.required, Resource(cpu, ram_bytes, disk_bytes))

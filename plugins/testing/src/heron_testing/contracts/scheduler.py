@@ -1,7 +1,7 @@
-"""The contract suite of schedulers, with its faults: killed containers, deaf ones, and a killed command.
+"""The contract suite of schedulers, with its faults: killed and deaf containers, and a killed command.
 
-It runs `heron_testing.fake_executor` in place of the executor; the driver's options must make it do so. A driver's
-test::
+The suite runs `heron_testing.fake_executor` in place of the executor, so the driver needs an option for that command.
+The test of a driver::
 
     class TestMyScheduler(SchedulerContract):
         name = "mine"
@@ -38,17 +38,17 @@ _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hi
 
 
 class SchedulerContract(SchedulerFaultCases):
-    """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
+    """Subclass it with `name`, `driver_class`, the fixture `options`, and `faults` if a flag of the driver needs it."""
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        """Jobs with short run directories, as socket paths need them."""
+        """Jobs with short run directories, because the path of a socket has at most 107 bytes."""
         with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
             yield Bench(tmp_path, Path(run_root))
 
     @pytest.fixture
     def scheduler(self, options: dict[str, object], bench: Bench) -> Iterator[Scheduler]:
-        """The scheduler under test; its jobs are killed at the end."""
+        """The scheduler under test; the fixture kills its jobs at the end."""
         scheduler = self._open(options)
         yield scheduler
         for topology in bench.jobs:
@@ -56,14 +56,14 @@ class SchedulerContract(SchedulerFaultCases):
 
     @pytest.fixture
     def other(self, options: dict[str, object], scheduler: Scheduler) -> Scheduler:
-        """A scheduler as another command has it; opened from the same options, it shares nothing but the world."""
+        """A second scheduler with the same options, as another command opens it."""
         assert scheduler is not None
         return self._open(options)
 
     # -- starting
 
     def test_every_container_starts_once_with_private_files(self, scheduler: Scheduler, bench: Bench) -> None:
-        """Sockets without keys lie in the run directory, secrets in the spec: both are the user's alone."""
+        """The run directory holds sockets without keys, and the spec holds secrets, so only the user may read them."""
         scheduler.schedule(bench.job("t", "serve", "serve", "serve"))
         executors = [bench.wait("t", number) for number in range(3)]
         assert len({each.pid for each in executors}) == 3
@@ -76,9 +76,9 @@ class SchedulerContract(SchedulerFaultCases):
         assert status.topology_id == "t-1"
 
     def test_a_job_that_runs_is_left_alone(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """By a second submit of its name; and by who means another run of it.
+        """A second submit of the name changes nothing, and neither does a kill that names another run.
 
-        Two state managers may each have a topology of one name: who ends one of them must not end the other.
+        Two state managers can each have a topology of one name. The end of one must not end the other.
         """
         scheduler.schedule(bench.job("t", "serve"))
         pid = bench.wait("t", 0).pid
@@ -94,7 +94,7 @@ class SchedulerContract(SchedulerFaultCases):
         assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
 
     def test_a_job_that_cannot_start_leaves_nothing(self, scheduler: Scheduler, bench: Bench) -> None:
-        """A refusal must not leave half a job, and the name is free for the next try."""
+        """A refused job leaves no process and no folder, and its name is free for the next attempt."""
         bench.log_dir("t").parent.mkdir(parents=True, exist_ok=True)
         bench.log_dir("t").write_text("a file where a directory belongs")
         with pytest.raises(SchedulerError):
@@ -106,7 +106,7 @@ class SchedulerContract(SchedulerFaultCases):
         bench.wait("t", 0)
 
     def test_two_jobs_run_side_by_side(self, scheduler: Scheduler, bench: Bench) -> None:
-        """Killing one topology must not be felt by another, whose name begins alike."""
+        """A kill of one topology must not affect another topology whose name begins with the same letters."""
         scheduler.schedule(bench.job("t", "serve"))
         scheduler.schedule(bench.job("t-2", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t-2", 0)
@@ -118,9 +118,9 @@ class SchedulerContract(SchedulerFaultCases):
     # -- ends
 
     def test_a_killed_container_comes_back_alone(self, scheduler: Scheduler, bench: Bench) -> None:
-        """The machine kills one executor: it has a new attempt, says why, and nobody else notices.
+        """The killed executor gets a new attempt with a reason, and the other containers keep theirs.
 
-        Its children are gone: a new attempt beside the old one's processes would run the same tasks twice.
+        The children of the killed executor end: otherwise the old and the new attempt would run the same tasks.
         """
         scheduler.schedule(bench.job("t", "serve", "parent"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
@@ -135,8 +135,10 @@ class SchedulerContract(SchedulerFaultCases):
         assert containers[1].last_error
         wait_until(lambda: not runs(second.child), GONE_S, "the child of the killed executor is gone")
 
-    def test_a_container_that_crashes_is_tried_again_and_says_why(self, scheduler: Scheduler, bench: Bench) -> None:
-        """The back-off goes on for as long as the job does; the reason is the executor's own."""
+    def test_a_container_that_crashes_is_started_again_with_its_reason(
+        self, scheduler: Scheduler, bench: Bench
+    ) -> None:
+        """A crashing container is started again as long as the job runs; the reason is that of the executor."""
         scheduler.schedule(bench.job("t", "crash"))
 
         def tried_thrice() -> ContainerStatus | None:
@@ -162,9 +164,9 @@ class SchedulerContract(SchedulerFaultCases):
         wait_until(lambda: _can_schedule(scheduler, bench.job("t", "serve")), GONE_S, "the name is free")
 
     def test_kill_leaves_nothing(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """Another command ends the job: orderly executors, deaf ones and children, all gone when it returns.
+        """A kill by another command ends executors, executors that ignore SIGTERM, and children before it returns.
 
-        And again: kill and submit is what people do all day; attempts begin anew.
+        A second kill changes nothing. A new job of the name starts with attempt 1.
         """
         scheduler.schedule(bench.job("t", "serve", "deaf", "parent"))
         executors = [bench.wait("t", number) for number in range(3)]
@@ -181,7 +183,7 @@ class SchedulerContract(SchedulerFaultCases):
     # -- changes
 
     def test_restart_is_of_one_container(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """The container has a new attempt when the call returns; the others keep theirs. One must be there."""
+        """The container has a new attempt when the call returns, and the other containers keep theirs."""
         requires(scheduler, "restart")
         scheduler.schedule(bench.job("t", "serve", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
@@ -194,9 +196,9 @@ class SchedulerContract(SchedulerFaultCases):
         assert scheduler.status("t").containers[1].attempts == 2
 
     def test_update_adds_and_removes(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """Scaling leaves the containers that stay alone, also where two commands do it in the same moment.
+        """An update does not affect the remaining containers, also when two commands update at the same moment.
 
-        One that fails changes nothing: half an update would leave a plan that nobody wrote.
+        A failed update changes nothing: half an update would run a plan that no command wrote.
         """
         requires(scheduler, "update")
         scheduler.schedule(bench.job("t", "serve", "serve"))
@@ -213,16 +215,16 @@ class SchedulerContract(SchedulerFaultCases):
         bench.wait("t", 2)
         assert [each.container_id for each in scheduler.status("t").containers] == [0, 2, 3]
         assert bench.wait("t", 0).pid == first.pid
-        with ThreadPoolExecutor(2) as threads:  # one was tried again: whatever they are told, 3 is gone once
-            told = list(threads.map(lambda each: _updates(each, remove=3), (scheduler, other)))
-        assert True in told
+        with ThreadPoolExecutor(2) as threads:  # one of them may fail, and 3 is removed once
+            updated = list(threads.map(lambda each: _updates(each, remove=3), (scheduler, other)))
+        assert True in updated
         assert not runs(third.pid)
         status = scheduler.status("t")
         assert (status.state, [each.container_id for each in status.containers]) == (SchedulerState.RUNNING, [0, 2])
         assert bench.wait("t", 0).pid == first.pid
 
-    def test_what_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:
-        """An unknown name is an error that names it; ending it is none."""
+    def test_a_job_that_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A restart or an update of an unknown name is an error that names it; `kill` accepts it."""
         assert scheduler.status("t") == JobStatus(SchedulerState.ABSENT)
         assert scheduler.links("t") == ()
         scheduler.kill("t")
@@ -236,7 +238,7 @@ class SchedulerContract(SchedulerFaultCases):
 
     @pytest.mark.parametrize("topology", _HOSTILE_NAMES)
     def test_a_hostile_name_is_refused(self, scheduler: Scheduler, bench: Bench, topology: str) -> None:
-        """A name that leaves the driver's own folder would end or overwrite what is not a job."""
+        """A name that leads out of the folder of the driver could end or overwrite something that is not a job."""
         attempts: list[Callable[[], object]] = [
             lambda: scheduler.schedule(Job(topology, "t-1", (bench.spec("t", 0),))),
             lambda: scheduler.kill(topology),
@@ -253,7 +255,7 @@ class SchedulerContract(SchedulerFaultCases):
     def test_an_attached_job_ends_with_its_command_also_on_kill_9(
         self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
     ) -> None:
-        """`heron run` may be killed by anything; within seconds nothing of it is left."""
+        """After SIGKILL of `heron run`, all processes of the job end within seconds."""
         requires(scheduler, "attached")
         process = command(bench.job("t", "serve", "parent", attached=True))
         executors = [bench.wait("t", number) for number in range(2)]
@@ -264,7 +266,7 @@ class SchedulerContract(SchedulerFaultCases):
     def test_a_detached_job_survives_its_command(
         self, scheduler: Scheduler, bench: Bench, command: Callable[..., subprocess.Popen[str]]
     ) -> None:
-        """`heron submit` returns, the terminal is closed, and the topology goes on and is kept running."""
+        """`heron submit` returns and the terminal closes; the scheduler still restarts containers."""
         process = command(bench.job("t", "serve"))
         first = bench.wait("t", 0)
         process.kill()

@@ -1,4 +1,4 @@
-"""What the cases of the scheduler's contract run: jobs of fake executors, and what becomes of them."""
+"""Jobs of fake executors for the scheduler suite, and the observation of their processes."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ from heron_testing.pytest_plugin import wait_until
 __all__ = ["FAKE_EXECUTOR", "GONE_S", "START_S", "Bench", "runs"]
 
 FAKE_EXECUTOR = (sys.executable, "-P", "-m", "heron_testing.fake_executor")
-"""The command that a driver under test is to run with the path of a spec."""
+"""The command that a driver under test runs in place of the executor; the path of a spec file follows."""
 
 START_S = 20.0
-"""A container is up by then."""
+"""Seconds within which a container starts."""
 
 GONE_S = 20.0
-"""What was ended is gone by then."""
+"""Seconds within which an ended process or folder disappears."""
 
 _UNUSED = DriverRef("none", "none", "none:None")
 
 
 class Bench:
-    """Makes jobs whose fake executors report into one folder, and knows what became of them."""
+    """Makes jobs whose fake executors write notes into one folder, and reads the notes."""
 
     def __init__(self, folder: Path, run_root: Path, statemgr: DriverRef = _UNUSED) -> None:
-        """`statemgr` is for a driver that looks there for the keys of topologies; fake executors do not."""
+        """Keep logs and notes below `folder` and run directories below `run_root`.
+
+        `statemgr` is for a driver that reads the keys of topologies; fake executors do not use it.
+        """
         self._folder = folder
         self._run_root = run_root
         self._statemgr = statemgr
         self.jobs: list[str] = []
 
     def spec(self, topology: str, container_id: int, task: str = "serve") -> ContainerSpec:
-        """The spec of one container; `task` is what the fake executor does."""
+        """Return the spec of one container; `task` is a task of `heron_testing.fake_executor`."""
         return ContainerSpec(
             topology=topology,
             topology_id=f"{topology}-1",
@@ -52,21 +55,25 @@ class Bench:
         )
 
     def job(self, topology: str, *tasks: str, attached: bool = False) -> Job:
-        """A job with one container per task, from 0."""
+        """Return a job with one container for each task; container ids start at 0."""
         self.jobs.append(topology)
         specs = tuple(self.spec(topology, number, task) for number, task in enumerate(tasks))
         return Job(topology, f"{topology}-1", specs, attached)
 
     def run_dir(self, topology: str) -> Path:
-        """Where the job's sockets would be; the scheduler makes and removes it."""
+        """Return the folder for the sockets of a job; the scheduler makes and removes it."""
         return self._run_root / topology
 
     def log_dir(self, topology: str) -> Path:
-        """Where its executors say what they are; it stays."""
+        """Return the folder of the notes of a job; the scheduler keeps it."""
         return self._folder / "logs" / topology
 
     def wait(self, topology: str, container_id: int, attempt: int = 1) -> Alive:
-        """The container's executor, once its `attempt`-th one is up."""
+        """Wait until attempt number `attempt` of the container runs, and return its executor.
+
+        Raises:
+            AssertionError: after `START_S` seconds.
+        """
 
         def up() -> Alive | None:
             found = alive(self.log_dir(topology), container_id)
@@ -77,20 +84,24 @@ class Bench:
         return found
 
     def wait_until_nothing_is_left(self, topology: str, *executors: Alive) -> None:
-        """The executors and their children are gone, and so is the run directory."""
+        """Wait until the executors, their children and the run directory of the job are gone.
+
+        Raises:
+            AssertionError: after `GONE_S` seconds for each.
+        """
         for executor in executors:
             for pid in (executor.pid, executor.child):
                 wait_until(functools.partial(_ended, pid), GONE_S, f"process {pid} is gone")
         wait_until(lambda: not self.run_dir(topology).exists(), GONE_S, "the run directory is gone")
 
     def forget(self, topology: str) -> None:
-        """What executors said of themselves in a job that is over; one that was killed could not take it back."""
+        """Remove the notes of a job that has ended; a killed executor leaves its note behind."""
         for note in self.log_dir(topology).glob("*.alive"):
             note.unlink()
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, zombies aside; 0 stands for none."""
+    """Return whether the process exists and is not a zombie; false for 0."""
     if not pid:
         return False
     try:

@@ -1,11 +1,9 @@
-"""The faults of the scheduler's contract: commands that are killed on the way, commands that race, a server away."""
+"""The faults of the scheduler suite: killed commands, racing commands, and an unreachable server."""
 
 from __future__ import annotations
 
 import functools
-import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from heron.errors import SchedulerError
 from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
 from heron_testing.contracts.driver import DriverContract, in_time, needed
 from heron_testing.contracts.scheduler_bench import GONE_S, START_S, Bench
+from heron_testing.contracts.second_process import second_process
 from heron_testing.fake_executor import alive
 from heron_testing.faults import Faults
 from heron_testing.pytest_plugin import wait_until
@@ -34,17 +33,15 @@ class SchedulerFaultCases(DriverContract):
 
     @pytest.fixture
     def command(self, options: dict[str, object]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-        """Schedules a job from a process of its own, which then waits to be killed.
+        """Return a function that schedules a job in another process, which then waits to be killed.
 
-        Returns when the process is about to schedule (``until="scheduling"``) or has (``"scheduled"``).
+        The function returns before the call of `schedule` (``until="scheduling"``) or after it (``"scheduled"``).
         """
         started: list[subprocess.Popen[str]] = []
-        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
 
         def start(job: Job, until: str = "scheduled") -> subprocess.Popen[str]:
-            module = "heron_testing.contracts.scheduler_actor"
-            arguments = [entry, json.dumps(options), msgspec.json.encode(job).decode()]
-            process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
+            words = second_process(self.family, self.driver_class, options, msgspec.json.encode(job).decode())
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
             started.append(process)
             assert process.stdout is not None
             assert process.stdout.readline() == "scheduling\n"
@@ -67,14 +64,14 @@ class SchedulerFaultCases(DriverContract):
         instant: str,
         attached: bool,
     ) -> None:
-        """A whole job or none, or something that looks like one of them to `kill`; and then the name is free."""
+        """After SIGKILL the job exists completely or not at all, or `kill` removes its rest. Then the name is free."""
         if attached and "attached" not in scheduler.capabilities:
             attached = False
         process = command(bench.job("t", "serve", "serve", "serve", attached=attached), until="scheduling")
         reached: dict[str, Callable[[], bool]] = {
             "at once": lambda: True,
             "run directory": lambda: bench.run_dir("t").exists() or process.poll() is not None,
-            # No container comes of a command that has failed.
+            # A failed command must start no container.
             "first container": lambda: alive(bench.log_dir("t"), 0) is not None or process.poll() not in {None, 0},
         }
         wait_until(reached[instant], START_S, instant)
@@ -91,7 +88,7 @@ class SchedulerFaultCases(DriverContract):
     def test_of_commands_that_race_one_schedules(
         self, options: dict[str, object], scheduler: Scheduler, bench: Bench
     ) -> None:
-        """Two people submit one name in the same moment: one job, whole, and everybody else is told."""
+        """If people submit one name at the same moment, one job runs, and the other commands report an error."""
         job = bench.job("t", "serve", "serve")
 
         def race(_: int) -> str:
@@ -112,7 +109,7 @@ class SchedulerFaultCases(DriverContract):
     def test_a_server_that_does_not_answer_is_an_error_in_time(
         self, scheduler: Scheduler, bench: Bench, faults: Faults, fault: str
     ) -> None:
-        """Nothing of the job may be running when the command says that it is not."""
+        """No part of the job may run after the command has reported a failure."""
         with needed(scheduler, faults, fault)(), in_time(_SCHEDULE_S), pytest.raises(SchedulerError):
             scheduler.schedule(bench.job("t", "serve"))
         wait_until(lambda: _is_absent(scheduler, "t"), GONE_S, "the server answers, and has no such job")
@@ -122,7 +119,7 @@ class SchedulerFaultCases(DriverContract):
     def test_a_job_whose_answer_is_lost_is_there_once_or_not(
         self, scheduler: Scheduler, bench: Bench, faults: Faults
     ) -> None:
-        """The outcome is unknown to the command; `status` knows it, and `kill` ends whatever it is."""
+        """The outcome is unknown to the command. `status` reports it, and `kill` ends the job in either case."""
         with needed(scheduler, faults, "answers_lost")(), _maybe():
             scheduler.schedule(bench.job("t", "serve"))
         wait_until(lambda: _can_be_killed(scheduler, "t"), GONE_S, "the server answers")

@@ -1,6 +1,6 @@
-"""The contract suite of serializers: what arrives is what was sent, or it was refused.
+"""The contract suite of serializers: each value arrives unchanged, or the serializer refuses it.
 
-A driver's test::
+The test of a driver::
 
     class TestMySerializer(SerializerContract):
         name = "mine"
@@ -13,10 +13,8 @@ import contextlib
 import datetime
 import decimal
 import enum
-import json
 import math
 import subprocess
-import sys
 import threading
 import uuid
 from collections import OrderedDict
@@ -32,6 +30,7 @@ from heron.errors import SerializationError
 from heron.instance.batch_codec import decode_columns
 from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding, Serializer
 from heron_testing.contracts.driver import DriverContract, requires
+from heron_testing.contracts.second_process import second_process
 
 __all__ = ["Point", "SerializerContract", "same"]
 
@@ -47,14 +46,14 @@ _PROPERTY = settings(
 
 @dataclass(frozen=True)
 class Point:
-    """A class of an author's; a serializer with the capability ``objects`` carries it, another one refuses it."""
+    """A class of a topology author. A serializer with the flag ``objects`` carries it; another one refuses it."""
 
     x: int
     y: int
 
 
 class Colour(enum.IntEnum):
-    """Equal to an int, and not one."""
+    """Compares equal to an int, but has another type."""
 
     RED = 1
 
@@ -83,7 +82,10 @@ _values = st.recursive(
 
 
 def same(sent: object, arrived: object) -> bool:
-    """Whether it arrived as it was sent: equal, and everything in it of the same type; a buffer may arrive as bytes."""
+    """Return whether a value arrived unchanged: equal, with equal types at every level.
+
+    A bytearray or memoryview may arrive as bytes. NaN is equal to NaN here, and 0.0 differs from -0.0.
+    """
     if isinstance(sent, bytearray | memoryview) and isinstance(arrived, bytes):
         return bytes(sent) == arrived
     if type(sent) is not type(arrived):
@@ -99,7 +101,7 @@ def same(sent: object, arrived: object) -> bool:
 
 
 class SerializerContract(DriverContract):
-    """Subclass it; give `name` and `driver_class`, and the fixture `options` where the driver needs some."""
+    """Subclass it with `name`, `driver_class`, and the fixture `options` if the driver needs options."""
 
     family = "serializer"
     driver_class: type[Serializer]
@@ -110,24 +112,24 @@ class SerializerContract(DriverContract):
         return self.driver_class.open(options)
 
     def test_has_a_number_on_the_wire(self) -> None:
-        """Readers choose by it: 0 says that there are no values, and numbers of WIRE.md are taken."""
+        """Readers choose the serializer by this number; 0 means no values, and WIRE.md lists the numbers in use."""
         number = self.driver_class.encoding
         assert number in PRIVATE_ENCODINGS or number in {each.value for each in Encoding if each is not Encoding.NONE}
 
     @pytest.mark.parametrize("value", _PLAIN, ids=lambda value: f"{value!r:.20}")
     def test_plain_values_arrive_as_they_were(self, serializer: Serializer, value: object) -> None:
-        """None, bool, int of 64 bits, float, str, bytes, lists and dicts of these: the least that a topology needs."""
+        """Every serializer carries None, bool, int of 64 bits, float, str, bytes, and lists and dicts of these."""
         assert same(value, _there_and_back(serializer, value))
 
     @_PROPERTY
     @given(value=_values)
     def test_nested_plain_values_arrive_as_they_were(self, serializer: Serializer, value: object) -> None:
-        """Whatever is made of plain values is plain."""
+        """Nested plain values are plain values."""
         assert same(value, _there_and_back(serializer, value))
 
     @pytest.mark.parametrize("value", _RICH, ids=lambda value: type(value).__name__)
     def test_other_values_arrive_as_they_were_or_are_refused(self, serializer: Serializer, value: object) -> None:
-        """A tuple that arrives as a list, or an enum as a number, is a wrong result that nobody sees."""
+        """A tuple that arrives as a list is a wrong result without an error."""
         for held in (value, [value], {"key": value}):
             try:
                 payload = serializer.encode([(held,)])
@@ -137,7 +139,7 @@ class SerializerContract(DriverContract):
             assert same(held, arrived)
 
     def test_objects_travel_as_declared(self, serializer: Serializer) -> None:
-        """What the flag says is what the documentation of a topology relies on."""
+        """Authors of topologies rely on the flag."""
         if "objects" in serializer.capabilities:
             assert _there_and_back(serializer, Point(1, 2)) == Point(1, 2)
         else:
@@ -147,14 +149,14 @@ class SerializerContract(DriverContract):
     @pytest.mark.parametrize("rows", [1, 2, 1000])
     @pytest.mark.parametrize("fields", [0, 1, 3])
     def test_a_batch_keeps_its_shape(self, serializer: Serializer, rows: int, fields: int) -> None:
-        """Columns come back in order, whether they were given as lists or as tuples."""
+        """Columns arrive in order, whether the engine passed lists or tuples."""
         for kind in (list, tuple):
             columns: list[Sequence[object]] = [kind(f"{field}-{row}" for row in range(rows)) for field in range(fields)]
             found = decode_columns(serializer.encode(columns), rows, serializer)
             assert [list(column) for column in found] == [list(column) for column in columns]
 
-    def test_what_it_is_given_stays_the_callers(self, serializer: Serializer) -> None:
-        """A batch that is refused is halved and encoded again; an author may change a value after its flush."""
+    def test_its_arguments_stay_unchanged(self, serializer: Serializer) -> None:
+        """The engine halves a refused batch and encodes it again; an author may change a value after its flush."""
         inner = {"a": [1]}
         columns: list[Sequence[object]] = [[inner, inner]]
         payload = serializer.encode(columns)
@@ -163,8 +165,8 @@ class SerializerContract(DriverContract):
         ((first, _),) = serializer.decode(payload)
         assert first == {"a": [1]}
 
-    def test_what_it_returns_does_not_live_in_the_payload(self, serializer: Serializer) -> None:
-        """A payload is part of a frame, whose memory is used again; it starts anywhere in it."""
+    def test_decoded_values_do_not_share_the_payload(self, serializer: Serializer) -> None:
+        """A payload is part of a frame at any offset, and the engine reuses the memory of frames."""
         payload = serializer.encode([[b"bytes", "text", [1.5]]])
         frame = bytearray(b"head" + payload + b"tail")
         ((*arrived,),) = serializer.decode(memoryview(frame)[4:-4].toreadonly())
@@ -172,12 +174,12 @@ class SerializerContract(DriverContract):
         assert arrived == [b"bytes", "text", [1.5]]
 
     def test_a_large_value_arrives_whole(self, serializer: Serializer) -> None:
-        """The limit on a tuple is the engine's, and a serializer has none of its own below it."""
+        """The engine limits the size of a tuple, so a serializer may not have a smaller limit."""
         for value in ("x" * _LARGE_BYTES, b"x" * _LARGE_BYTES, [1] * (_LARGE_BYTES // 10)):
             assert _there_and_back(serializer, value) == value
 
     def test_depth_is_carried_or_refused(self, serializer: Serializer) -> None:
-        """A deep value must not take the process down; a hundred levels are no unusual document."""
+        """A deeply nested value must not end the process; documents with a hundred levels are common."""
         for depth in (100, 100_000):
             value: list[object] = []
             for _ in range(depth):
@@ -190,29 +192,28 @@ class SerializerContract(DriverContract):
                 serializer.decode(payload)
 
     def test_a_refusal_leaves_nothing_behind(self, serializer: Serializer) -> None:
-        """The next batch has nothing to do with the one that was refused."""
+        """A refused batch must not change the next one."""
         before = serializer.encode([[1, "a"]])
         with pytest.raises(Exception):  # noqa: B017, PT011  # any, see the contract
             serializer.encode([["b", threading.Lock()]])
         assert serializer.encode([[1, "a"]]) == before
 
     def test_it_serves_either_thread(self, serializer: Serializer) -> None:
-        """The gateway's thread flushes where the author's code blocks the task's."""
+        """The gateway thread flushes while the code of the author blocks the task thread."""
         with ThreadPoolExecutor(1) as thread:
             made = thread.submit(serializer.encode, [["from another thread"]]).result()
         assert serializer.decode(made) in ([["from another thread"]], [("from another thread",)])
 
     def test_another_process_reads_it(self, serializer: Serializer, options: dict[str, object]) -> None:
-        """Nothing of a payload may mean something in its own process only."""
+        """A payload may not refer to memory or objects of the process that encoded it."""
         values: list[object] = ["text", 1, 1.5, None, [True, {"a": b"b"}]]
-        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
-        command = [sys.executable, "-m", "heron_testing.contracts.serializer_actor", entry, json.dumps(options)]
+        command = second_process(self.family, self.driver_class, options)
         answer = subprocess.run(command, input=serializer.encode([values]), capture_output=True, check=True)
         ((*arrived,),) = serializer.decode(answer.stdout)
         assert same(values, arrived)
 
     def test_every_cut_payload_is_an_error(self, serializer: Serializer) -> None:
-        """No prefix may end the task or pass for a batch."""
+        """A truncated payload must neither end the task nor decode as a batch."""
         payload = serializer.encode([[1, "text"], [b"bytes", 2.5]])
         for size in range(len(payload)):
             with pytest.raises(SerializationError):
@@ -221,7 +222,7 @@ class SerializerContract(DriverContract):
     @_PROPERTY
     @given(payload=st.binary(max_size=200))
     def test_rubbish_is_an_error_or_harmless(self, serializer: Serializer, payload: bytes) -> None:
-        """Other programs write what is neutral: what they get wrong must cost one batch, not the task."""
+        """Programs in other languages write neutral payloads; a mistake there must cost one batch, not the task."""
         requires(serializer, "neutral")
         with contextlib.suppress(SerializationError):
             decode_columns(payload, 2, serializer)

@@ -1,6 +1,6 @@
 """The contract suite of state managers, with its faults: racing writers, killed holders and writers, hostile names.
 
-A driver's test::
+The test of a driver::
 
     class TestMyStateManager(StateManagerContract):
         name = "mine"
@@ -18,11 +18,9 @@ A driver's test::
 from __future__ import annotations
 
 import functools
-import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,12 +31,12 @@ import pytest
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import requires
-from heron_testing.contracts.statemgr_actor import pattern
+from heron_testing.contracts.second_process import pattern, second_process
 from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
 from heron_testing.contracts.statemgr_first_use import StateManagerFirstUseCases
 from heron_testing.pytest_plugin import wait_until
 
-__all__ = ["Actors", "StateManagerContract"]
+__all__ = ["Spawn", "StateManagerContract"]
 
 _LARGE_BYTES = 5 * 1024 * 1024  # a plan of some 10,000 instances
 _CHANGE_S = 5.0  # the contract says 1 s; a loaded test machine may take longer
@@ -49,15 +47,18 @@ _GONE_S = 30.0  # a store may wait for the end of a killed holder's session
 
 _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", "a\nb", ".hidden", "a" * 5000, "ü"]
 
-Actors = Callable[..., "subprocess.Popen[str]"]
+Spawn = Callable[..., "subprocess.Popen[str]"]
 
 
 class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
-    """Subclass it; give `name`, `driver_class`, the fixture `options`, and `faults` for the flags that ask for them."""
+    """Subclass it with `name`, `driver_class`, the fixture `options`, and `faults` if a flag of the driver needs it.
+
+    Override `fresh_options` for a store on a server.
+    """
 
     @pytest.fixture
     def open_manager(self, options: dict[str, object]) -> Iterator[Callable[[], StateManager]]:
-        """Opens further managers of the same store; closes them all at the end."""
+        """A function that opens another manager of the same store; the fixture closes all managers at the end."""
         opened: list[StateManager] = []
 
         def open_one() -> StateManager:
@@ -75,15 +76,13 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         return open_manager()
 
     @pytest.fixture
-    def actor(self, options: dict[str, object]) -> Iterator[Actors]:
-        """Starts processes that use the same store (see `statemgr_actor`) and kills what is left of them."""
+    def spawn(self, options: dict[str, object]) -> Iterator[Spawn]:
+        """A function that starts a process that uses the same store; the fixture kills the processes at the end."""
         started: list[subprocess.Popen[str]] = []
-        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
 
         def start(action: str, kind: NodeKind, topology: str, count: int = 0) -> subprocess.Popen[str]:
-            module = "heron_testing.contracts.statemgr_actor"
-            arguments = [entry, json.dumps(options), action, kind.value, topology, str(count)]
-            process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
+            words = second_process(self.family, self.driver_class, options, action, kind.value, topology, str(count))
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
             started.append(process)
             assert _line(process) == "ready"
             return process
@@ -95,13 +94,13 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     # -- values and versions
 
     def test_a_node_that_is_not_there_is_none_and_its_removal_is_no_error(self, manager: StateManager) -> None:
-        """Commands clean up after runs that got no further than the first nodes."""
+        """Commands clean up after runs that wrote only their first nodes."""
         assert manager.get(NodeKind.TOPOLOGY, "t") is None
         assert manager.list(NodeKind.TOPOLOGY) == ()
         manager.delete(NodeKind.TOPOLOGY, "t")
 
     def test_versions_start_at_1_and_grow(self, manager: StateManager) -> None:
-        """Readers tell the newer of two values by the version alone."""
+        """Readers find the newer of two values by the version alone."""
         assert manager.set(NodeKind.TOPOLOGY, "t", b"one") == 1
         second = manager.set(NodeKind.TOPOLOGY, "t", b"two")
         assert second > 1
@@ -109,12 +108,12 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
 
     @pytest.mark.parametrize("value", [b"", b"\0\n\r\xff" * 64, b"{}"], ids=["empty", "binary", "json"])
     def test_any_bytes_come_back_as_they_were(self, manager: StateManager, value: bytes) -> None:
-        """Plans may be compressed: nothing about a value is text."""
+        """Plans can be compressed, so a value need not be text."""
         version = manager.set(NodeKind.PHYSICAL_PLAN, "t", value)
         assert manager.get(NodeKind.PHYSICAL_PLAN, "t") == Versioned(value, version)
 
     def test_a_large_value_comes_back_whole(self, manager: StateManager) -> None:
-        """The packing plan of a large topology has megabytes."""
+        """The packing plan of a large topology has several megabytes."""
         value = bytes(range(256)) * (min(_LARGE_BYTES, manager.max_value_bytes or _LARGE_BYTES) // 256)
         manager.set(NodeKind.PACKING_PLAN, "t", value)
         present = manager.get(NodeKind.PACKING_PLAN, "t")
@@ -122,7 +121,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert present.value == value
 
     def test_a_value_above_the_limit_is_refused(self, manager: StateManager) -> None:
-        """A driver without `max_value_bytes` takes every size; another must refuse, because its store would fail."""
+        """A driver with `max_value_bytes` refuses larger values, because its store would fail."""
         limit = manager.max_value_bytes
         if limit is None:
             return
@@ -142,7 +141,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     def test_secrets_are_in_files_that_only_the_owner_can_read(
         self, open_manager: Callable[[], StateManager], tmp_path: Path
     ) -> None:
-        """Whoever reads a KEYS node can control the topology, so each file with its value has the mode 0600.
+        """A person who reads a KEYS node can control the topology, so each file with its value has the mode 0600.
 
         The umask is 022, as for most users. The files are searched below `tmp_path`.
         """
@@ -162,7 +161,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert set(modes.values()) == {"0o600"}, f"mode of a file with a KEYS node: {modes}"
 
     def test_kinds_and_topologies_are_apart(self, manager: StateManager) -> None:
-        """Nine nodes of one name must not touch each other, nor those of a name that begins alike."""
+        """Nodes of different kinds or of similar names must not affect each other."""
         for kind in NodeKind:
             manager.set(kind, "t", kind.value.encode())
             manager.set(kind, "t-2", b"other")
@@ -171,8 +170,8 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
             assert present is not None
             assert present.value == kind.value.encode()
 
-    def test_list_is_sorted_and_knows_removals(self, manager: StateManager) -> None:
-        """Commands show the list as it is."""
+    def test_list_is_sorted_and_leaves_out_removed_nodes(self, manager: StateManager) -> None:
+        """Commands show the list without a change."""
         for topology in ("b", "a", "c"):
             manager.set(NodeKind.TOPOLOGY, topology, b"")
         manager.delete(NodeKind.TOPOLOGY, "b")
@@ -181,7 +180,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
 
     @pytest.mark.parametrize("topology", _HOSTILE_NAMES)
     def test_a_hostile_name_is_refused_everywhere(self, manager: StateManager, topology: str) -> None:
-        """A name that leaves the driver's own folder or path would overwrite what is not a node."""
+        """A name that leads out of the folder of the driver would overwrite something that is not a node."""
         for attempt in (
             lambda: manager.get(NodeKind.TOPOLOGY, topology),
             lambda: manager.set(NodeKind.TOPOLOGY, topology, b"x"),
@@ -196,7 +195,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     # -- compare and set
 
     def test_set_with_another_version_expected_changes_nothing(self, manager: StateManager) -> None:
-        """Two commands that update one plan must not undo each other unseen."""
+        """Two commands that update one plan must not overwrite each other."""
         version = manager.set(NodeKind.PACKING_PLAN, "t", b"one")
         for expected in (MUST_NOT_EXIST, version + 1):
             with pytest.raises(StateConflictError):
@@ -206,7 +205,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert manager.get(NodeKind.PACKING_PLAN, "t") == Versioned(b"one", version)
 
     def test_set_with_the_present_version_expected_goes_through(self, manager: StateManager) -> None:
-        """The ordinary path of an update: create, change, remove, create again."""
+        """An update creates, changes, removes and creates a node again."""
         first = manager.set(NodeKind.PACKING_PLAN, "t", b"one", expected=MUST_NOT_EXIST)
         second = manager.set(NodeKind.PACKING_PLAN, "t", b"two", expected=first)
         manager.delete(NodeKind.PACKING_PLAN, "t", expected=second)
@@ -214,14 +213,14 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         manager.set(NodeKind.PACKING_PLAN, "t", b"three", expected=MUST_NOT_EXIST)
 
     def test_an_absent_node_has_no_version_to_expect(self, manager: StateManager) -> None:
-        """An update of a topology that was killed meanwhile must not bring its plan back."""
+        """After a kill, a late update of the topology must not create its plan again."""
         with pytest.raises(StateConflictError):
             manager.set(NodeKind.PACKING_PLAN, "t", b"x", expected=1)
         assert manager.get(NodeKind.PACKING_PLAN, "t") is None
 
-    def test_concurrent_writers_lose_no_update(self, manager: StateManager, actor: Actors) -> None:
-        """Compare-and-set is atomic among processes: four of them add up exactly."""
-        writers = [actor("increment", NodeKind.CHECKPOINTS, "t", 50) for _ in range(4)]
+    def test_concurrent_writers_lose_no_update(self, manager: StateManager, spawn: Spawn) -> None:
+        """Compare-and-set is atomic across processes, so four processes reach the exact sum."""
+        writers = [spawn("increment", NodeKind.CHECKPOINTS, "t", 50) for _ in range(4)]
         assert [writer.wait(60) for writer in writers] == [0] * 4
         present = manager.get(NodeKind.CHECKPOINTS, "t")
         assert present is not None
@@ -229,7 +228,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert present.version >= 200
 
     def test_one_of_many_threads_creates(self, manager: StateManager) -> None:
-        """The manager is shared by a process's threads, and a lock node must have one winner."""
+        """The threads of a process share the manager, and only one thread may create a lock node."""
 
         def create(number: int) -> bool:
             try:
@@ -242,12 +241,12 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
             outcomes = list(threads.map(create, range(8)))
         assert sorted(outcomes) == [False] * 7 + [True]
 
-    def test_a_writer_killed_in_the_middle_leaves_a_whole_value(self, manager: StateManager, actor: Actors) -> None:
-        """A node is never half-written: not after kill -9 at any moment of a large write."""
+    def test_a_writer_killed_in_the_middle_leaves_a_whole_value(self, manager: StateManager, spawn: Spawn) -> None:
+        """After SIGKILL at any moment of a large write, the node has a complete value."""
         size = min(_LARGE_BYTES, manager.max_value_bytes or _LARGE_BYTES)
         for _ in range(4):
             before = manager.set(NodeKind.PHYSICAL_PLAN, "t", pattern(0, size))
-            writer = actor("write-on", NodeKind.PHYSICAL_PLAN, "t", size)
+            writer = spawn("write-on", NodeKind.PHYSICAL_PLAN, "t", size)
             wait_until(functools.partial(_is_past, manager, before), 20, "the other process writes")
             _kill(writer)
             present = manager.get(NodeKind.PHYSICAL_PLAN, "t")
@@ -258,7 +257,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     # -- holds
 
     def test_a_held_node_is_seen_and_is_held_once(self, open_manager: Callable[[], StateManager]) -> None:
-        """Two topology managers of one topology would send two plans."""
+        """Two topology managers of one topology would publish two plans."""
         first, second = open_manager(), open_manager()
         hold = first.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
         present = second.get(NodeKind.TMANAGER_LOCATION, "t")
@@ -270,7 +269,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert not hold.lost()
 
     def test_a_released_node_is_gone_and_can_be_held_again(self, manager: StateManager) -> None:
-        """A topology manager that leaves in order makes way at once."""
+        """A topology manager that stops in order lets another lead at once."""
         hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
         hold.release()
         hold.release()
@@ -278,11 +277,11 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert hold.lost()
         assert manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"two").epoch > hold.epoch
 
-    def test_a_killed_holders_node_is_gone_and_the_epoch_grows(self, manager: StateManager, actor: Actors) -> None:
-        """kill -9 frees the node, and what the dead holder sent can be told from what its successor sends."""
+    def test_a_killed_holders_node_is_gone_and_the_epoch_grows(self, manager: StateManager, spawn: Spawn) -> None:
+        """SIGKILL frees the node, and receivers tell messages of the dead holder from those of its successor."""
         epoch = 0
         for _ in range(3):
-            holder = actor("hold", NodeKind.TMANAGER_LOCATION, "t")
+            holder = spawn("hold", NodeKind.TMANAGER_LOCATION, "t")
             word, number = _line(holder).split()
             assert word == "epoch"
             assert int(number) > epoch
@@ -296,7 +295,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine").epoch > epoch
 
     def test_a_set_keeps_the_hold(self, open_manager: Callable[[], StateManager]) -> None:
-        """A topology manager changes its address while it leads; it must not lose its place by that."""
+        """A topology manager that changes its address must keep the lead."""
         first, second = open_manager(), open_manager()
         hold = first.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
         for manager, value in ((first, b"two"), (second, b"three")):
@@ -311,9 +310,9 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         hold.release()
         assert second.get(NodeKind.TMANAGER_LOCATION, "t") is None
 
-    def test_a_node_that_was_set_still_ends_with_its_holder(self, manager: StateManager, actor: Actors) -> None:
-        """The new value belongs to the holder, so it must not outlive it: it would look like a live process."""
-        holder = actor("hold", NodeKind.TMANAGER_LOCATION, "t")
+    def test_a_node_that_was_set_still_ends_with_its_holder(self, manager: StateManager, spawn: Spawn) -> None:
+        """A value that outlives its holder would look like a live process."""
+        holder = spawn("hold", NodeKind.TMANAGER_LOCATION, "t")
         _line(holder)
         version = manager.set(NodeKind.TMANAGER_LOCATION, "t", b"new")
         assert manager.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"new", version)
@@ -322,7 +321,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"mine").epoch > version
 
     def test_a_hold_whose_node_was_removed_is_lost_for_good(self, open_manager: Callable[[], StateManager]) -> None:
-        """A holder that was pushed aside has to notice, and must not believe itself back."""
+        """The former holder must notice the loss, also when the node exists again."""
         manager = open_manager()
         hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
         open_manager().delete(NodeKind.TMANAGER_LOCATION, "t")
@@ -335,7 +334,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert present.value == b"two"
 
     def test_a_removed_node_can_be_held_by_another_at_once(self, open_manager: Callable[[], StateManager]) -> None:
-        """Also while the former holder lives, as one that hangs does; that one's release takes nothing away."""
+        """This also holds while the former holder lives, for example if it hangs. Its release then removes nothing."""
         former = open_manager().hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
         manager = open_manager()
         manager.delete(NodeKind.TMANAGER_LOCATION, "t")
@@ -347,7 +346,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert not hold.lost()
 
     def test_close_releases_holds(self, open_manager: Callable[[], StateManager]) -> None:
-        """A process that ends in order leaves no node that only looks alive."""
+        """A process that ends in order leaves no node that looks like a live process."""
         first, second = open_manager(), open_manager()
         first.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
         first.close()
@@ -356,8 +355,8 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
 
     # -- watches
 
-    def test_a_watch_tells_the_present_and_each_change(self, open_manager: Callable[[], StateManager]) -> None:
-        """First call at once on the caller's thread; then creation, change and removal by another process's eyes."""
+    def test_a_watch_reports_the_present_value_and_each_change(self, open_manager: Callable[[], StateManager]) -> None:
+        """The caller's thread gets the present value at once; then the watch reports creation, change and removal."""
         manager, other = open_manager(), open_manager()
         seen: queue.Queue[tuple[Versioned | None, threading.Thread]] = queue.Queue()
         watch = manager.watch(NodeKind.TOPOLOGY, "t", lambda present: seen.put((present, threading.current_thread())))
@@ -373,8 +372,8 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         watch.close()
         watch.close()
 
-    def test_a_watch_never_misses_the_last_change(self, manager: StateManager, actor: Actors) -> None:
-        """Changes may be folded, but a plan that was written last must be the one that is known."""
+    def test_a_watch_never_misses_the_last_change(self, manager: StateManager, spawn: Spawn) -> None:
+        """A watch may combine changes, but it must report the last one, such as the newest plan."""
         last = threading.Event()
         versions: list[int] = []
 
@@ -385,14 +384,14 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
                     last.set()
 
         watch = manager.watch(NodeKind.PHYSICAL_PLAN, "t", note)
-        assert actor("count", NodeKind.PHYSICAL_PLAN, "t", 300).wait(60) == 0
+        assert spawn("count", NodeKind.PHYSICAL_PLAN, "t", 300).wait(60) == 0
         assert last.wait(_CHANGE_S)
         watch.close()
         assert versions == sorted(set(versions))
 
-    def test_a_watch_tells_that_the_holder_died(self, manager: StateManager, actor: Actors) -> None:
-        """No file system and no event says that a process was killed: this is what a takeover waits for."""
-        holder = actor("hold", NodeKind.TMANAGER_LOCATION, "t")
+    def test_a_watch_reports_that_the_holder_died(self, manager: StateManager, spawn: Spawn) -> None:
+        """A takeover waits for this report; no file event tells that a process was killed."""
+        holder = spawn("hold", NodeKind.TMANAGER_LOCATION, "t")
         _line(holder)
         seen: queue.Queue[Versioned | None] = queue.Queue()
         watch = manager.watch(NodeKind.TMANAGER_LOCATION, "t", seen.put)
@@ -406,7 +405,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
     def test_a_watch_goes_on_after_its_callback_raised(
         self, manager: StateManager, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """One bad value must not blind the process to all later ones."""
+        """One invalid value must not hide all later values from the process."""
         seen: queue.Queue[Versioned | None] = queue.Queue()
 
         def raise_once(present: Versioned | None) -> None:
@@ -426,7 +425,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
         assert any(record.exc_info for record in caplog.records)
 
     def test_a_closed_watch_is_silent_also_when_closed_by_its_callback(self, manager: StateManager) -> None:
-        """Waiting for one change is the commonest watch: it closes itself when it has it."""
+        """Most watches wait for one change, and close in the callback that receives it."""
         calls: queue.Queue[str] = queue.Queue()
 
         def close_inner(present: Versioned | None) -> None:
@@ -452,7 +451,7 @@ class StateManagerContract(StateManagerFaultCases, StateManagerFirstUseCases):
 
 
 def _files(folder: Path) -> dict[Path, tuple[int, int, int]]:
-    """Return what tells a changed file from the same file before."""
+    """Return the identity of each file, to find files that were replaced or changed."""
     stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     return {path: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
 

@@ -1,4 +1,4 @@
-"""The faults of the state manager's contract: a store that is away, full, silent, or whose answers are lost."""
+"""The faults of the state manager suite: a store that is away, full or silent, or whose answers are lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StateManagerFaultCases(DriverContract):
     def test_a_store_that_is_away_is_an_error_and_not_an_empty_store(
         self, manager: StateManager, faults: Faults
     ) -> None:
-        """Who reads "no node" submits a topology a second time; and once the store is back, so is everything."""
+        """A command that reads "no node" would submit a topology twice. When the store is back, all its nodes are."""
         version = manager.set(NodeKind.TOPOLOGY, "t", b"one")
         attempts: list[Callable[[], object]] = [
             lambda: manager.get(NodeKind.TOPOLOGY, "t"),
@@ -50,7 +50,7 @@ class StateManagerFaultCases(DriverContract):
     def test_a_watch_goes_on_after_the_store_was_away(
         self, open_manager: Callable[[], StateManager], faults: Faults
     ) -> None:
-        """A stream manager that no longer hears where the topology manager is would be lost for ever."""
+        """Otherwise a stream manager would never learn a new location of the topology manager."""
         manager = open_manager()
         manager.set(NodeKind.TMANAGER_LOCATION, "t", b"one")
         seen: queue.Queue[Versioned | None] = queue.Queue()
@@ -64,10 +64,10 @@ class StateManagerFaultCases(DriverContract):
             present = seen.get(timeout=_BACK_S)
             values.append(None if present is None else present.value)
         watch.close()
-        assert None not in values, "the absence of the store was told as the absence of the node"
+        assert None not in values, "the watch reported a missing node while the store was away"
 
     def test_a_hold_can_be_asked_while_the_store_is_away(self, manager: StateManager, faults: Faults) -> None:
-        """A leader asks at each heartbeat; an exception there would end it for what may be a short absence."""
+        """A leader calls `lost` at each heartbeat; an exception would end it because of a short absence."""
         hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
         with needed(manager, faults, "away")(), in_time(_BLOCK_S):
             assert hold.lost() in (True, False)
@@ -76,7 +76,7 @@ class StateManagerFaultCases(DriverContract):
         assert hold.lost()
 
     def test_a_write_that_finds_no_space_changes_nothing(self, manager: StateManager, faults: Faults) -> None:
-        """The old plan is still a plan; half of the new one is none."""
+        """The old plan is still valid; half of a new plan is not."""
         full = needed(manager, faults, "full")
         version = manager.set(NodeKind.PHYSICAL_PLAN, "t", b"one")
         with full():
@@ -94,7 +94,7 @@ class StateManagerFaultCases(DriverContract):
         assert manager.set(NodeKind.PHYSICAL_PLAN, "t", _LARGE, expected=version) > version
 
     def test_a_silent_store_is_given_up_in_time(self, manager: StateManager, faults: Faults) -> None:
-        """A server that hangs, or a cable that was pulled, must not hang whoever asks."""
+        """A server that hangs, or a broken network, must not block the caller."""
         manager.set(NodeKind.TOPOLOGY, "t", b"one")
         attempts: list[Callable[[], object]] = [
             lambda: manager.get(NodeKind.TOPOLOGY, "t"),
@@ -109,9 +109,9 @@ class StateManagerFaultCases(DriverContract):
     def test_a_change_whose_answer_is_lost_is_unknown_and_never_a_conflict(
         self, manager: StateManager, faults: Faults
     ) -> None:
-        """A conflict says that nothing was changed. A driver that tries again and meets its own change must not say so.
+        """A conflict means that nothing has changed, so a retry that meets its own change must not report one.
 
-        Which of the two it was can be read afterwards, and a change that expects what was read goes through.
+        A later read shows the outcome, and a change that expects the version of that read succeeds.
         """
         first = manager.set(NodeKind.PACKING_PLAN, "t", b"one")
         with needed(manager, faults, "answers_lost")():

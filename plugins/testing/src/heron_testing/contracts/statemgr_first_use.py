@@ -1,7 +1,7 @@
 """Several processes use a store for the first time at the same moment, on many fresh stores.
 
 This module is also one of the processes: ``… ENTRY INDEX`` reads a line ``START_S OPTIONS`` from stdin for
-each store, opens the store at that moment of the monotonic clock, adds to a number in it, and answers with a line.
+each store. It opens the store at that moment of the monotonic clock, adds to a number in it, and answers with a line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from heron.spi.driver import Driver, DriverRef
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron_testing.contracts.driver import DriverContract
 
-__all__ = ["StateManagerFirstUseCases", "add"]
+__all__ = ["StateManagerFirstUseCases"]
 
 _STORES = 40  # a race that shows on 1 of 14 stores stays hidden in 1 of 20 runs
 _PROCESSES = 4
@@ -39,19 +39,20 @@ class StateManagerFirstUseCases(DriverContract):
 
     @pytest.fixture
     def fresh_options(self, options: dict[str, object], tmp_path: Path) -> Sequence[dict[str, object]]:
-        """The options of stores that nobody has used yet.
+        """The options of several stores that no process has used.
 
-        The default gives new names to the paths below `tmp_path` in `options`. Without such a path there is one store.
-        Override it for a store on a server.
+        The default returns 40 copies of `options`, with new names for the paths below `tmp_path`. If `options` has no
+        such path, it returns `options` alone. Override it for a store on a server, with a new root, prefix or database
+        for each store. The suite opens each store once, in four processes at the same moment.
         """
         paths = {key: each for key, each in options.items() if isinstance(each, str) and str(tmp_path) in each}
         renamed = ({key: f"{path}-{number}" for key, path in paths.items()} for number in range(_STORES))
         return [{**options, **each} for each in renamed] if paths else [options]
 
     def test_several_processes_can_use_a_fresh_store_at_once(self, fresh_options: Sequence[dict[str, object]]) -> None:
-        """The first topology of a new store starts several processes, and each may be the one that creates the store.
+        """The first topology of a new store starts several processes, and each of them can create the store.
 
-        A driver that looks whether the store exists and then creates it loses this race only now and then.
+        A driver that looks whether the store exists and then creates it loses this race only sometimes.
         """
         with _own_processes(self.driver_class) as processes:
             for number, options in enumerate(fresh_options, 1):
@@ -65,19 +66,6 @@ class StateManagerFirstUseCases(DriverContract):
                 manager.close()
                 values = [None if each is None else each.value for each in found]
                 assert values == [b"%d" % _ADDITIONS] * _PROCESSES, f"fresh store {number}: an update was lost"
-
-
-def add(manager: StateManager, kind: NodeKind, topology: str, count: int) -> None:
-    """Add 1 to a decimal value `count` times, by compare-and-set."""
-    done = 0
-    while done < count:
-        present = manager.get(kind, topology)
-        number, expected = (0, MUST_NOT_EXIST) if present is None else (int(present.value), present.version)
-        try:
-            manager.set(kind, topology, b"%d" % (number + 1), expected=expected)
-        except StateConflictError:
-            continue
-        done += 1
 
 
 @contextmanager
@@ -109,9 +97,9 @@ def _answer(process: subprocess.Popen[str]) -> str:
 
 
 def _count(manager: StateManager, topology: str) -> None:
-    """Count to `_ADDITIONS` in a node that only this process writes; every acknowledged step must be there.
+    """Count to `_ADDITIONS` in a node that only this process writes, and check that every acknowledged step is there.
 
-    A server on a busy machine may not answer in time. Then the outcome of the step is unknown, and the node tells it.
+    A server on a busy machine may not answer in time. The outcome of the step is then unknown until the next read.
     """
     end_s = monotonic_s() + _BUSY_S
     done, pending = 0, False  # pending: the outcome of the last step is unknown

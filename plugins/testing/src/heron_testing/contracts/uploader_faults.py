@@ -1,11 +1,9 @@
-"""The faults of the uploader's contract: uploads that are killed, and a store that is away, full or silent."""
+"""The faults of the uploader suite: killed uploads, and a store that is away, full or silent."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,14 @@ import pytest
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_testing.contracts.driver import DriverContract, in_time, needed
+from heron_testing.contracts.second_process import second_process
 from heron_testing.faults import FULL_BYTES, Faults
 
 __all__ = ["UploaderFaultCases"]
 
 _STALL_S = 30.0  # the contract's longest time without progress
 _LARGE = bytes(range(256)) * (FULL_BYTES // 16)
-_KILLED_AFTER = (1, 1, 2, 3, 5)  # lines of the actor: kills fall before, into and behind an upload
+_KILLED_AFTER = (1, 1, 2, 3, 5)  # lines of the process: kills come before, during and after an upload
 
 
 class UploaderFaultCases(DriverContract):
@@ -30,16 +29,14 @@ class UploaderFaultCases(DriverContract):
     def test_an_upload_killed_in_the_middle_leaves_nothing_that_looks_whole(
         self, uploader: Uploader, options: dict[str, object], package: Path, target: Path
     ) -> None:
-        """kill -9 at any moment: the next submission of the same file stores it whole, and a container gets that."""
+        """After SIGKILL at any moment, the next upload of the file stores it completely, and containers get that."""
         package.write_bytes(_LARGE * 8)
-        entry = f"{self.driver_class.__module__}:{self.driver_class.__qualname__}"
-        module = "heron_testing.contracts.uploader_actor"
-        command = [sys.executable, "-m", module, entry, json.dumps(options), str(package), "words"]
+        command = second_process(self.family, self.driver_class, options, str(package), "words")
         for lines in _KILLED_AFTER:
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as actor:
-                assert actor.stdout is not None
-                assert [actor.stdout.readline() for _ in range(lines)] == ["uploading\n"] * lines
-                actor.kill()
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout is not None
+                assert [process.stdout.readline() for _ in range(lines)] == ["uploading\n"] * lines
+                process.kill()
             uri = uploader.upload(package, "words")
             uploader.download(uri, target)
             assert target.read_bytes() == package.read_bytes()
@@ -48,7 +45,7 @@ class UploaderFaultCases(DriverContract):
     def test_a_store_that_is_away_is_an_error_and_comes_back(
         self, uploader: Uploader, package: Path, target: Path, faults: Faults
     ) -> None:
-        """The command says so and undoes the rest; a container tries again with its next attempt."""
+        """The command reports the error and undoes its other steps. A container tries again in its next attempt."""
         uri = uploader.upload(package, "words")
         with needed(uploader, faults, "away")():
             for attempt in (
@@ -65,7 +62,7 @@ class UploaderFaultCases(DriverContract):
     def test_an_upload_that_finds_no_space_leaves_nothing(
         self, uploader: Uploader, package: Path, target: Path, faults: Faults
     ) -> None:
-        """A full disk is told to the person who submits; what was stored before is still there."""
+        """The command reports the full disk, and the packages that were stored before remain."""
         full = needed(uploader, faults, "full")
         first = uploader.upload(package, "words")
         content = package.read_bytes()
@@ -80,7 +77,7 @@ class UploaderFaultCases(DriverContract):
     def test_a_download_that_finds_no_space_leaves_no_half_file(
         self, uploader: Uploader, package: Path, target: Path, faults: Faults
     ) -> None:
-        """The disk of the container's own host may be the full one, whatever the store is."""
+        """The disk of the host of the container can be full with every kind of store."""
         package.write_bytes(_LARGE)
         uri = uploader.upload(package, "words")
         with needed(uploader, faults, "full")(), pytest.raises(PackageError):
@@ -90,7 +87,7 @@ class UploaderFaultCases(DriverContract):
     def test_a_silent_store_is_given_up_in_time(
         self, uploader: Uploader, package: Path, target: Path, faults: Faults
     ) -> None:
-        """No progress for 30 s is the end of it; a command that hangs is killed by its user, with things half done."""
+        """The call fails after 30 s without progress. People kill a hanging command, and its work stays half done."""
         uri = uploader.upload(package, "words")
         with needed(uploader, faults, "silent")():
             with in_time(_STALL_S), pytest.raises(PackageError):
@@ -100,7 +97,7 @@ class UploaderFaultCases(DriverContract):
     def test_an_upload_whose_answer_is_lost_can_be_tried_again(
         self, uploader: Uploader, package: Path, target: Path, faults: Faults
     ) -> None:
-        """Names are content-addressed: what the lost answer was about is the same package."""
+        """The name of a package comes from its content, so a second upload stores the same package."""
         with (
             needed(uploader, faults, "answers_lost")(),
             in_time(_STALL_S),

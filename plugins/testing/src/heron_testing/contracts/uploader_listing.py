@@ -1,4 +1,4 @@
-"""What the uploader's contract asks beside moving packages: listing them, telling progress, staying small."""
+"""The listing of packages, the progress of transfers and the memory of transfers, for the uploader suite."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from heron_testing.contracts.uploader_weight import peak_bytes
 __all__ = ["MOST_BYTES", "UploaderListingCases"]
 
 MOST_BYTES = 80 * 1024 * 1024
-"""What a process that moves packages may have resident, whatever their size."""
+"""The limit of the resident memory, in bytes, of a process that moves packages of any size."""
 
-_HEAVY_BYTES = 96 * 1024 * 1024  # above MOST_BYTES, so that holding it whole is noticed
+_HEAVY_BYTES = 96 * 1024 * 1024  # above MOST_BYTES, so a process that holds the package in memory fails
 _YOUNG_S = 3600.0
 
 
@@ -22,8 +22,8 @@ class UploaderListingCases(DriverContract):
 
     family = "uploader"
 
-    def test_lists_what_is_stored_and_nothing_else(self, uploader: Uploader, package: Path) -> None:
-        """`heron packages` shows it, and removes by what it sees here."""
+    def test_lists_exactly_the_stored_packages(self, uploader: Uploader, package: Path) -> None:
+        """`heron packages` shows this list, and removes packages by their URIs in it."""
         requires(uploader, "listing")
         assert uploader.packages() == ()
         first = uploader.upload(package, "one")
@@ -35,8 +35,8 @@ class UploaderListingCases(DriverContract):
         assert listed[second].size_bytes == len(b"another content")
         assert all(each.whole and 0 <= each.age_s < _YOUNG_S for each in listed.values())
 
-    def test_what_is_listed_can_be_removed(self, uploader: Uploader, package: Path) -> None:
-        """By the URI in the list, also when the content is no longer what it was."""
+    def test_listed_packages_can_be_removed(self, uploader: Uploader, package: Path) -> None:
+        """A listed URI removes its package, also if the content has changed."""
         requires(uploader, "listing")
         uploader.upload(package, "words")
         for each in uploader.packages():
@@ -44,14 +44,14 @@ class UploaderListingCases(DriverContract):
         assert uploader.packages() == ()
 
     def test_progress_never_falls_and_ends_at_the_whole(self, uploader: Uploader, package: Path, target: Path) -> None:
-        """A bar that jumps back, or stops short of the end, looks like a failure."""
+        """A progress bar that goes back or stops early looks like a failure."""
         package.write_bytes(b"x" * (3 * 1024 * 1024))
-        told: list[tuple[int, int]] = []
-        uploader.follow(lambda moved, total: told.append((moved, total)))
+        reports: list[tuple[int, int]] = []
+        uploader.follow(lambda moved, total: reports.append((moved, total)))
         uri = uploader.upload(package, "words")
-        uploads, told[:] = list(told), []
+        uploads, reports[:] = list(reports), []
         uploader.download(uri, target)
-        for calls in (uploads, told):
+        for calls in (uploads, reports):
             moved = [each for each, _ in calls]
             assert moved == sorted(moved)
             assert {total for _, total in calls} <= {package.stat().st_size}
@@ -60,7 +60,7 @@ class UploaderListingCases(DriverContract):
     def test_memory_does_not_grow_with_the_package(
         self, uploader: Uploader, options: dict[str, object], tmp_path: Path
     ) -> None:
-        """An executor and a command are small, and a package may be larger than what they may have."""
+        """Executors and commands have less memory than a package can need."""
         del uploader
         with in_time(60.0):
             assert peak_bytes(self.driver_class, options, _HEAVY_BYTES, tmp_path) < MOST_BYTES

@@ -1,4 +1,4 @@
-"""What moving a package costs in memory: ``… uploader_weight ENTRY OPTIONS PACKAGE TARGET``, a process of its own."""
+"""The memory of a transfer, measured in another process: ``… uploader_weight ENTRY OPTIONS PACKAGE TARGET``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 def peak_bytes(driver: type[Driver], options: dict[str, object], size_bytes: int, folder: Path) -> int:
-    """The most memory that a process has resident that uploads a package of that size, downloads it and undoes it.
+    """Return the largest resident memory, in bytes, of a process that uploads, downloads and removes a package.
 
-    It is the whole process: interpreter and libraries too. `folder` is for the package, which comes and goes.
+    The value includes the interpreter and all libraries. The package has `size_bytes` bytes. The function writes it
+    into `folder` and removes it.
+
+    Raises:
+        AssertionError: when the process fails or the downloaded file has another size.
     """
     package, target = folder / "heavy.tar.gz", folder / "heavy-target"
     with package.open("wb") as file:  # sparse: zeros weigh as much as anything else on the way
