@@ -1,4 +1,4 @@
-"""Managers of a real ZooKeeper, each test below a root of its own."""
+"""State managers on a real ZooKeeper. Each test has a different root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Open = Callable[..., ZookeeperStateManager]
 
 @pytest.fixture
 def open_manager(tmp_path: Path) -> Iterator[Open]:
-    """Opens managers of the servers at ``host:port,…``, with the test's root and short waits; closes them all."""
+    """Open managers for the servers at ``host:port,…``, with the test's root and short timeouts; close them all."""
     opened: list[ZookeeperStateManager] = []
     root = f"/heron-{secrets.token_hex(8)}"
 

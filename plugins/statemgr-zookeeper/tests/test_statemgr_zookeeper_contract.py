@@ -1,4 +1,4 @@
-"""The state manager contract on a real ZooKeeper, with and without passwords."""
+"""The contract of state managers on a real ZooKeeper, with a user and password."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TestZookeeperStateManager(StateManagerContract):
 
     @pytest.fixture
     def relay(self, zookeeper: ZooKeeperServer) -> Iterator[Relay]:
-        """What stands between the driver and the server."""
+        """A relay between the driver and the server."""
         relay = Relay(zookeeper.address)
         yield relay
         relay.close()

@@ -1,4 +1,4 @@
-"""Who may do what, and what somebody does by hand."""
+"""Access rights, quotas, options, and changes by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from conftest import Open
 
 _KIND = NodeKind.PACKING_PLAN
-_WHO = {"username": "heron", "password": "open sesame"}
+_USER = {"username": "heron", "password": "open sesame"}
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def server(zookeeper: ZooKeeperServer) -> str:
 
 @pytest.fixture
 def by_hand(server: str) -> Iterator[KazooClient]:
-    """Somebody with a shell, and without our password."""
+    """A client without the password."""
     client = KazooClient(server)
     client.start()
     yield client
@@ -40,18 +40,18 @@ def by_hand(server: str) -> Iterator[KazooClient]:
     client.close()
 
 
-def test_every_znode_is_for_its_user_alone(open_manager: Open, server: str, by_hand: KazooClient) -> None:
-    """The keys of running topologies are in there; what lists or counts them tells enough too."""
-    manager = open_manager(server, **_WHO)
+def test_only_its_user_has_access_to_a_znode(open_manager: Open, server: str, by_hand: KazooClient) -> None:
+    """The znodes contain the keys of running topologies. Their names and versions are private too."""
+    manager = open_manager(server, **_USER)
     manager.set(NodeKind.KEYS, "t", b"secret")
     manager.set(NodeKind.PART, "p", b"secret")
     manager.hold(NodeKind.LOCK, "t", b"secret")
     paths = [manager.root]
-    owner = KazooClient(server, auth_data=[("digest", ":".join(_WHO.values()))])
+    owner = KazooClient(server, auth_data=[("digest", ":".join(_USER.values()))])
     owner.start()
     for path in paths:
         paths += [f"{path}/{child}" for child in owner.get_children(path)]
-        assert owner.get_acls(path)[0] == [make_digest_acl(*_WHO.values(), all=True)], path
+        assert owner.get_acls(path)[0] == [make_digest_acl(*_USER.values(), all=True)], path
         for attempt in (by_hand.get, by_hand.get_children, lambda path: by_hand.set(path, b"")):
             with pytest.raises(NoAuthError):
                 attempt(path)
@@ -61,13 +61,15 @@ def test_every_znode_is_for_its_user_alone(open_manager: Open, server: str, by_h
 
 
 @pytest.mark.parametrize(
-    "who", [{}, {"username": "heron", "password": "open barley"}], ids=["nobody", "wrong password"]
+    "credentials", [{}, {"username": "heron", "password": "open barley"}], ids=["no user", "wrong password"]
 )
-def test_a_wrong_password_is_one_error_with_the_remedy(open_manager: Open, server: str, who: dict[str, str]) -> None:
-    """Nothing is changed, nothing looks empty, and the password is in no message."""
-    manager = open_manager(server, **_WHO)
+def test_the_error_for_a_wrong_password_has_the_remedy(
+    open_manager: Open, server: str, credentials: dict[str, str]
+) -> None:
+    """Nothing changes, the store does not look empty, and no message contains the password."""
+    manager = open_manager(server, **_USER)
     manager.set(_KIND, "t", b"one")
-    stranger = open_manager(server, **who)
+    stranger = open_manager(server, **credentials)
     for attempt in (
         lambda: stranger.get(_KIND, "t"),
         lambda: stranger.set(_KIND, "t", b"two"),
@@ -86,17 +88,19 @@ def test_a_wrong_password_is_one_error_with_the_remedy(open_manager: Open, serve
     assert manager.list(_KIND) == ("t",)
 
 
-def test_a_root_in_a_place_of_others_is_said(open_manager: Open, server: str, by_hand: KazooClient) -> None:
-    """The administrator has to make it, or to give the right; until then nothing looks empty or written."""
+def test_a_root_below_the_znode_of_another_user_is_reported(
+    open_manager: Open, server: str, by_hand: KazooClient
+) -> None:
+    """The administrator must create the root or give the right. Until then a write raises an error."""
     place = f"/private-{secrets.token_hex(8)}"
     by_hand.create(place, acl=[make_digest_acl("admin", "admin", all=True)])
-    manager = open_manager(server, root=f"{place}/heron", **_WHO)
+    manager = open_manager(server, root=f"{place}/heron", **_USER)
     with pytest.raises(StateError, match=f"does not let user 'heron' .*{place}.*give that user rights there"):
         manager.set(_KIND, "t", b"one")
 
 
 def test_a_full_quota_changes_nothing(open_manager: Open, server: str, by_hand: KazooClient) -> None:
-    """An administrator's limit on the root, in bytes: the old value stays, and the message says what to do."""
+    """An administrator can limit the root in bytes. The previous value stays, and the message names the remedy."""
     manager = open_manager(server)
     manager.set(_KIND, "t", b"one")
     quota = f"/zookeeper/quota{manager.root}"
@@ -122,7 +126,7 @@ def test_a_full_quota_changes_nothing(open_manager: Open, server: str, by_hand: 
 def test_a_znode_changed_by_hand_is_named_and_a_write_repairs_it(
     open_manager: Open, server: str, by_hand: KazooClient
 ) -> None:
-    """Reading it would be worse than failing; versions go on growing, so that nobody takes it for old."""
+    """A garbled value is never returned. The version continues to grow, so that readers accept the new value."""
     manager = open_manager(server)
     manager.set(_KIND, "t", b"one")
     path = f"{manager.root}/packingplans/t"
@@ -130,7 +134,7 @@ def test_a_znode_changed_by_hand_is_named_and_a_write_repairs_it(
     for change in (b"", b"{}", by_hand.get(path)[0].replace(b"one", b"two"), b"heron-node 1 version=9\n"):
         version = manager.set(_KIND, "t", b"one")
         by_hand.set(path, change)
-        with pytest.raises(StateError, match=f"{path}: the znode is not as Heron wrote it.*remove it"):
+        with pytest.raises(StateError, match=f"{path}: the znode was changed by hand.*remove it"):
             manager.get(_KIND, "t")
         with pytest.raises(StateConflictError):
             manager.set(_KIND, "t", b"two", expected=version + 1)
@@ -138,10 +142,10 @@ def test_a_znode_changed_by_hand_is_named_and_a_write_repairs_it(
     assert manager.get(_KIND, "t") == Versioned(b"two", version + 1)
 
 
-def test_counters_and_folders_removed_by_hand_are_made_again(
+def test_counters_and_folders_removed_by_hand_are_created_again(
     open_manager: Open, server: str, by_hand: KazooClient
 ) -> None:
-    """Whoever tidies up must not make versions go back while the node is there."""
+    """A removal of the counter does not lower the version of an existing node."""
     manager = open_manager(server)
     for value in (b"one", b"two"):
         manager.set(_KIND, "t", value)
@@ -154,17 +158,17 @@ def test_counters_and_folders_removed_by_hand_are_made_again(
 
 
 def test_versions_grow_across_removal(open_manager: Open, server: str) -> None:
-    """A plan that was removed and written anew must not pass for the one a command has read."""
+    """A command must not take a plan that was removed and written again for the plan that it read."""
     manager = open_manager(server)
     first = manager.set(_KIND, "t", b"one")
     manager.delete(_KIND, "t")
     assert manager.set(_KIND, "t", b"two") > first
-    with pytest.raises(StateConflictError, match=r"packingplans/t .* is at version 2, expected was version 1"):
+    with pytest.raises(StateConflictError, match=r"packingplans/t .* is at version 2, but version 1 was expected"):
         manager.set(_KIND, "t", b"three", expected=first)
 
 
 def test_a_held_node_stays_held_when_its_value_changes(open_manager: Open, server: str) -> None:
-    """A topology manager may write its location again without giving up its place."""
+    """A topology manager may write its location again and still lead."""
     manager = open_manager(server)
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"one")
     manager.set(NodeKind.TMANAGER_LOCATION, "t", b"two")
@@ -176,18 +180,18 @@ def test_a_held_node_stays_held_when_its_value_changes(open_manager: Open, serve
     assert other.get(NodeKind.TMANAGER_LOCATION, "t") is None
 
 
-def test_a_value_above_the_limit_is_refused_with_it(open_manager: Open, server: str) -> None:
-    """ZooKeeper would only break the connection, again and again; the largest that is taken fits its request."""
-    manager = open_manager(server, **_WHO)
+def test_the_error_for_a_large_value_names_the_limit(open_manager: Open, server: str) -> None:
+    """ZooKeeper would break the connection at each attempt. A value of exactly the limit fits into a request."""
+    manager = open_manager(server, **_USER)
     limit = ZookeeperStateManager.max_value_bytes
     assert limit is not None
     assert manager.set(_KIND, "t" * 200, b"x" * limit) == 1
-    with pytest.raises(StateError, match=f"a value of {limit + 1} bytes is above the {limit} bytes"):
+    with pytest.raises(StateError, match=f"a value of {limit + 1} bytes is above the limit of {limit} bytes"):
         manager.set(_KIND, "t", b"x" * (limit + 1))
 
 
-def test_servers_that_are_away_are_named(open_manager: Open) -> None:
-    """Nobody should have to guess which of his servers are down."""
+def test_the_error_for_absent_servers_names_them(open_manager: Open) -> None:
+    """The operator sees which servers are down."""
     servers = f"127.0.0.1:{free_port()}, 127.0.0.1:{free_port()}"
     with pytest.raises(StateUnavailableError, match=f"ZooKeeper at {servers} does not answer"):
         open_manager(servers, timeout_s=0.5).get(_KIND, "t")
@@ -207,15 +211,13 @@ def test_servers_that_are_away_are_named(open_manager: Open) -> None:
         ({"root": "/zookeeper/quota"}, "'root' is"),
         ({"username": "heron"}, "belong together"),
         ({"password": "open sesame"}, "belong together"),
-        ({"username": "a:b", "password": "open sesame"}, "no colon"),
+        ({"username": "a:b", "password": "open sesame"}, "contains no colon"),
         ({"session_timeout_s": 0.0}, "session_timeout_s"),
         ({"timeout_s": 60.0}, "timeout_s"),
     ],
 )
-def test_options_that_cannot_work_are_refused_before_anything_is_asked(
-    options: dict[str, object], message: str
-) -> None:
-    """`heron profiles check` says it, and not the first run."""
+def test_invalid_options_are_refused_before_any_request(options: dict[str, object], message: str) -> None:
+    """`heron profiles check` finds the mistake before the first run."""
     with pytest.raises(ConfigError, match=message) as caught:
         ZookeeperStateManager.open(options)
     assert "sesame" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Three servers, of which one may go at any time."""
+"""An ensemble of three servers, of which one can fail at any time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LARGE = random.Random(3).randbytes(3 * 1024 * 1024)
 
 @pytest.fixture
 def ensemble(zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[ZooKeeperEnsemble]:
-    """All three, also after a test that killed one."""
+    """All three servers run, also after a test that killed one."""
     zookeeper_ensemble.start()
     yield zookeeper_ensemble
     zookeeper_ensemble.start()
 
 
 def test_a_leader_killed_in_mid_submit_loses_nothing(open_manager: Open, ensemble: ZooKeeperEnsemble) -> None:
-    """What was answered is there, what was not is done once; the lock is held all the time, and no call fails."""
+    """Each change is made exactly once, the lock stays held, and no call fails."""
     servers = ",".join(ensemble.addresses)
     manager = open_manager(servers, session_timeout_s=20.0, timeout_s=9.0)
     whole = LargeValues(manager, manager.max_value_bytes or 0)
@@ -68,8 +68,10 @@ def test_a_leader_killed_in_mid_submit_loses_nothing(open_manager: Open, ensembl
     assert len(another.list(NodeKind.PART)) == 4, "parts of former values"
 
 
-def test_what_one_server_was_told_another_knows_at_once(open_manager: Open, ensemble: ZooKeeperEnsemble) -> None:
-    """A command writes through one server and the process it starts reads through another, which may be behind."""
+def test_a_read_through_one_server_sees_a_write_through_another(
+    open_manager: Open, ensemble: ZooKeeperEnsemble
+) -> None:
+    """A command and the process that it starts may use different servers, and one server may be behind."""
     managers = [open_manager(address) for address in ensemble.addresses]
     for number in range(1, 61):
         version = managers[number % 3].set(NodeKind.TOPOLOGY, "t", b"%d" % number)
@@ -80,7 +82,7 @@ def test_what_one_server_was_told_another_knows_at_once(open_manager: Open, ense
 def test_a_watch_misses_nothing_while_every_server_is_restarted(
     open_manager: Open, ensemble: ZooKeeperEnsemble
 ) -> None:
-    """A rolling restart is an ordinary day; changes made between two connections are told after the second."""
+    """A change between two connections, as in a rolling restart, is reported after the second connection."""
     servers = ",".join(ensemble.addresses)
     watcher, writer = open_manager(servers, session_timeout_s=20.0), open_manager(servers, timeout_s=9.0)
     seen: list[Versioned | None] = []

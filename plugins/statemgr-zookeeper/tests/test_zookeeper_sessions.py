@@ -1,4 +1,4 @@
-"""What becomes of holds and watches when a connection, a session, a process or the server goes."""
+"""Holds and watches when a connection breaks, a session ends, or a process or the server is killed."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from conftest import Open
 
 _PLACE = NodeKind.TMANAGER_LOCATION
-_SOON_S = 5.0  # what takes no session time-out; those of these tests are longer where that matters
-_ANSWER_S = 4.0  # a server on a busy machine answers by then, and one that is silent is waited for
+_SOON_S = 5.0  # for events that need no session timeout; where that matters, the session timeout is longer
+_ANSWER_S = 4.0  # enough for a server on a busy machine; a call to a silent server waits so long
 
 
 @pytest.fixture
 def relay(zookeeper: ZooKeeperServer) -> Iterator[Relay]:
-    """What stands between a driver and the server."""
+    """A relay between a driver and the server."""
     relay = Relay(zookeeper.address)
     yield relay
     relay.close()
 
 
-def _spoken(address: tuple[str, int]) -> str:
+def _format_address(address: tuple[str, int]) -> str:
     return f"{address[0]}:{address[1]}"
 
 
@@ -67,8 +67,8 @@ def _answers(manager: StateManager) -> bool:
 
 
 def test_a_suspended_session_keeps_its_holds(open_manager: Open, relay: Relay) -> None:
-    """A leader whose connection breaks for a moment is still the leader: nobody else could have taken its place."""
-    manager = open_manager(_spoken(relay.address), session_timeout_s=30.0)
+    """A leader stays the leader when its connection breaks for a moment: no other process can hold its node."""
+    manager = open_manager(_format_address(relay.address), session_timeout_s=30.0)
     hold = manager.hold(_PLACE, "t", b"here")
     for _ in range(3):
         accepted = relay.accepted
@@ -79,15 +79,15 @@ def test_a_suspended_session_keeps_its_holds(open_manager: Open, relay: Relay) -
 
 
 def test_a_lost_session_loses_its_holds_for_good(open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer) -> None:
-    """The ensemble has given the place to whoever asked first; believing oneself back would make two leaders."""
-    manager = open_manager(_spoken(relay.address))
-    other = open_manager(_spoken(zookeeper.address))
+    """Another process may hold the node meanwhile. If the first holder continued, there would be two leaders."""
+    manager = open_manager(_format_address(relay.address))
+    other = open_manager(_format_address(zookeeper.address))
     hold = manager.hold(_PLACE, "t", b"here")
     with _fault(relay_faults(relay).away):
         wait_until(lambda: other.get(_PLACE, "t") is None, 30, "the session is over")
-        assert not hold.lost(), "nobody can know it yet"
+        assert not hold.lost(), "the holder cannot know it yet"
         epoch = other.hold(_PLACE, "t", b"there").epoch
-    wait_until(hold.lost, 30, "the holder knows")
+    wait_until(hold.lost, 30, "the hold is lost")
     wait_until(lambda: _answers(manager), 30, "there is a new session")
     assert hold.lost()
     assert epoch > hold.epoch
@@ -96,7 +96,7 @@ def test_a_lost_session_loses_its_holds_for_good(open_manager: Open, relay: Rela
 
 
 def _holder(open_manager: Open, server: str, lock_dir: Path) -> subprocess.Popen[str]:
-    """A process that holds the place and shows it in `lock_dir`."""
+    """Start a process that holds the location, with its session lock in `lock_dir`."""
     manager = open_manager(server)
     options = {"hosts": server, "root": manager.root, "session_timeout_s": 60.0, "lock_dir": str(lock_dir)}
     words = second_process("statemgr", type(manager), options, "hold", _PLACE.value, "t")
@@ -114,15 +114,15 @@ def _kill(process: subprocess.Popen[str]) -> None:
     process.stdout.close()
 
 
-def test_a_killed_holder_takes_its_place_again_at_once_on_its_machine(
+def test_the_node_of_a_killed_holder_can_be_held_at_once_on_its_machine(
     open_manager: Open, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:
-    """A topology manager that is started again must not wait for the end of its own former session."""
-    server = _spoken(zookeeper.address)
+    """A restarted topology manager must not wait for the timeout of its former session."""
+    server = _format_address(zookeeper.address)
     holder = _holder(open_manager, server, tmp_path / "locks")
     manager = open_manager(server)
     with pytest.raises(StateConflictError, match="is held by another"):
-        manager.hold(_PLACE, "t", b"mine")  # its process lives
+        manager.hold(_PLACE, "t", b"mine")  # the holder lives
     seen: queue.Queue[Versioned | None] = queue.Queue()
     manager.watch(_PLACE, "t", seen.put)
     former = seen.get_nowait()
@@ -139,8 +139,8 @@ def test_a_killed_holder_takes_its_place_again_at_once_on_its_machine(
 
 @pytest.mark.parametrize("by", ["+1h", "-1h"])
 def test_clocks_that_differ_by_an_hour_do_not_matter(open_manager: Open, zookeeper: ZooKeeperServer, by: str) -> None:
-    """Sessions are counted by the server, from when it heard last: the time of day is in nothing."""
-    place = _spoken(zookeeper.address)
+    """The server measures the timeout from the last message of a session. No component uses the time of day."""
+    place = _format_address(zookeeper.address)
     manager = open_manager(place)
     options = {"hosts": place, "root": manager.root, "session_timeout_s": 2.0, "timeout_s": 5.0}
     code = (
@@ -154,21 +154,21 @@ def test_clocks_that_differ_by_an_hour_do_not_matter(open_manager: Open, zookeep
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True) as holder:
         assert holder.stdout is not None
         epoch = int(holder.stdout.readline())
-        until_s = monotonic_s() + 3.0  # longer than its session would last if it were not heard
+        until_s = monotonic_s() + 3.0  # longer than the session timeout
         while monotonic_s() < until_s:
             assert manager.get(_PLACE, "t") == Versioned(b"there", epoch)
         with pytest.raises(StateConflictError, match="is held by another"):
             manager.hold(_PLACE, "t", b"here")
         holder.kill()
-    wait_until(lambda: manager.get(_PLACE, "t") is None, 2 * _SOON_S, "the killed holder's node goes")
+    wait_until(lambda: manager.get(_PLACE, "t") is None, 2 * _SOON_S, "the killed holder's node is removed")
 
 
-def test_a_node_that_was_released_while_nobody_answered_goes_afterwards(
+def test_a_node_released_while_the_server_was_silent_is_removed_later(
     open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer
 ) -> None:
-    """The session lives as long as `heron run`: with its lock nobody could kill the topology until then."""
-    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=_ANSWER_S)
-    other = open_manager(_spoken(zookeeper.address))
+    """The session lives as long as `heron run`. With the lock in place, no command could kill the topology."""
+    manager = open_manager(_format_address(relay.address), session_timeout_s=60.0, timeout_s=_ANSWER_S)
+    other = open_manager(_format_address(zookeeper.address))
     locks = [manager.hold(NodeKind.LOCK, name, b"mine") for name in ("t", "taken-again")]
     with _fault(relay_faults(relay).silent):
         for lock in locks:
@@ -183,10 +183,10 @@ def test_a_node_that_was_released_while_nobody_answered_goes_afterwards(
         manager.close()
 
 
-def test_closing_waits_for_nobody_who_does_not_answer(open_manager: Open, relay: Relay) -> None:
-    """However long calls may wait: an executor has five seconds to end, its processes included."""
+def test_close_does_not_wait_for_a_silent_server(open_manager: Open, relay: Relay) -> None:
+    """`timeout_s` may be 9 s, but an executor and its processes have five seconds to end."""
     for asked in (True, False):
-        manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=2.0 if asked else 9.0)
+        manager = open_manager(_format_address(relay.address), session_timeout_s=60.0, timeout_s=2.0 if asked else 9.0)
         manager.watch(_PLACE, "t", lambda _present: None)
         with _fault(relay_faults(relay).silent):
             if asked:
@@ -198,8 +198,8 @@ def test_closing_waits_for_nobody_who_does_not_answer(open_manager: Open, relay:
 
 
 def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, relay: Relay) -> None:
-    """The session lives on and has the node, of which nobody in this process knows."""
-    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=_ANSWER_S)
+    """The session lives and owns the node, but no hold in this process does."""
+    manager = open_manager(_format_address(relay.address), session_timeout_s=60.0, timeout_s=_ANSWER_S)
     manager.set(NodeKind.TOPOLOGY, "t", b"")
     hold = manager.hold(_PLACE, "t", b"first")
     hold.release()
@@ -212,11 +212,11 @@ def test_a_hold_whose_answer_was_lost_can_be_taken_again(open_manager: Open, rel
 
 
 def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager: Open, relay: Relay) -> None:
-    """Connections that break just after a request arrived, some fifty times: each change is answered with its version.
+    """Fifty connections break after a request has arrived. Each change still returns its version.
 
-    A driver that tried again blindly would meet its own change as a conflict, or make it twice.
+    A driver that repeats requests without a check would report a conflict with its own change, or make it twice.
     """
-    manager = open_manager(_spoken(relay.address), session_timeout_s=60.0, timeout_s=9.0)
+    manager = open_manager(_format_address(relay.address), session_timeout_s=60.0, timeout_s=9.0)
     version = manager.set(NodeKind.TOPOLOGY, "t", b"0")
     done = threading.Event()
     cuts = 0
@@ -228,13 +228,13 @@ def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager
             relay.swallows_answers = True
             while relay.swallowed_bytes == swallowed and not done.wait(0.0005):
                 pass
-            relay.refuses = True  # no connection loses bytes in its middle, and none begins silent
+            relay.refuses = True  # no open connection loses bytes, and no new connection starts silent
             relay.cut()
             relay.swallows_answers = relay.refuses = False
             cuts += 1
             while relay.accepted == accepted and not done.wait(0.0005):
                 pass
-            done.wait(0.01 * (cuts % 5))  # now the reading is met, now the writing
+            done.wait(0.01 * (cuts % 5))  # some cuts hit a read, some a write
 
     breaking = threading.Thread(target=break_connections)
     breaking.start()
@@ -255,12 +255,12 @@ def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager
         relay.swallows_answers = False
 
 
-def test_a_server_that_is_killed_and_started_again_has_lost_nothing(open_manager: Open, tmp_path: Path) -> None:
-    """Values, versions and watches go on; while it is away nothing is said to be gone."""
+def test_a_restart_of_a_killed_server_loses_nothing(open_manager: Open, tmp_path: Path) -> None:
+    """Values, versions, holds and watches continue. While the server is away, no node counts as removed."""
     server = ZooKeeperServer(tmp_path / "zk")
     server.start()
     try:
-        manager = open_manager(_spoken(server.address), session_timeout_s=30.0, timeout_s=2.0)
+        manager = open_manager(_format_address(server.address), session_timeout_s=30.0, timeout_s=2.0)
         manager.set(NodeKind.TOPOLOGY, "t", b"one")
         hold = manager.hold(_PLACE, "t", b"here")
         seen: queue.Queue[Versioned | None] = queue.Queue()
@@ -272,19 +272,19 @@ def test_a_server_that_is_killed_and_started_again_has_lost_nothing(open_manager
         assert not hold.lost()
         server.start()
         wait_until(lambda: _answers(manager), 30, "the server answers again")
-        assert open_manager(_spoken(server.address)).set(NodeKind.TOPOLOGY, "t", b"two") == 2
+        assert open_manager(_format_address(server.address)).set(NodeKind.TOPOLOGY, "t", b"two") == 2
         assert seen.get(timeout=_SOON_S) == Versioned(b"two", 2)
         assert not hold.lost()
     finally:
         server.kill()
 
 
-def test_a_server_that_has_forgotten_everything_is_no_empty_store(open_manager: Open, tmp_path: Path) -> None:
-    """Its disk was replaced: who saw what it knew before is told so, and does not submit all topologies again."""
+def test_a_server_that_lost_its_data_does_not_look_like_an_empty_store(open_manager: Open, tmp_path: Path) -> None:
+    """After its disk was replaced, a client that saw newer data gets an error and not an empty list."""
     server = ZooKeeperServer(tmp_path / "zk")
     server.start()
     try:
-        manager = open_manager(_spoken(server.address), session_timeout_s=30.0, timeout_s=2.0)
+        manager = open_manager(_format_address(server.address), session_timeout_s=30.0, timeout_s=2.0)
         for number in range(20):
             manager.set(NodeKind.TOPOLOGY, "t", b"%d" % number)
         server.kill()
@@ -296,13 +296,13 @@ def test_a_server_that_has_forgotten_everything_is_no_empty_store(open_manager: 
         server.kill()
 
 
-def test_closing_is_quick_in_the_middle_of_changes_and_without_a_server(
+def test_close_is_quick_during_changes_and_without_a_server(
     open_manager: Open, relay: Relay, zookeeper: ZooKeeperServer
 ) -> None:
-    """Every process of a run closes at its end, just when the nodes go that it watches."""
-    writer = open_manager(_spoken(zookeeper.address))
+    """Every process of a run closes its manager when the run ends, which is when its watched nodes are removed."""
+    writer = open_manager(_format_address(zookeeper.address))
     for number in range(40):
-        manager = open_manager(_spoken(relay.address), timeout_s=9.0)
+        manager = open_manager(_format_address(relay.address), timeout_s=9.0)
         manager.watch(_PLACE, "t", lambda _present: None)
         writer.set(_PLACE, "t", b"%d" % number)
         if number > 30:
@@ -311,9 +311,9 @@ def test_closing_is_quick_in_the_middle_of_changes_and_without_a_server(
             manager.close()
 
 
-def test_a_closed_manager_says_so(open_manager: Open, zookeeper: ZooKeeperServer) -> None:
-    """Use after close is a mistake of the caller that must not look like an empty store."""
-    manager = open_manager(_spoken(zookeeper.address))
+def test_a_closed_manager_raises(open_manager: Open, zookeeper: ZooKeeperServer) -> None:
+    """Use after close is a mistake of the caller. It must not look like an empty store."""
+    manager = open_manager(_format_address(zookeeper.address))
     hold = manager.hold(_PLACE, "t", b"here")
     manager.close()
     assert hold.lost()

@@ -1,1 +1,1 @@
-"""The state manager ``zookeeper``: nodes are znodes of an ensemble, held ones are ephemeral."""
+"""The state manager ``zookeeper``. Nodes are znodes of an ensemble; held nodes are ephemeral znodes."""

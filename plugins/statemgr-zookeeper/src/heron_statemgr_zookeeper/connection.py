@@ -1,11 +1,11 @@
-"""One session with the ensemble: reading, changing and watching znodes, with a deadline for each.
+"""One session with the ensemble. It reads, changes and watches znodes, each with a deadline.
 
-The session outlives connections: while it is *suspended* (no server answers) nothing is known and nothing is lost;
-once it is *lost* (the ensemble has ended it) all that was held with it is gone. kazoo reconnects by itself, to any of
-the servers, and begins a new session after a lost one.
+A session outlives its connections. While it is *suspended* (no server answers), holds are kept. When it is *lost* (the
+ensemble has ended it), its ephemeral znodes are gone. kazoo reconnects to any of the servers, and starts a new session
+after a lost session.
 
-Requests are sent only while there is a connection: what waited in a queue would be carried out at some later time,
-when whoever asked has long been told that there was no answer.
+Requests are sent only on an open connection. A queued request could be carried out after its caller has received an
+error.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ __all__ = ["AnswerLostError", "Connection"]
 T = TypeVar("T")
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError, SessionMovedError)
 _NOT_AS_EXPECTED = (NodeExistsError, NoNodeError, BadVersionError)
-_UNDONE = (RolledBackError, RuntimeInconsistency)  # the steps beside the one that failed
-_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end, and its children end before it closes
-_SILENT_S = 0.5  # for the threads alone: nobody is there who would answer
-_RECONNECT = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}  # a second after the ensemble is back, so are we
+_UNDONE = (RolledBackError, RuntimeInconsistency)  # results of the other operations if one operation fails
+_CLOSE_S = 1.5  # an executor must end within 5 s of its stop signal, and its children end before it closes
+_SILENT_S = 0.5  # lets the threads end; a silent server sends no answer to wait for
+_RECONNECT = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}  # reconnects at most 1 s after the ensemble returns
 
-# kazoo writes every attempt to connect, and at the level of debugging the password.
+# kazoo logs every attempt to connect, and the password at level DEBUG.
 _kazoo_log = logging.getLogger(f"{__name__}.kazoo")
 _kazoo_log.setLevel(logging.ERROR)
 
 
 class AnswerLostError(StateUnavailableError):
-    """The connection broke while a change was under way; a read tells whether it was made."""
+    """The connection broke during a change. A read shows whether the change was made."""
 
 
 class _Stat(Protocol):
@@ -65,18 +65,18 @@ class _Stat(Protocol):
 
 
 class _Pending(Protocol):
-    """What kazoo gives for a request."""
+    """kazoo's result of an asynchronous request."""
 
     def get(self, block: bool = ..., timeout: float | None = ...) -> object: ...
 
 
 class Connection:
-    """Thread-safe; the first request connects. Every request raises StateUnavailableError when its time is over."""
+    """Thread-safe; the first request connects. Every request raises StateUnavailableError at its deadline."""
 
     def __init__(
         self, options: ZookeeperOptions, on_connected: Callable[[], None], on_lost: Callable[[], None]
     ) -> None:
-        """`on_connected` is called after each connection, `on_lost` after a loss of the session; neither may wait."""
+        """Neither callback may block. `on_lost` is called after a loss of the session."""
         self.place = f"ZooKeeper at {options.hosts}"
         self._user = f"user {options.username!r}" if options.username else "users without a name"
         self._on = {KazooState.CONNECTED: on_connected, KazooState.LOST: on_lost}
@@ -96,19 +96,19 @@ class Connection:
         self._closed = False
 
     def read(self, paths: Sequence[str], deadline_s: float) -> tuple[ZNode | None, ...]:
-        """The znodes as they are after every change that was answered before; in this order, one after the other."""
+        """Return the znodes, read in this order. They include every change that was confirmed before the call."""
 
         def ask() -> tuple[ZNode | None, ...]:
-            self._client.sync_async(paths[0])  # another server may be behind the one that answered
+            self._client.sync_async(paths[0])  # this server may be behind the server that confirmed a change
             asked: list[_Pending] = [self._client.get_async(path) for path in paths]
             return tuple(self._znode(each, deadline_s) for each in asked)
 
-        return self._again(ask, f"read {paths[-1]}", deadline_s)
+        return self._retry(ask, f"read {paths[-1]}", deadline_s)
 
-    def look(self, path: str, on_event: Callable[[object], None], deadline_s: float) -> ZNode | None:
-        """As `read`; `on_event` is called once, when the znode has changed or the connection broke.
+    def read_and_watch(self, path: str, on_event: Callable[[object], None], deadline_s: float) -> ZNode | None:
+        """As `read` with one path. `on_event` is called once, after a change of the znode or a broken connection.
 
-        It is called from a thread of kazoo's, which must not wait.
+        A thread of kazoo calls `on_event`, which must not block.
         """
 
         def ask() -> ZNode | None:
@@ -120,10 +120,10 @@ class Connection:
                 if self._result(self._client.exists_async(path, watch=on_event), deadline_s) is None:
                     return None
 
-        return self._again(ask, f"watch {path}", deadline_s)
+        return self._retry(ask, f"watch {path}", deadline_s)
 
     def children(self, path: str, deadline_s: float) -> list[str]:
-        """The names below a znode; none when it is not there."""
+        """Return the names below a znode; an empty list if the znode does not exist."""
 
         def ask() -> list[str]:
             self._client.sync_async(path)
@@ -132,17 +132,19 @@ class Connection:
             except NoNodeError:
                 return []
 
-        return self._again(ask, f"list {path}", deadline_s)
+        return self._retry(ask, f"list {path}", deadline_s)
 
     def ensure(self, path: str, deadline_s: float) -> None:
-        """Makes the znode and those above it, where they are missing."""
-        self._again(lambda: self._result(self._client.ensure_path_async(path), deadline_s), f"make {path}", deadline_s)
+        """Create the znode and its ancestors, as far as they do not exist."""
+        self._retry(
+            lambda: self._result(self._client.ensure_path_async(path), deadline_s), f"create {path}", deadline_s
+        )
 
     def commit(self, operations: Sequence[Operation], deadline_s: float) -> bool:
-        """Does all of it and returns True; or nothing, and False, when a znode is not as an operation expects.
+        """Carry out all operations and return True. Carry out none and return False if a znode is not as expected.
 
         Raises:
-            AnswerLostError: when the connection broke meanwhile.
+            AnswerLostError: when the connection broke before the answer arrived.
         """
         self.connect(deadline_s)
         path = operations[-1].path
@@ -150,7 +152,7 @@ class Connection:
             try:
                 answer = self._result(_transaction(self._client, operations), deadline_s)
             except _LOST as error:
-                message = f"{self.place} went away while {path} was written; whether it was is unknown"
+                message = f"the connection to {self.place} broke while {path} was written; the outcome is unknown"
                 raise AnswerLostError(message) from error
             failed = [each for each in cast("list[object]", answer) if isinstance(each, Exception)]
             cause = next((each for each in failed if not isinstance(each, _UNDONE)), None)
@@ -159,18 +161,18 @@ class Connection:
             return not failed
 
     def version(self, deadline_s: float) -> str:
-        """The version of the server that we are connected to; empty where it does not say so."""
+        """Return the version of the connected server; empty if the server does not report it."""
         self.connect(deadline_s)
-        words = ""
-        with contextlib.suppress(KazooException, OSError, AttributeError):  # of a connection that broke just now
-            words = str(self._client.command(b"srvr"))
-        return words.partition("version: ")[2].partition("-")[0]
+        report = ""
+        with contextlib.suppress(KazooException, OSError, AttributeError):  # the connection may break meanwhile
+            report = str(self._client.command(b"srvr"))
+        return report.partition("version: ")[2].partition("-")[0]
 
     def connect(self, deadline_s: float) -> None:
-        """Returns when there is a connection.
+        """Wait for a connection.
 
         Raises:
-            StateUnavailableError: when there is none at the deadline; may be in the past, to ask only.
+            StateUnavailableError: when there is no connection at the deadline. A deadline in the past does not wait.
         """
         with self._guard:
             if self._closed:
@@ -180,18 +182,18 @@ class Connection:
                 self._connected = self._client.start_async()
             connected = self._connected
         if not connected.wait(max(0.0, deadline_s - clock.monotonic_s())):
-            message = f"{self.place} does not answer; is it running, has it a quorum, and are the 'hosts' right?"
+            message = f"{self.place} does not answer; is it running, does it have a quorum, and is 'hosts' correct?"
             raise StateUnavailableError(message)
 
     def session(self) -> int | None:
-        """The number of the session, None while there is no connection."""
+        """Return the number of the session; None without a connection."""
         known = self._client.client_id
         return None if known is None else cast("int", known[0])
 
     def close(self, timeout_s: float) -> bool:
-        """Ends the session, and with it what it held; False when there was no answer, and its time-out will end it.
+        """End the session and its ephemeral znodes. Return False without an answer; its timeout then ends it.
 
-        Takes at most `timeout_s`, and a short moment only where the last request was not answered either.
+        Waits at most `timeout_s`, and at most half a second if the last request had no answer either.
         """
         with self._guard:
             if self._closed:
@@ -207,7 +209,7 @@ class Connection:
         return answered and not ending.is_alive()
 
     def _end(self) -> None:
-        with contextlib.suppress(Exception):  # the process is about to end, and the session then ends by itself
+        with contextlib.suppress(Exception):  # after a failure the session timeout ends the session
             self._client.stop()
         with contextlib.suppress(Exception):
             self._client.close()
@@ -216,8 +218,8 @@ class Connection:
         if state in self._on:
             self._on[state]()
 
-    def _again(self, ask: Callable[[], T], what: str, deadline_s: float) -> T:
-        """Asks anew after each connection that broke: for what may be done twice."""
+    def _retry(self, ask: Callable[[], T], what: str, deadline_s: float) -> T:
+        """Repeat an idempotent request after each broken connection."""
         while True:
             self.connect(deadline_s)
             with self._translated(what), contextlib.suppress(*_LOST):
@@ -244,7 +246,7 @@ class Connection:
         try:
             yield
         except KazooTimeoutError as error:
-            message = f"{self.place} takes requests and does not answer in time: cannot {what}; look at its log"
+            message = f"{self.place} accepts requests but does not answer in time: cannot {what}; see its log"
             raise StateUnavailableError(message) from error
         except NoAuthError as error:
             message = (

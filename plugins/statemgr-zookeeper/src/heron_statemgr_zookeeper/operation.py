@@ -1,4 +1,4 @@
-"""The steps of a change, of which ZooKeeper does all or none, and what it says of a znode."""
+"""A znode as ZooKeeper returns it, and the operations of a transaction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["Check", "Create", "Operation", "Put", "Remove", "ZNode"]
 
 @dataclass(frozen=True, slots=True)
 class ZNode:
-    """A znode; `version` counts its writes since it was made, `owner` is the session it ends with, or 0.
+    """A znode. `version` counts the writes since its creation. `owner` is the session of an ephemeral znode, or 0.
 
-    `change` is the number of the transaction that wrote it last: no two changes of an ensemble have the same.
+    `change` is the number of the last transaction that wrote it, which is unique in the ensemble.
     """
 
     data: bytes
@@ -23,7 +23,7 @@ class ZNode:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Makes a znode that must not exist; an ephemeral one ends with this process's session."""
+    """Create a znode that must not exist. An ephemeral znode ends with the session of this process."""
 
     path: str
     data: bytes
@@ -32,7 +32,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Writes a znode that must have this version."""
+    """Write a znode that must have this version."""
 
     path: str
     data: bytes
@@ -41,7 +41,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Changes nothing; the znode must have this version."""
+    """Change nothing; the znode must have this version."""
 
     path: str
     version: int
@@ -49,7 +49,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Removes a znode that must have this version."""
+    """Remove a znode that must have this version."""
 
     path: str
     version: int

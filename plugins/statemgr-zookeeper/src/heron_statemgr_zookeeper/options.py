@@ -16,12 +16,12 @@ _STEP = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class ZookeeperOptions(msgspec.Struct, frozen=True):
-    """Where the ensemble is, what is ours in it, who we are, and how long we wait.
+    """The keys of the section.
 
-    `hosts` is ``HOST:PORT`` of some or all servers, separated by commas; `root` the znode below which everything is
-    kept. With `username` and `password` every znode is made for that user alone. `session_timeout_s` is how long the
-    ensemble keeps a holder that it does not hear; `timeout_s` how long a call waits for an answer. Below `lock_dir`
-    the processes of a machine show each other that they live; ``~`` is the user's home.
+    `hosts` is ``HOST:PORT`` of some or all servers, separated by commas. `root` is the znode above all others. With
+    `username` and `password`, only that user has access to the znodes. `session_timeout_s` is the time for which the
+    ensemble keeps the nodes of a silent holder. `timeout_s` is the time for which a call waits for an answer.
+    `lock_dir` is the folder of the session locks (see `session_lock`); ``~`` is the user's home.
     """
 
     hosts: str = "127.0.0.1:2181"
@@ -33,7 +33,7 @@ class ZookeeperOptions(msgspec.Struct, frozen=True):
     lock_dir: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/zookeeper"
 
     def __post_init__(self) -> None:
-        """Refuses what ZooKeeper would refuse much later, or understand otherwise."""
+        """Refuse values that ZooKeeper would refuse later, or interpret in another way."""
         wrong = [each for each in self.hosts.split(",") if not _SERVER.fullmatch(each.strip())]
         if wrong:
             message = f"'hosts' has {wrong[0]!r} where HOST:PORT is needed, separated by commas"
@@ -43,7 +43,7 @@ class ZookeeperOptions(msgspec.Struct, frozen=True):
             message = f"'root' is {self.root!r}; use /NAME or /NAME/NAME of A-Z a-z 0-9 . _ - (and not /zookeeper)"
             raise ValueError(message)
         if bool(self.username) != bool(self.password) or ":" in self.username:
-            message = "'username' and 'password' belong together, and a username has no colon"
+            message = "'username' and 'password' belong together, and a username contains no colon"
             raise ValueError(message)
 
 

@@ -1,8 +1,8 @@
-"""What a znode holds: one header line for people and checks, then the value.
+"""The format of a znode: one header line of text, then the value.
 
-``heron-node 1 version=<int> holder=<token or -> write=<token> crc32=<8 hex digits>`` and a newline. The version is in
-the value, so that both are read at once; the checksum tells what was changed by hand; `write` is the call that wrote
-it, which is how a writer whose answer was lost recognises its own work.
+``heron-node 1 version=<int> holder=<token or -> write=<token> crc32=<8 hex digits>`` and a newline. One read returns
+the version and the value together. The checksum detects a change by hand. `write` is the token of the call that wrote
+the znode. With it, a writer that lost the answer recognises its own write.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from heron.errors import StateError
 __all__ = ["HEADER_LIMIT_BYTES", "Record", "decode", "encode"]
 
 HEADER_LIMIT_BYTES = 128
-"""More than the longest header."""
+"""More than the longest header line."""
 
 _HEADER = re.compile(
     rb"heron-node (?P<format>\d{1,9}) version=(?P<version>\d{1,19}) holder=(?P<holder>-|[0-9a-f]{16})"
@@ -27,7 +27,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A node as it stands in its znode; `holder` is the token of the hold that owns it, empty for an ordinary node."""
+    """The content of a znode. `holder` is the token of the hold that owns the node, empty for an ordinary node."""
 
     version: int
     value: bytes
@@ -44,22 +44,22 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, place: str) -> Record:
-    """The record of a znode; `place` names it in errors.
+    """Return the record of a znode; `place` names the znode in errors.
 
     Raises:
-        StateError: when it was not written by this driver, or changed by hand since.
+        StateError: when this driver did not write the znode, or somebody changed it by hand.
     """
     match = _HEADER.match(data)
     if match is None or zlib.crc32(data[match.end() :]) != int(match["crc32"], 16):
         message = (
-            f"{place}: the znode is not as Heron wrote it, it was changed by hand or by another program; "
-            f"when no topology of that name runs remove it (zkCli: delete), then submit again"
+            f"{place}: the znode was changed by hand or by another program; "
+            f"if no topology of that name runs, remove it (zkCli: delete) and submit again"
         )
         raise StateError(message)
     if int(match["format"]) != _FORMAT:
         message = (
-            f"{place}: node format {int(match['format'])} was written by another version of heron-statemgr-zookeeper, "
-            f"this one reads format {_FORMAT}; use that version"
+            f"{place}: another version of heron-statemgr-zookeeper wrote node format {int(match['format'])}; "
+            f"this version reads format {_FORMAT}; use the other version"
         )
         raise StateError(message)
     holder = match["holder"].decode("ascii")

@@ -1,4 +1,4 @@
-"""The driver: checks names, finds the node, and keeps what has to be closed."""
+"""The driver. It checks names, delegates to the node, and owns the connection, the holds and the watcher."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from heron.errors import StateError, StateUnavailableError
 from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_zookeeper.connection import Connection
-from heron_statemgr_zookeeper.hold import ZookeeperHold
-from heron_statemgr_zookeeper.leftover import Leftover
-from heron_statemgr_zookeeper.life_lock import LifeLock
+from heron_statemgr_zookeeper.hold import PendingRelease, ZookeeperHold
 from heron_statemgr_zookeeper.node import Node
 from heron_statemgr_zookeeper.operation import ZNode
 from heron_statemgr_zookeeper.options import ZookeeperOptions
+from heron_statemgr_zookeeper.session_lock import SessionLocks
 from heron_statemgr_zookeeper.watcher import Watcher
 
 __all__ = ["ZookeeperStateManager"]
@@ -32,30 +31,30 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class ZookeeperStateManager(StateManager):
-    """Keeps nodes in ZooKeeper, for the processes of all machines that reach it; one session each."""
+    """Keeps nodes in ZooKeeper, for the processes of all machines that reach it. Each object has one session."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"server"})
     options_type: ClassVar[type] = ZookeeperOptions
     max_value_bytes: ClassVar[int | None] = 1000 * 1024
-    """A request of ZooKeeper's ends at 1 MiB (``jute.maxbuffer``), path, header and access list included."""
+    """ZooKeeper limits a request to 1 MiB (``jute.maxbuffer``), including path, header and access list."""
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Makes the driver; the first method that is called connects."""
+        """Create the driver without connecting. The first call of a method connects."""
         return cls(decode_options(options, ZookeeperOptions, "statemgr"))
 
     def __init__(self, options: ZookeeperOptions) -> None:
         self._options = options
         self._guard = threading.Lock()
-        self._holds: dict[str, ZookeeperHold | None] = {}  # by token; None while it is being taken
+        self._holds: dict[str, ZookeeperHold | None] = {}  # by token; None during `acquire`
         self._watcher = Watcher(options.timeout_s)
-        self._lives = LifeLock(Path(os.path.abspath(os.path.expanduser(options.lock_dir))))
-        self._connection = Connection(options, self._watcher.look_at_all, self._lose_holds)
+        self._session_locks = SessionLocks(Path(os.path.abspath(os.path.expanduser(options.lock_dir))))
+        self._connection = Connection(options, self._watcher.poll_all, self._lose_holds)
 
     @property
     def root(self) -> str:
-        """The znode below which everything is."""
+        """The znode above all others."""
         return self._options.root
 
     def check(self, timeout_s: float) -> str:
@@ -69,7 +68,7 @@ class ZookeeperStateManager(StateManager):
         return None if record is None else Versioned(record.value, record.version)
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        return self._node(kind, topology).write(self._fitting(value), expected)
+        return self._node(kind, topology).write(self._checked_size(value), expected)
 
     def delete(self, kind: NodeKind, topology: str, *, expected: int | None = None) -> None:
         self._node(kind, topology).remove(expected)
@@ -81,51 +80,51 @@ class ZookeeperStateManager(StateManager):
 
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
         node = self._node(kind, topology)
-        node.read()  # what cannot be read is an error here, and only a line in the log later
+        node.read()  # raises for an unreadable node; later the watcher only logs it
 
-        def tell(znode: ZNode | None) -> None:
+        def notify(znode: ZNode | None) -> None:
             record = node.decoded(znode)
             on_change(None if record is None else Versioned(record.value, record.version))
 
-        return self._watcher.add(self._connection, node.path, tell)
+        return self._watcher.watch(self._connection, node.path, notify)
 
     def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
         node = self._node(kind, topology)
         self._connection.connect(clock.monotonic_s() + self._options.timeout_s)
         if (session := self._connection.session()) is not None:
-            self._lives.show(session)
-        hold = self._taken(node, self._fitting(value))
+            self._session_locks.lock(session)
+        hold = self._acquire(node, self._checked_size(value))
         try:
-            watch = self._watcher.add(self._connection, node.path, hold.on_change)
+            watch = self._watcher.watch(self._connection, node.path, hold.on_change)
         except StateError:
             self._forget(hold.token)
-            self._leave(kind, topology, hold.token)
+            self._release_later(kind, topology, hold.token)
             raise
 
         def release() -> None:
             watch.close()
             self._forget(hold.token)
             try:
-                self._node(kind, topology).give_up(hold.token)
+                self._node(kind, topology).release(hold.token)
             except StateUnavailableError as error:
                 _log.warning("a released node is removed when ZooKeeper answers again: %s", error)
-                self._leave(kind, topology, hold.token)
+                self._release_later(kind, topology, hold.token)
 
         hold.on_release(release)
         return hold
 
     def close(self) -> None:
         self._lose_holds()
-        self._watcher.close()  # first: kazoo forgets requests that come while it closes
-        ended = self._connection.close(self._options.timeout_s)  # the session, and with it what it holds
-        self._lives.close(ended=ended)
+        self._watcher.close()  # before the connection: kazoo drops requests that arrive while it closes
+        ended = self._connection.close(self._options.timeout_s)
+        self._session_locks.close(ended=ended)
 
-    def _taken(self, node: Node, value: bytes) -> ZookeeperHold:
+    def _acquire(self, node: Node, value: bytes) -> ZookeeperHold:
         token = secrets.token_hex(8)
         with self._guard:
             self._holds[token] = None
         try:
-            hold = ZookeeperHold(node.path, token, node.take(value, token, self._is_gone))
+            hold = ZookeeperHold(node.path, token, node.acquire(value, token, self._is_dead))
         except BaseException:
             self._forget(token)
             raise
@@ -133,26 +132,25 @@ class ZookeeperStateManager(StateManager):
             self._holds[token] = hold
         return hold
 
-    def _is_gone(self, session: int, token: str) -> bool:
+    def _is_dead(self, session: int, token: str) -> bool:
         if session == self._connection.session():
             with self._guard:
-                return token not in self._holds  # taken by a call that was told that there was no answer
-        return self._lives.is_dead(session)
+                return token not in self._holds  # the `hold` that created this node failed without an answer
+        return self._session_locks.is_dead(session)
 
     def _lose_holds(self) -> None:
         with self._guard:
             holds = [hold for hold in self._holds.values() if hold is not None]
         for hold in holds:
-            hold.give_up()
+            hold.mark_lost()
 
     def _forget(self, token: str) -> None:
         with self._guard:
             self._holds.pop(token, None)
 
-    def _leave(self, kind: NodeKind, topology: str, token: str) -> None:
-        """To be removed when that can be done."""
-        leftover = Leftover(lambda: self._node(kind, topology).give_up(token), self._watcher)
-        self._watcher.look_after(self._connection, leftover)
+    def _release_later(self, kind: NodeKind, topology: str, token: str) -> None:
+        release = PendingRelease(lambda: self._node(kind, topology).release(token), self._watcher)
+        self._watcher.add(self._connection, release)
 
     def _node(self, kind: NodeKind, topology: str) -> Node:
         if not _NAME.fullmatch(topology):
@@ -160,9 +158,9 @@ class ZookeeperStateManager(StateManager):
             raise StateError(message)
         return Node(self._connection, self._options.root, kind, topology, self._options.timeout_s)
 
-    def _fitting(self, value: bytes) -> bytes:
+    def _checked_size(self, value: bytes) -> bytes:
         limit = self.max_value_bytes
         if limit is not None and len(value) > limit:
-            message = f"a value of {len(value)} bytes is above the {limit} bytes that ZooKeeper takes; split it"
+            message = f"a value of {len(value)} bytes is above the limit of {limit} bytes for ZooKeeper; split it"
             raise StateError(message)
         return value

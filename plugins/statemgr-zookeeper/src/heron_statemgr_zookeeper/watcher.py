@@ -1,8 +1,8 @@
-"""The watches of a manager: one thread that looks at a znode whenever ZooKeeper says that it may have changed.
+"""The watches of one state manager: one thread reads a znode when ZooKeeper reports a possible change.
 
-A watch of ZooKeeper tells once, and only as long as its connection lasts. So each look sets it again in the same
-request that reads, and after every new connection everything is looked at: what changed in between is told then.
-Nothing is ever told from an event alone.
+A watch of ZooKeeper fires once, and it ends with its connection. So each read sets the watch again in the same request.
+After each new connection the thread reads all watched znodes, which finds the changes in between. An event alone never
+causes a callback: the thread compares what it has read.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from heron.errors import StateError, StateUnavailableError
 from heron_statemgr_zookeeper.connection import Connection
 from heron_statemgr_zookeeper.operation import ZNode
 
-__all__ = ["Looking", "Watcher", "ZNodeWatch"]
+__all__ = ["Polled", "Watcher", "ZNodeWatch"]
 
 _log = logging.getLogger(__name__)
 
-_RETRY_S = 0.5  # after a look that failed although there is a connection
-_LOOK_S = 1.0  # an answer takes milliseconds; the thread ends by itself if there is none
+_RETRY_S = 0.5  # after a poll that failed although there is a connection
+_CLOSE_S = 1.0  # an answer takes milliseconds; without an answer the thread ends by itself
 
 
-class Looking(Protocol):
-    """What the thread looks after."""
+class Polled(Protocol):
+    """An object that the thread polls when it is due."""
 
     due: bool
-    """Whether a look is wanted: it is set before the thread is woken, and cleared before it looks."""
+    """Whether a poll is needed. It is set before the thread is woken, and cleared before the poll."""
 
-    def look(self, connection: Connection, timeout_s: float) -> Callable[[], None] | None:
-        """Looks; returns what is to be called then, None where nothing is."""
+    def poll(self, connection: Connection, timeout_s: float) -> Callable[[], None] | None:
+        """Poll once. Return the callback that the thread calls next, or None."""
         ...
 
 
 class ZNodeWatch:
-    """Implements `heron.spi.statemgr.Watch`; calls only when the znode is another than it last told."""
+    """Implements `heron.spi.statemgr.Watch`; reports a znode only if it differs from the last report."""
 
     def __init__(self, path: str, on_change: Callable[[ZNode | None], None], watcher: Watcher) -> None:
         self.path = path
@@ -49,21 +49,21 @@ class ZNodeWatch:
         self._error = ""
 
     def on_event(self, _event: object) -> None:
-        """Called by kazoo; comes back for every look that it was given to."""
+        """Called by a thread of kazoo, once for each read that set this watch."""
         self.due = True
         self._watcher.wake()
 
     def begin(self, connection: Connection, deadline_s: float) -> None:
-        """The first look, whose errors are the caller's."""
+        """Report the present znode from the caller's thread; errors go to the caller."""
         self.due = False
-        self._tell(connection.look(self.path, self.on_event, deadline_s))
+        self._notify(connection.read_and_watch(self.path, self.on_event, deadline_s))
 
-    def look(self, connection: Connection, timeout_s: float) -> Callable[[], None] | None:
-        """Another one; returns what tells the change, None where there is none. A store that is away is no change."""
+    def poll(self, connection: Connection, timeout_s: float) -> Callable[[], None] | None:
+        """Read the znode; return a function that reports the change, or None. An unavailable store is no change."""
         self.due = False
         try:
             connection.connect(0.0)
-            znode = connection.look(self.path, self.on_event, clock.monotonic_s() + timeout_s)
+            znode = connection.read_and_watch(self.path, self.on_event, clock.monotonic_s() + timeout_s)
         except StateUnavailableError:
             self.due = True  # for the next connection
             return None
@@ -74,70 +74,71 @@ class ZNodeWatch:
                 _log.warning("a watched node cannot be read, trying again: %s", error)
             return None
         self._error = ""
-        return None if _change(znode) == self._change else functools.partial(self._tell, znode)
+        return None if _change(znode) == self._change else functools.partial(self._notify, znode)
 
     def close(self) -> None:
-        self._watcher.forget(self)
+        self._watcher.remove(self)
 
-    def _tell(self, znode: ZNode | None) -> None:
+    def _notify(self, znode: ZNode | None) -> None:
         self._change = _change(znode)
         try:
             self._on_change(znode)
         except Exception:
-            _log.exception("a watch of %s raised; the watch goes on", self.path)
+            _log.exception("the callback of a watch of %s raised; the watch continues", self.path)
 
 
 class Watcher:
-    """Owns the thread, which begins with the first watch."""
+    """Owns the thread and everything that it polls. The thread starts with the first watch."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._watches: list[Looking] = []
+        self._polled: list[Polled] = []
         self._guard = threading.Lock()
-        self._calling = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
+        self._calling = threading.RLock()  # held during callbacks: `remove` waits for them, a callback may call it
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, connection: Connection, path: str, on_change: Callable[[ZNode | None], None]) -> ZNodeWatch:
-        """Tells the present from this thread, and each change later from the watcher's."""
+    def watch(self, connection: Connection, path: str, on_change: Callable[[ZNode | None], None]) -> ZNodeWatch:
+        """Report the present znode from this thread, and each later change from the watcher's thread."""
         watch = ZNodeWatch(path, on_change, self)
         watch.begin(connection, clock.monotonic_s() + self._timeout_s)
-        self.look_after(connection, watch)
+        self.add(connection, watch)
         return watch
 
-    def look_after(self, connection: Connection, looking: Looking) -> None:
-        """From now on, until it is forgotten."""
+    def add(self, connection: Connection, polled: Polled) -> None:
+        """Poll the object whenever it is due, until `remove`."""
         with self._guard:
-            self._watches = [*self._watches, looking]
+            self._polled = [*self._polled, polled]
             if self._thread is None and not self._stopped.is_set():
                 self._thread = threading.Thread(
                     target=self._run, args=(connection,), name="zookeeper-watch", daemon=True
                 )
                 self._thread.start()
-        self._wake.set()  # what happened before it was in the list
+        self._wake.set()  # it may have become due before it was in the list
 
-    def look_at_all(self) -> None:
-        """Wanted after each new connection, which knows nothing of the watches of the former."""
-        for watch in self._watches:
-            watch.due = True
+    def poll_all(self) -> None:
+        """Make everything due. Needed after each new connection, because watches end with their connection."""
+        for polled in self._polled:
+            polled.due = True
         self._wake.set()
 
     def wake(self) -> None:
         self._wake.set()
 
-    def forget(self, looking: Looking) -> None:
+    def remove(self, polled: Polled) -> None:
+        """Poll the object no longer. No callback of it runs after the return."""
         with self._calling, self._guard:
-            self._watches = [each for each in self._watches if each is not looking]
+            self._polled = [each for each in self._polled if each is not polled]
 
     def close(self) -> None:
-        """Makes no further call; what is under way is waited for, for a second: it may wait for ZooKeeper."""
-        deadline_s = clock.monotonic_s() + _LOOK_S
+        """Stop all callbacks. Waits at most a second for a running one, which may itself wait for ZooKeeper."""
+        deadline_s = clock.monotonic_s() + _CLOSE_S
         with self._guard:
             self._stopped.set()
-            self._watches = []
+            self._polled = []
         self._wake.set()
-        if self._calling.acquire(timeout=_LOOK_S):
+        if self._calling.acquire(timeout=_CLOSE_S):
             self._calling.release()
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join(max(0.0, deadline_s - clock.monotonic_s()))
@@ -145,16 +146,16 @@ class Watcher:
     def _run(self, connection: Connection) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            for watch in self._watches:
+            for polled in self._polled:
                 if self._stopped.is_set():
                     return
-                tell = watch.look(connection, self._timeout_s) if watch.due else None
-                if tell is not None:
+                callback = polled.poll(connection, self._timeout_s) if polled.due else None
+                if callback is not None:
                     with self._calling:
-                        if watch in self._watches:
-                            tell()
-            waiting = any(watch.due for watch in self._watches)
-            self._wake.wait(_RETRY_S if waiting else None)
+                        if polled in self._polled:
+                            callback()
+            retry = any(polled.due for polled in self._polled)
+            self._wake.wait(_RETRY_S if retry else None)
 
 
 def _change(znode: ZNode | None) -> int | None:

@@ -1,10 +1,10 @@
-"""Shows the other processes of this machine that the process which has a session lives.
+"""Locked files that show the processes of this machine whether the owner of a session lives.
 
-The ensemble keeps a dead holder's node until its session times out. A process on the same machine need not wait for
-that: the dead process had a file of its session's number locked, and the kernel has unlocked it. So a holder that
-starts again takes its place at once. On another machine, or without the file, the time-out decides.
+The ensemble keeps the node of a dead holder until its session times out. A process on the same machine need not wait
+for the timeout: the kernel has unlocked the file of the dead process. So a restarted holder can hold its node again at
+once. On another machine, or without the file, the timeout decides.
 
-    LOCK_DIR/<boot id>-<session>   flock: taken for as long as the process lives
+    LOCK_DIR/<boot id>-<session>   flock: locked while the process lives
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 
 from heron.driver_kit.private_files import make_private_dir
 
-__all__ = ["LifeLock"]
+__all__ = ["SessionLocks"]
 
 _log = logging.getLogger(__name__)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_KEPT_S = 3600.0  # longer than any session time-out: what is older tells nobody anything
+_KEPT_S = 3600.0  # longer than any session timeout, so nobody needs an older file
 _UNSIGNED = 2**64 - 1
 
 
-class LifeLock:
-    """Thread-safe. What fails is logged, and only costs the waiting."""
+class SessionLocks:
+    """The locks of this process; thread-safe. A failure is logged; other processes then wait for the timeout."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._guard = threading.Lock()
         self._held: dict[int, int] = {}
 
-    def show(self, session: int) -> None:
-        """From now on, this process is known to live as long as it does."""
+    def lock(self, session: int) -> None:
+        """Lock the file of this process's session until `close` or the end of the process."""
         with self._guard:
             if session in self._held:
                 return
@@ -46,10 +46,14 @@ class LifeLock:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._sweep(path)
             except OSError as error:
-                _log.warning("a successor of this process will have to wait for its session's end: %s", error)
+                _log.warning(
+                    "a process that replaces this process must wait for the session timeout, "
+                    "because 'lock_dir' cannot be used: %s",
+                    error,
+                )
 
     def is_dead(self, session: int) -> bool:
-        """Whether the process that had the session ran on this machine and is known to have ended."""
+        """Whether the owner of the session ran on this machine and has ended."""
         with self._guard:
             if session in self._held:
                 return False
@@ -59,7 +63,7 @@ class LifeLock:
                 return False
 
     def close(self, *, ended: bool) -> None:
-        """Unlocks; the files go too when the sessions have `ended`, for then nobody waits for them."""
+        """Unlock all files. Also remove them if the sessions have `ended`, because then nobody needs them."""
         with self._guard:
             for session, descriptor in self._held.items():
                 if ended:
@@ -71,7 +75,7 @@ class LifeLock:
         return self._folder / f"{_BOOT_ID.read_text().strip()}-{session & _UNSIGNED:016x}"
 
     def _sweep(self, own: Path) -> None:
-        now_s = own.stat().st_mtime  # the clock of this file system, whatever ours says
+        now_s = own.stat().st_mtime  # by the clock of the file system, as are the other times
         for each in self._folder.iterdir():
             if now_s - each.stat().st_mtime > _KEPT_S and _unlocked(each):
                 each.unlink(missing_ok=True)
