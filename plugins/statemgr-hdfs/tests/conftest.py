@@ -1,4 +1,4 @@
-"""State managers on a folder of the test's own, in a real HDFS."""
+"""State managers on a real HDFS. Each test has a different folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Opener = Callable[..., HdfsStateManager]
 
 @pytest.fixture
 def relay(hdfs: HdfsServer) -> Iterator[Relay]:
-    """What stands between the driver and the name node."""
+    """A relay between the driver and the name node."""
     relay = Relay(hdfs.address)
     yield relay
     relay.close()
@@ -24,7 +24,7 @@ def relay(hdfs: HdfsServer) -> Iterator[Relay]:
 
 @pytest.fixture
 def options(hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
-    """A folder for each test, of a user who has no other rights."""
+    """Options with a folder that belongs to a user without other rights."""
     folder = f"/{secrets.token_hex(8)}"
     hdfs.make_folder(folder, owner="heron")
     host, port = relay.address
@@ -33,7 +33,7 @@ def options(hdfs: HdfsServer, relay: Relay) -> dict[str, object]:
 
 @pytest.fixture
 def opened(options: dict[str, object]) -> Iterator[Opener]:
-    """Opens managers of the same folder, with other options where they are given; closes them at the end."""
+    """Open managers of the same folder, with changed options if given; close them at the end."""
     managers: list[HdfsStateManager] = []
 
     def open_one(**others: object) -> HdfsStateManager:

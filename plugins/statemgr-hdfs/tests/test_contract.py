@@ -1,4 +1,4 @@
-"""The state manager contract on a real HDFS."""
+"""The contract of state managers on a real HDFS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HDFS, its operators and other people do to nodes."""
+"""Faults of HDFS, missing rights and quotas, changes by hand, and expired leases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def manager(opened: Opener) -> HdfsStateManager:
 
 @pytest.fixture
 def files(hdfs: HdfsServer, options: dict[str, object]) -> Files:
-    """What is in a folder below the root, as an operator sees it."""
+    """List a folder below the root."""
     web = WebHdfs(hdfs.url, "heron", "")
 
     def listed(folder: str) -> dict[str, Entry]:
@@ -64,8 +64,8 @@ def lists(manager: HdfsStateManager) -> bool:
 # -- servers
 
 
-def test_a_name_node_that_is_away_is_named() -> None:
-    """Nobody should have to guess which of his servers is down."""
+def test_the_error_for_an_absent_name_node_names_it() -> None:
+    """The operator sees which server is down."""
     url = f"http://127.0.0.1:{free_port()}"
     manager = HdfsStateManager.open({"url": url})
     with pytest.raises(StateUnavailableError, match=f"{url} cannot be reached; is it running"):
@@ -74,7 +74,7 @@ def test_a_name_node_that_is_away_is_named() -> None:
 
 
 class OtherServer(BaseHTTPRequestHandler):
-    """Some web server, which is not WebHDFS."""
+    """A web server that is not WebHDFS."""
 
     code = 404
 
@@ -88,8 +88,8 @@ class OtherServer(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("code", [200, 404, 500])
-def test_another_server_at_the_address_is_said(code: int) -> None:
-    """The port of the name node's RPC, or of a data node, is the commonest slip."""
+def test_another_server_at_the_address_is_reported(code: int) -> None:
+    """The RPC port of the name node, or the port of a data node, is the most common mistake."""
     server = HTTPServer(("127.0.0.1", 0), type("Handler", (OtherServer,), {"code": code}))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -116,21 +116,21 @@ def test_another_server_at_the_address_is_said(code: int) -> None:
         {},
     ],
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, object]) -> None:
-    """Before anything is asked of a server."""
+def test_invalid_options_are_refused(options: dict[str, object]) -> None:
+    """`open` raises, before any request."""
     with pytest.raises(ConfigError, match=r"statemgr\.(url|root|lease_s)|root '/heron"):
         HdfsStateManager.open(options)
 
 
 def test_the_second_name_node_is_asked_when_the_first_is_away(opened: Opener, hdfs: HdfsServer) -> None:
-    """High availability is a list of name nodes, of which one answers."""
+    """With high availability, `url` lists several name nodes, and one of them answers."""
     manager = opened(url=f"http://127.0.0.1:{free_port()};{hdfs.url}")
     assert manager.set(KIND, "t", b"one") == 1
     assert manager.get(KIND, "t") == Versioned(b"one", 1)
 
 
-def test_all_is_there_and_held_after_both_nodes_were_killed(opened: Opener, hdfs: HdfsServer) -> None:
-    """The topology manager goes on leading: while nobody could renew, nobody was taken for dead."""
+def test_values_and_holds_survive_a_kill_of_both_nodes(opened: Opener, hdfs: HdfsServer) -> None:
+    """The topology manager still leads: no holder is declared dead while no holder could renew its lease."""
     manager, other = opened(), opened()
     manager.set(KIND, "t", b"one")
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
@@ -153,15 +153,15 @@ def test_all_is_there_and_held_after_both_nodes_were_killed(opened: Opener, hdfs
     assert places.empty()
 
 
-def test_without_a_data_node_nothing_is_half_done(opened: Opener, hdfs: HdfsServer) -> None:
-    """Values are unreachable then, which is not the same as absent; holds go on, as they need no data node."""
+def test_without_a_data_node_values_are_unavailable_and_holds_continue(opened: Opener, hdfs: HdfsServer) -> None:
+    """An unavailable value is an error, not a missing node. Holds need no data node. Nothing is half written."""
     manager = opened()
     manager.set(KIND, "t", b"one")
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     hdfs.data_node.kill()
     try:
         for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"two", expected=1)):
-            with pytest.raises(StateUnavailableError, match=r"data nodes|HDFS says"):
+            with pytest.raises(StateUnavailableError, match=r"data nodes|HDFS reports"):
                 attempt()
         assert manager.list(KIND) == ("t",)
         assert not hold.lost()
@@ -175,18 +175,18 @@ def test_without_a_data_node_nothing_is_half_done(opened: Opener, hdfs: HdfsServ
 # -- rights and room
 
 
-def test_a_user_without_the_right_is_told_so(opened: Opener) -> None:
-    """With the user, the place and what to do."""
+def test_the_error_for_a_missing_right_names_the_user_and_the_folder(opened: Opener) -> None:
+    """The message has the remedy too."""
     manager = opened(root="/not-mine")
     with pytest.raises(
-        StateError, match=r"make /not-mine/new/\w+ in HDFS.*permission denied; give user 'heron'"
-    ) as got:
+        StateError, match=r"create /not-mine/new/\w+ in HDFS.*permission denied; give user 'heron'"
+    ) as caught:
         manager.set(KIND, "t", b"one")
-    assert not isinstance(got.value, StateUnavailableError)
+    assert not isinstance(caught.value, StateUnavailableError)
 
 
 def test_other_users_can_read_nothing(opened: Opener, files: Files) -> None:
-    """The value of KEYS opens the topology."""
+    """The value of KEYS gives full access to the topology."""
     manager, other = opened(), opened(user="mallory")
     manager.set(NodeKind.KEYS, "t", b"secret")
     for attempt in (
@@ -201,20 +201,23 @@ def test_other_users_can_read_nothing(opened: Opener, files: Files) -> None:
 
 
 def test_a_token_is_not_shown(opened: Opener) -> None:
-    """The token is in each URL, and so in the messages of the HTTP library."""
+    """The token is in each URL, and therefore in the messages of the HTTP library."""
     manager = opened(url=f"http://127.0.0.1:{free_port()}", token="kept-to-itself", user="")
     with pytest.raises(StateError, match="cannot be reached") as caught:
         manager.get(KIND, "t")
     assert "kept-to-itself" not in str(caught.value)
-    assert "kept-to-itself" in str(caught.value.__cause__)  # which is why
+    assert "kept-to-itself" in str(caught.value.__cause__)  # so the driver must not use this text
 
 
 class RefusingNameNode(BaseHTTPRequestHandler):
-    """What one with Kerberos says to a token that is over; without Kerberos they look at none."""
+    """Refuses an expired token, as a name node with Kerberos does. Without Kerberos a name node ignores tokens."""
 
     def do_GET(self) -> None:
-        said = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache"}
-        body = json.dumps({"RemoteException": said}).encode()
+        refusal = {
+            "exception": "InvalidToken",
+            "message": "token (HDFS_DELEGATION_TOKEN for me) can't be found in cache",
+        }
+        body = json.dumps({"RemoteException": refusal}).encode()
         self.send_response(403)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -227,15 +230,15 @@ class RefusingNameNode(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def test_a_token_that_is_refused_is_said() -> None:
-    """What a password is elsewhere; it is not shown, and nobody waits for it to become better."""
+def test_a_refused_token_is_reported() -> None:
+    """The token is secret, so no message shows it. The error is final, so callers do not retry."""
     with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
         manager = HdfsStateManager.open({"url": url, "token": "kept-to-itself"})
         for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"one")):
-            with pytest.raises(StateError, match="is refused or over; get a new one for 'token'") as caught:
+            with pytest.raises(StateError, match="is invalid or expired; get a new one for 'token'") as caught:
                 attempt()
             assert not isinstance(caught.value, StateUnavailableError)
             assert "kept-to-itself" not in str(caught.value)
@@ -247,7 +250,7 @@ def test_a_token_that_is_refused_is_said() -> None:
 def test_a_full_quota_changes_nothing(
     opened: Opener, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
-    """The old value stays, nothing is left of the new one, and the message says what to do."""
+    """The previous value stays, no file of the new value remains, and the message names the remedy."""
     manager = opened()
     manager.set(KIND, "t", b"one")
     before = set(files("pplans/t"))
@@ -266,38 +269,36 @@ def test_a_full_quota_changes_nothing(
     assert not files("new")
 
 
-# -- other hands
+# -- changes by hand
 
 
-def test_a_value_that_was_removed_by_hand_is_said_and_can_be_written(
+def test_a_value_removed_by_hand_is_reported_and_a_write_repairs_it(
     manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
-    """One clear error with the place; and a new submission repairs it."""
+    """The error names the folder, and a new submission repairs it."""
     manager.set(KIND, "t", b"one")
     (value,) = (name for name in files("pplans/t") if name.startswith("value."))
     hdfs.ask("DELETE", f"{options['root']}/pplans/t/{value}", "DELETE")
-    with pytest.raises(StateError, match=r"pplans/t in HDFS at .*its value is not there, somebody changed it by hand"):
+    with pytest.raises(StateError, match=r"pplans/t in HDFS at .*its value is missing, so somebody changed it by hand"):
         manager.get(KIND, "t")
     version = manager.set(KIND, "t", b"two")
     assert manager.get(KIND, "t") == Versioned(b"two", version)
 
 
-def test_a_pointer_that_was_removed_by_hand_is_said(
+def test_a_pointer_removed_by_hand_is_reported(
     manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
-    """Beginning again at version 1 would make old messages pass for new ones."""
+    """If versions started again at 1, receivers would accept old messages."""
     manager.set(KIND, "t", b"one")
     (pointer,) = (name for name in files("pplans/t") if name.startswith("node."))
     hdfs.ask("DELETE", f"{options['root']}/pplans/t/{pointer}", "DELETE")
     for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"two")):
-        with pytest.raises(
-            StateError, match=r"it has no pointer.*remove the folder when no topology of that name runs"
-        ):
+        with pytest.raises(StateError, match=r"it has no pointer.*if no topology of that name runs, remove the folder"):
             attempt()
 
 
-def test_files_of_others_do_not_matter(manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object]) -> None:
-    """Tools leave files, and people make folders."""
+def test_foreign_files_are_ignored(manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object]) -> None:
+    """Tools leave files, and people create folders."""
     manager.set(KIND, "t", b"one")
     for path in ("pplans/t/_SUCCESS", "pplans/.hidden", "pplans/ü", "other"):
         hdfs.ask("PUT", f"{options['root']}/{path}".replace("ü", "%C3%BC"), "MKDIRS")
@@ -305,10 +306,10 @@ def test_files_of_others_do_not_matter(manager: HdfsStateManager, hdfs: HdfsServ
     assert manager.get(KIND, "t") == Versioned(b"one", 1)
 
 
-def test_what_killed_writers_left_goes_when_it_is_old(
+def test_old_files_of_killed_writers_are_removed(
     manager: HdfsStateManager, hdfs: HdfsServer, options: dict[str, object], files: Files
 ) -> None:
-    """By the clock of HDFS alone; what is young may be of a writer that lives."""
+    """Only the clock of HDFS counts. A young file may belong to a live writer."""
     manager.set(KIND, "t", b"one")
     manager.set(KIND, "other", b"one")
     web = WebHdfs(hdfs.url, "heron", "")
@@ -320,7 +321,7 @@ def test_what_killed_writers_left_goes_when_it_is_old(
     (present,) = (
         each for each in files("pplans/t").values() if each.name not in (old, young, "") and each.name[0] == "v"
     )
-    web.stamp(f"{root}/pplans/t/{old}", present.modified_ms - HOUR_MS)
+    web.set_modified(f"{root}/pplans/t/{old}", present.modified_ms - HOUR_MS)
     hdfs.ask("PUT", f"{root}/new/draft", "SETTIMES", modificationtime=present.modified_ms - HOUR_MS)
     manager.set(KIND, "t", b"two")
     assert old not in files("pplans/t")
@@ -334,23 +335,23 @@ def test_what_killed_writers_left_goes_when_it_is_old(
 
 
 def test_a_holder_that_is_cut_off_loses_its_hold_to_the_next(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
-    """It cannot be told from a dead one; it learns of it as soon as HDFS answers, and its epoch is the lower one."""
+    """Others cannot distinguish it from a dead holder. It learns of the loss when HDFS answers, and its epoch is lower."""
     cut_off, other = opened(), opened(url=hdfs.url)
     hold = cut_off.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     relay.swallows = True
-    successor = wait_until(lambda: taken(other), 30.0, "the hold is taken over")
+    successor = wait_until(lambda: held_epoch(other), 30.0, "another process holds the node")
     assert successor > hold.epoch
     relay.swallows = False
     relay.cut()
-    wait_until(hold.lost, 20.0, "the former holder knows")
+    wait_until(hold.lost, 20.0, "the former hold is lost")
     hold.release()
     assert other.get(NodeKind.TMANAGER_LOCATION, "t") == Versioned(b"there", successor)
 
 
-def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, hdfs: HdfsServer) -> None:
-    """A name node that starts may be read for minutes before it can be written (safe mode); nobody can renew then."""
+def test_no_holder_is_declared_dead_while_hdfs_is_read_only(opened: Opener, hdfs: HdfsServer) -> None:
+    """A starting name node can be read-only for minutes (safe mode). No holder can renew its lease then."""
     manager, other = opened(lease_s=1.0), opened(lease_s=1.0)
-    for number in range(3):  # without blocks to be found there is no safe mode
+    for number in range(3):  # a name node without blocks has no safe mode
         manager.set(KIND, f"t{number}", b"one")
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     hdfs.kill()
@@ -369,28 +370,28 @@ def test_nobody_is_taken_for_dead_while_hdfs_cannot_be_written(opened: Opener, h
     assert not hold.lost()
 
 
-def test_closing_waits_for_nobody_who_does_not_answer(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
-    """An executor has five seconds to end, its processes included; what it held lapses without it."""
+def test_close_does_not_wait_for_a_silent_server(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
+    """An executor and its processes have five seconds to end. An unreleased lease expires."""
     manager, other = opened(), opened(url=hdfs.url)
-    told: queue.Queue[Versioned | None] = queue.Queue()
+    seen: queue.Queue[Versioned | None] = queue.Queue()
     for number in range(4):
-        manager.watch(NodeKind.TMANAGER_LOCATION, f"t{number}", told.put)
+        manager.watch(NodeKind.TMANAGER_LOCATION, f"t{number}", seen.put)
     for number in range(2):
         manager.hold(NodeKind.LOCK, f"t{number}", b"mine")
     relay.swallows = True
     before = relay.swallowed_bytes
-    wait_until(lambda: relay.swallowed_bytes > before, 10.0, "a look that is not answered")
+    wait_until(lambda: relay.swallowed_bytes > before, 10.0, "a poll without an answer")
     with in_time(2.0):
         manager.close()
     manager.close()
     relay.swallows = False
     relay.cut()
     other.set(NodeKind.TMANAGER_LOCATION, "t0", b"here")
-    wait_until(lambda: not other.list(NodeKind.LOCK), 30.0, "the leases are over")
-    assert told.qsize() == 4, "a watch of a closed manager told something"
+    wait_until(lambda: not other.list(NodeKind.LOCK), 30.0, "the leases expire")
+    assert seen.qsize() == 4, "a watch of a closed manager reported a change"
 
 
-def taken(manager: HdfsStateManager) -> int:
+def held_epoch(manager: HdfsStateManager) -> int:
     try:
         return manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"there").epoch
     except StateConflictError:
@@ -405,7 +406,7 @@ def test_clocks_that_differ_by_an_hour_do_not_matter(
     files: Files,
     shift_ms: int,
 ) -> None:
-    """Times of change are marks that are compared with themselves, never with a clock."""
+    """Modification times are compared with each other, never with a clock."""
     manager, other = opened(), opened()
     hold = manager.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     (value,) = (each for each in files("tmanagers/t").values() if each.name.startswith("value."))
@@ -416,13 +417,13 @@ def test_clocks_that_differ_by_an_hour_do_not_matter(
     wait_until(
         lambda: files("tmanagers/t")[value.name].modified_ms not in (value.modified_ms + shift_ms, value.modified_ms),
         10.0,
-        "the holder goes on from the time that is there",
+        "the holder renews from the present time",
     )
     assert not hold.lost()
 
 
-def test_an_ordinary_node_can_be_taken_and_is_gone_with_the_hold(opened: Opener) -> None:
-    """A lock that somebody wrote by hand is nobody's."""
+def test_an_ordinary_node_can_be_held_and_release_removes_it(opened: Opener) -> None:
+    """A lock that somebody wrote by hand has no holder."""
     manager = opened()
     version = manager.set(NodeKind.LOCK, "t", b"by hand", expected=MUST_NOT_EXIST)
     hold = manager.hold(NodeKind.LOCK, "t", b"mine")
@@ -435,18 +436,18 @@ def test_an_ordinary_node_can_be_taken_and_is_gone_with_the_hold(opened: Opener)
     assert manager.get(NodeKind.LOCK, "t") is None
 
 
-def test_a_closed_manager_says_so(manager: HdfsStateManager) -> None:
-    """Use after close is a mistake of the caller that must not look like an empty store."""
+def test_a_closed_manager_raises(manager: HdfsStateManager) -> None:
+    """Use after close is a mistake of the caller. It must not look like an empty store."""
     manager.close()
     with pytest.raises(StateError, match="is closed"):
         manager.get(KIND, "t")
 
 
-def test_a_file_at_the_root_is_said(opened: Opener, hdfs: HdfsServer, options: dict[str, object]) -> None:
+def test_a_file_at_the_root_is_reported(opened: Opener, hdfs: HdfsServer, options: dict[str, object]) -> None:
     """`heron profiles check` finds it before a topology does."""
     web = WebHdfs(hdfs.url, "heron", "")
     web.write(str(options["root"]), b"a file")
-    with pytest.raises(StateError, match="a file stands where a folder belongs"):
+    with pytest.raises(StateError, match="there is a file where a folder is needed"):
         opened().check(5.0)
     with pytest.raises(StateError, match="a part of the path is a file"):
         opened().set(KIND, "t", b"one")

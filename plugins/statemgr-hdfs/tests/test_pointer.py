@@ -1,4 +1,4 @@
-"""What a node is stands in a name, and names are read as strictly as they are written."""
+"""File names carry the state of a node, and the parser accepts exactly the names that the driver writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from heron_statemgr_hdfs.pointer import NO_NODE, Pointer, parse_pointer, parse_v
 TOKEN, HOLDER = "0123456789abcdef", "fedcba9876543210"
 
 
-def test_what_was_named_is_read() -> None:
-    """Version, value and holder come back; the names are pinned, as another version of this package must read them."""
+def test_parse_reverses_name() -> None:
+    """Version, value and holder are the same. The names are pinned, because other versions of this package read them."""
     held = NO_NODE.followed_by(b"hello", TOKEN, HOLDER)
     assert held.name == f"node.1.{TOKEN}.5.3610a686.{HOLDER}"
     assert held.gone().name == "node.1.-.0.00000000.-"
@@ -27,7 +27,7 @@ def test_other_files_are_not_pointers(name: str) -> None:
 
 
 def test_a_value_fits_by_length_and_checksum() -> None:
-    """A value that was cut or edited must not be taken for the one that was written."""
+    """A reader detects a value that was cut or edited."""
     pointer = NO_NODE.followed_by(b"hello", TOKEN, "")
     assert pointer.fits(b"hello")
     assert not pointer.fits(b"hell")

@@ -1,1 +1,1 @@
-"""The state manager ``hdfs``: nodes are files of an HDFS, changed by renames and held by leases."""
+"""The state manager ``hdfs``. Nodes are files in HDFS; a change is a rename, a hold is a lease."""

@@ -1,4 +1,4 @@
-"""The driver ``hdfs``: checks names, finds the node, and keeps what has to be closed."""
+"""The driver. It checks names, delegates to the node, and owns the connection, the holds and the watcher."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heron.errors import StateError
 from heron.spi.options import Secret, decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron_statemgr_hdfs.hold import HdfsHold
-from heron_statemgr_hdfs.lives import RENEWALS_PER_LEASE, Lives
+from heron_statemgr_hdfs.lease_monitor import RENEWALS_PER_LEASE, LeaseMonitor
 from heron_statemgr_hdfs.node import LIMIT_S, Node, Store
 from heron_statemgr_hdfs.watcher import Watcher
 from heron_statemgr_hdfs.web_hdfs import WebHdfs
@@ -25,7 +25,7 @@ __all__ = ["HdfsOptions", "HdfsStateManager"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _URL = r"^https?://[^/;?#\s]+/?(;https?://[^/;?#\s]+/?)*$"
 _ROOT = r"^(/[A-Za-z0-9_.,=@+-]+)+$"
-_CLOSE_S = 1.5  # an executor has to be gone 5 s after it was told to end; a lease lapses without us too
+_CLOSE_S = 1.5  # an executor must end within 5 s of its stop signal; an unreleased lease expires
 
 
 class HdfsOptions(msgspec.Struct, frozen=True):
@@ -39,14 +39,14 @@ class HdfsOptions(msgspec.Struct, frozen=True):
     poll_s: Annotated[float, msgspec.Meta(ge=0.1, le=1)] = 0.5
 
     def __post_init__(self) -> None:
-        """No step of the path leads back."""
+        """Refuse a path with relative steps."""
         if {".", ".."} & set(self.root.split("/")):
-            message = f"root {self.root!r} has a step . or ..; write the path without"
+            message = f"root {self.root!r} contains the step . or ..; write the path without it"
             raise ValueError(message)
 
 
 class HdfsStateManager(StateManager):
-    """Keeps nodes as files of an HDFS, for the processes of all machines that reach it."""
+    """Keeps nodes as files in HDFS, for the processes of all machines that reach it."""
 
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"server"})
@@ -54,13 +54,13 @@ class HdfsStateManager(StateManager):
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
-        """Makes the driver; the first request is that of the first method."""
+        """Create the driver without a request. The first call of a method sends the first request."""
         return cls(decode_options(options, HdfsOptions, "statemgr"))
 
     def __init__(self, options: HdfsOptions) -> None:
         self._options = options
         self._hdfs = WebHdfs(options.url, options.user, options.token)
-        self._store = Store(self._hdfs, options.root, Lives(options.lease_s, SystemClock()))
+        self._store = Store(self._hdfs, options.root, LeaseMonitor(options.lease_s, SystemClock()))
         self._guard = threading.Lock()
         self._holds: list[HdfsHold] = []
         self._watcher: Watcher | None = None
@@ -68,9 +68,9 @@ class HdfsStateManager(StateManager):
 
     def check(self, timeout_s: float) -> str:
         with self._hdfs.within(timeout_s):
-            there = self._hdfs.entries(self._options.root) is not None
-        made = "" if there else ", which the first topology makes"
-        return f"HDFS at {self._options.url}, folder {self._options.root}{made}"
+            exists = self._hdfs.entries(self._options.root) is not None
+        note = "" if exists else " (the first topology creates it)"
+        return f"HDFS at {self._options.url}, folder {self._options.root}{note}"
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
         return self._node(kind, topology).read()
@@ -84,7 +84,7 @@ class HdfsStateManager(StateManager):
     def list(self, kind: NodeKind) -> tuple[str, ...]:
         with self._hdfs.within(LIMIT_S):
             entries = self._hdfs.entries(f"{self._options.root}/{kind.value}") or ()
-            # Who is alone in a folder is the pointer of a node that is gone.
+            # A folder with one entry has only the pointer of a removed node.
             names = sorted(each.name for each in entries if _NAME.fullmatch(each.name) and each.children != 1)
             return tuple(name for name in names if self._node(kind, name).pointer().token)
 
@@ -97,7 +97,7 @@ class HdfsStateManager(StateManager):
         return watcher.add(node, on_change)
 
     def hold(self, kind: NodeKind, topology: str, value: bytes) -> Hold:
-        """Takes the node; where it is held, it first waits until the holder shows that it lives, or is found dead."""
+        """Hold the node. If it is held, first wait until its holder renews the lease or counts as dead."""
         node = self._node(kind, topology)
         hold = HdfsHold(node, value, self._options.lease_s / RENEWALS_PER_LEASE, self._forget)
         with self._guard:

@@ -1,4 +1,4 @@
-"""A held node: a thread of this process changes the node's mark several times in a lease."""
+"""A held node: a thread of this process renews the lease, by a change of the node's mark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HdfsHold:
         self._holder = secrets.token_hex(8)
         self._guard = threading.Lock()
         self._ended = threading.Event()
-        self._epoch = node.take(value, self._holder)
+        self._epoch = node.acquire(value, self._holder)
         self._thread = threading.Thread(target=self._keep, name="statemgr-hdfs-hold", daemon=True)
         self._thread.start()
 
@@ -35,14 +35,14 @@ class HdfsHold:
         return self._epoch
 
     def lost(self) -> bool:
-        """What the last renewal found: nobody who asks waits for HDFS."""
+        """Return the result of the last renewal, without a request to HDFS."""
         return self._ended.is_set()
 
     def release(self) -> None:
         self.release_within(LIMIT_S)
 
     def release_within(self, limit_s: float) -> None:
-        """Gives it up if that can be done in `limit_s` seconds; else it lapses, for it is not renewed any more."""
+        """End the renewals and remove the node. Without an answer within `limit_s` seconds, the lease expires."""
         deadline_s = clock.monotonic_s() + limit_s
         with self._guard:
             ended = self._ended.is_set()
@@ -50,21 +50,21 @@ class HdfsHold:
         self._thread.join(max(0.0, limit_s))
         if not ended:
             try:
-                self._node.give_up(self._holder, deadline_s - clock.monotonic_s())
+                self._node.release(self._holder, deadline_s - clock.monotonic_s())
             except StateError as error:
-                _log.warning("%s stays until its lease is over: %s", self._node.label, error)
+                _log.warning("%s stays until its lease expires: %s", self._node.label, error)
         self._on_release(self)
 
     def _keep(self) -> None:
-        said = ""
+        logged = ""
         while not self._ended.wait(self._period_s):
             try:
-                # A request that hangs must not cost more than one renewal.
+                # The limit keeps a request that hangs from delaying more than one renewal.
                 if not self._node.renew(self._holder, 2 * self._period_s):
-                    _log.warning("the hold of %s is lost: somebody removed or took it", self._node.label)
+                    _log.warning("the hold of %s is lost: another process removed or holds the node", self._node.label)
                     self._ended.set()
-                said = ""
+                logged = ""
             except StateError as error:
-                if str(error) != said:
-                    said = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     _log.warning("cannot renew the hold of %s, trying again: %s", self._node.label, error)

@@ -1,13 +1,13 @@
-"""One node: a folder with a pointer and the value that it names, changed only by renaming the pointer.
+"""One node: a folder with a pointer and the value that it names, changed only by a rename of the pointer.
 
-    ROOT/<kind>/<topology>/node.…         the pointer (see `pointer`): always one, also when the node is gone, so that
-                                          versions and epochs grow for ever
-    ROOT/<kind>/<topology>/value.<token>  a value; written before the pointer names it, removed after it does not
-    ROOT/new/<token>/                     the folder of a node that has never been, moved into its place when complete
+    ROOT/<kind>/<topology>/node.…         the pointer (see `pointer`): always one; it outlives the node, so that
+                                          versions and epochs always grow
+    ROOT/<kind>/<topology>/value.<token>  a value; it exists before the pointer names it, and is removed afterwards
+    ROOT/new/<token>/                     the folder of a new node, moved to its place when it is complete
 
-Every invariant of a node is kept here. A listing shows a folder as it was at one instant, so there is no moment
-without a pointer, and never two. What a killed writer left is removed by later ones when it is old by the clock of
-HDFS, which gave all those times.
+This module keeps every invariant of a node. A listing shows a folder at one instant, so a reader always sees exactly
+one pointer. Later writers remove the files of a killed writer when they are old. Only times of the clock of HDFS are
+compared for that.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from dataclasses import dataclass
 
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import Versioned
-from heron_statemgr_hdfs.lives import Lives, Sign
+from heron_statemgr_hdfs.lease_monitor import HolderState, LeaseMonitor
 from heron_statemgr_hdfs.pointer import NO_NODE, Pointer, parse_pointer, parse_value_name, value_name
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
 
 __all__ = ["LIMIT_S", "Node", "Store"]
 
-_ABANDONED_MS = 600_000  # a write takes ten seconds at most; what is older than all others by this is nobody's
-_LOOK_S = 0.2
+_ABANDONED_MS = 600_000  # a write takes at most ten seconds, so the writer of a file that is so much older is dead
+_POLL_S = 0.2
 LIMIT_S = 9.0
-"""Of each operation: the contract's longest block is 10 s."""
+"""The time limit of an operation; the contract allows 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Where nodes are, and what this process knows of their holders."""
+    """The folder of the nodes in HDFS, and the leases that this process has observed."""
 
     hdfs: WebHdfs
     root: str
-    lives: Lives
+    leases: LeaseMonitor
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
-    """A node's folder at one instant: the pointer, when its value was last changed, and values that are nobody's."""
+class _Snapshot:
+    """A node's folder at one instant: the pointer, the modification time of its value, and abandoned values."""
 
     pointer: Pointer
     modified_ms: int = 0
@@ -51,12 +51,12 @@ class _Sight:
 
     @property
     def mark(self) -> object:
-        """What changes when a holder renews its hold."""
+        """A value that changes with each renewal of a hold."""
         return (self.pointer.token, self.modified_ms)
 
 
 class Node:
-    """One node of a store; made anew for each operation."""
+    """One node of a store. Each operation uses a new object."""
 
     def __init__(self, store: Store, kind: str, topology: str) -> None:
         self._store = store
@@ -66,9 +66,9 @@ class Node:
         self.label = f"{kind}/{topology}"
 
     def read(self) -> Versioned | None:
-        """The present value; a node whose holder is dead is removed and reads as None."""
+        """Return the present value. Removes a node whose holder is dead, and returns None for it."""
         with self._hdfs.within(LIMIT_S):
-            missed = ""
+            failed = ""
             while True:
                 pointer = self.pointer()
                 if not pointer.token:
@@ -76,19 +76,19 @@ class Node:
                 value = self._hdfs.read(self._value_path(pointer.token))
                 if value is not None and pointer.fits(value):
                     return Versioned(value, pointer.version)
-                # It may have been replaced since the look; what is missing twice is missing.
-                if pointer.token == missed:
-                    raise self._garbled("its value is not there" if value is None else "its value was changed or cut")
-                missed = pointer.token
+                # A writer may have replaced the value after the listing, so only a second failure counts.
+                if pointer.token == failed:
+                    raise self._garbled("its value is missing" if value is None else "its value was changed or cut")
+                failed = pointer.token
 
     def pointer(self) -> Pointer:
-        """What the node is now, without its value."""
+        """Return the present pointer, without the value. Removes a node whose holder is dead."""
         with self._hdfs.within(LIMIT_S):
-            sight = self._present()
-            return sight.pointer if sight else NO_NODE
+            now = self._present()
+            return now.pointer if now else NO_NODE
 
     def write(self, value: bytes, expected: int | None) -> int:
-        """Replaces the value if `expected` agrees, and returns its version. A live hold stays one."""
+        """Replace the value if `expected` agrees, and return its version. A held node stays held."""
 
         def holder_of(present: Pointer) -> str:
             self._check(present, expected)
@@ -98,23 +98,23 @@ class Node:
             return self._commit(value, holder_of)
 
     def remove(self, expected: int | None) -> None:
-        """Removes the node if `expected` agrees."""
+        """Remove the node if `expected` agrees."""
         with self._hdfs.within(LIMIT_S):
             while True:
-                sight = self._present()
-                pointer = sight.pointer if sight else NO_NODE
+                now = self._present()
+                pointer = now.pointer if now else NO_NODE
                 self._check(pointer, expected)
                 if not pointer.token:
                     return
                 if self._exchange(pointer, pointer.gone()):
-                    self._tidy([pointer.token])
+                    self._remove_values([pointer.token])
                     return
 
-    def take(self, value: bytes, holder: str) -> int:
-        """Makes the node one that is held, and returns its version.
+    def acquire(self, value: bytes, holder: str) -> int:
+        """Hold the node, and return its version.
 
         Raises:
-            StateConflictError: when it is held and its holder shows that it lives.
+            StateConflictError: when the node is held and its holder lives.
         """
 
         def free(present: Pointer) -> str:
@@ -124,35 +124,35 @@ class Node:
             return holder
 
         with self._hdfs.within(LIMIT_S):
-            self._await_verdict()
+            self._wait_for_holder_state()
             return self._commit(value, free)
 
     def renew(self, holder: str, limit_s: float) -> bool:
-        """Shows that the holder lives; False when the node is not its own any more."""
+        """Renew the lease. Return False when the node no longer belongs to the holder."""
         with self._hdfs.within(limit_s):
-            sight = self._sight()
-            if sight is None or sight.pointer.holder != holder:
+            now = self._snapshot()
+            if now is None or now.pointer.holder != holder:
                 return False
-            self._hdfs.stamp(self._value_path(sight.pointer.token), sight.modified_ms + 1)
+            self._hdfs.set_modified(self._value_path(now.pointer.token), now.modified_ms + 1)
             return True
 
-    def give_up(self, holder: str, limit_s: float) -> None:
-        """Removes the node if it still belongs to the holder."""
+    def release(self, holder: str, limit_s: float) -> None:
+        """Remove the node if it still belongs to the holder."""
         with self._hdfs.within(limit_s):
-            while (sight := self._sight()) is not None and sight.pointer.holder == holder:
-                if self._exchange(sight.pointer, sight.pointer.gone()):
-                    self._tidy([sight.pointer.token])
+            while (now := self._snapshot()) is not None and now.pointer.holder == holder:
+                if self._exchange(now.pointer, now.pointer.gone()):
+                    self._remove_values([now.pointer.token])
 
     def _commit(self, value: bytes, holder_of: Callable[[Pointer], str]) -> int:
-        """Makes `value` the next version; `holder_of` refuses what is there, or says whose the node will be."""
+        """Make `value` the next version. `holder_of` raises for an unsuitable pointer, or returns the next holder."""
         token = secrets.token_hex(8)
         written = False
         try:
             while True:
-                sight = self._present()
-                present = sight.pointer if sight else NO_NODE
+                now = self._present()
+                present = now.pointer if now else NO_NODE
                 fresh = present.followed_by(value, token, holder_of(present))
-                if sight is None:
+                if now is None:
                     if self._create(fresh, value):
                         return fresh.version
                     continue
@@ -160,16 +160,16 @@ class Node:
                     written = True
                     self._hdfs.write(self._value_path(token), value)
                 if self._exchange(present, fresh):
-                    self._tidy([present.token, *sight.abandoned])
+                    self._remove_values([present.token, *now.abandoned])
                     return fresh.version
         except StateUnavailableError:
-            raise  # the outcome is unknown: the value may be the present one
+            raise  # the outcome is unknown: the pointer may name the new value
         except StateError:
-            self._tidy([token] if written else [])
+            self._remove_values([token] if written else [])
             raise
 
     def _create(self, fresh: Pointer, value: bytes) -> bool:
-        """Makes the folder of a node that has never been; False when somebody else did."""
+        """Create the folder of a new node. Return False when another writer has created it."""
         drafts = f"{self._store.root}/new"
         draft = f"{drafts}/{fresh.token}"
         self._hdfs.make_folder(draft)
@@ -181,60 +181,60 @@ class Node:
         except StateUnavailableError:
             raise
         except StateError:
-            self._drop([draft])
+            self._remove([draft])
             raise
-        self._drop([] if made else [draft])
+        self._remove([] if made else [draft])
         with contextlib.suppress(StateError):
             entries = self._hdfs.entries(drafts) or ()
-            self._drop(f"{drafts}/{each.name}" for each in _abandoned(entries))
+            self._remove(f"{drafts}/{each.name}" for each in _abandoned(entries))
         return made
 
     def _exchange(self, present: Pointer, fresh: Pointer) -> bool:
-        """Compare and set: False when the node is no longer what it was."""
+        """Compare and set. Return False when the node has changed."""
         moved = self._hdfs.move(f"{self.folder}/{present.name}", f"{self.folder}/{fresh.name}")
-        # With several name nodes a rename whose answer was lost is asked again, and finds its own work.
+        # After a lost answer the rename is sent to another name node, and fails because it was carried out.
         return moved or self._is_now(fresh)
 
     def _is_now(self, fresh: Pointer) -> bool:
-        sight = self._sight()
-        return bool(fresh.token) and sight is not None and sight.pointer.token == fresh.token
+        now = self._snapshot()
+        return bool(fresh.token) and now is not None and now.pointer.token == fresh.token
 
-    def _present(self) -> _Sight | None:
-        """The folder, with the node gone if its holder is dead; None when the node has never been."""
+    def _present(self) -> _Snapshot | None:
+        """The snapshot, after removal of the node if its holder is dead; None when the node never existed."""
         while True:
-            sight = self._sight()
-            if sight is None or not sight.pointer.holder:
-                return sight
-            pointer = sight.pointer
-            sign = self._store.lives.look(self.folder, pointer.holder, sight.mark)
-            if sign is not Sign.ALIVE and not self._takes_writes():
-                self._store.lives.forget(self.folder)
-                return sight
-            if sign is not Sign.DEAD:
-                return sight
+            now = self._snapshot()
+            if now is None or not now.pointer.holder:
+                return now
+            pointer = now.pointer
+            state = self._store.leases.observe(self.folder, pointer.holder, now.mark)
+            if state is not HolderState.ALIVE and not self._accepts_writes():
+                self._store.leases.restart(self.folder)
+                return now
+            if state is not HolderState.DEAD:
+                return now
             if self._exchange(pointer, pointer.gone()):
-                self._tidy([pointer.token])
-                return _Sight(pointer.gone())
+                self._remove_values([pointer.token])
+                return _Snapshot(pointer.gone())
 
-    def _takes_writes(self) -> bool:
-        """Whether HDFS is such that a holder could have renewed its hold."""
+    def _accepts_writes(self) -> bool:
+        """Whether HDFS can be written, so that a holder could renew its lease."""
         try:
-            self._hdfs.make_folder(self._kind_folder)  # which is there: nothing changes, but safe mode refuses
+            self._hdfs.make_folder(self._kind_folder)  # it exists, so nothing changes; safe mode refuses the request
         except StateError:
             return False
         return True
 
-    def _await_verdict(self) -> None:
-        """Returns when the present holder, if there is one, has shown that it lives or was found dead."""
+    def _wait_for_holder_state(self) -> None:
+        """Wait until the present holder, if any, has renewed its lease or is declared dead."""
         first = self._present()
         pause = threading.Event()
         while first and first.pointer.holder:
-            pause.wait(_LOOK_S)
+            pause.wait(_POLL_S)
             now = self._present()
             if now is None or now.pointer.holder != first.pointer.holder or now.mark != first.mark:
                 return
 
-    def _sight(self) -> _Sight | None:
+    def _snapshot(self) -> _Snapshot | None:
         entries = self._hdfs.entries(self.folder)
         if entries is None:
             return None
@@ -247,7 +247,7 @@ class Node:
         present = values.pop(pointer.token, None)
         old = tuple(each.name.partition(".")[2] for each in _abandoned([*values.values(), *filter(None, [present])]))
         abandoned = tuple(token for token in old if token != pointer.token)
-        return _Sight(pointer, present.modified_ms if present else 0, abandoned)
+        return _Snapshot(pointer, present.modified_ms if present else 0, abandoned)
 
     def _check(self, present: Pointer, expected: int | None) -> None:
         version = present.version if present.token else 0
@@ -260,24 +260,24 @@ class Node:
     def _value_path(self, token: str) -> str:
         return f"{self.folder}/{value_name(token)}"
 
-    def _tidy(self, tokens: Iterable[str]) -> None:
-        self._drop(self._value_path(token) for token in tokens if token)
+    def _remove_values(self, tokens: Iterable[str]) -> None:
+        self._remove(self._value_path(token) for token in tokens if token)
 
-    def _drop(self, paths: Iterable[str]) -> None:
-        """Removes what no pointer names; what cannot be removed now is left to later writers."""
+    def _remove(self, paths: Iterable[str]) -> None:
+        """Remove files that no pointer names. Later writers remove the files for which this fails."""
         for path in paths:
             with contextlib.suppress(StateError):
                 self._hdfs.remove(path)
 
     def _garbled(self, what: str) -> StateError:
         return StateError(
-            f"{self.folder} in HDFS at {self._hdfs.url}: {what}, somebody changed it by hand; "
-            "remove the folder when no topology of that name runs, then submit again"
+            f"{self.folder} in HDFS at {self._hdfs.url}: {what}, so somebody changed it by hand; "
+            "if no topology of that name runs, remove the folder and submit again"
         )
 
 
 def _abandoned(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Those that are much older than the newest."""
+    """Return the entries that are much older than the newest entry."""
     found = tuple(entries)
     newest_ms = max((each.modified_ms for each in found), default=0)
     return tuple(each for each in found if each.modified_ms < newest_ms - _ABANDONED_MS)

@@ -1,8 +1,8 @@
-"""What a node is now, in the name of an empty file: ``node.VERSION.TOKEN.SIZE.CRC32.HOLDER``.
+"""The state of a node in the name of an empty file, the pointer: ``node.VERSION.TOKEN.SIZE.CRC32.HOLDER``.
 
-Renaming that file is the compare-and-set: the name that is renamed has to be there, and each name is used once. TOKEN
-names the file with the value, ``value.TOKEN``; ``-`` says that there is none, so that the node is not there and the
-pointer remembers its last version. HOLDER is the token of the hold that owns the node, ``-`` for an ordinary node.
+A rename of that file is the compare-and-set: the old name must exist, and each name is used once. TOKEN names the file
+with the value, ``value.TOKEN``. If TOKEN is ``-``, the node does not exist, and the pointer keeps its last version.
+HOLDER is the token of the hold that owns the node, or ``-`` for an ordinary node.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VALUE = re.compile(r"value\.(?P<token>[0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A version of a node; without a `token` the node is not there."""
+    """A version of a node. Without a `token` the node does not exist."""
 
     version: int
     token: str = ""
@@ -32,28 +32,28 @@ class Pointer:
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """The name of the file."""
         return f"node.{self.version}.{self.token or '-'}.{self.size_bytes}.{self.crc32:08x}.{self.holder or '-'}"
 
     def followed_by(self, value: bytes, token: str, holder: str) -> Pointer:
-        """The next version."""
+        """Return the pointer of the next version."""
         return Pointer(self.version + 1, token, len(value), zlib.crc32(value), holder)
 
     def gone(self) -> Pointer:
-        """The node removed; its version stays known."""
+        """Return the pointer of the removed node, which keeps the version."""
         return Pointer(self.version)
 
     def fits(self, value: bytes) -> bool:
-        """Whether that is the value it was written with."""
+        """Whether `value` has the size and checksum of this pointer."""
         return len(value) == self.size_bytes and zlib.crc32(value) == self.crc32
 
 
 NO_NODE = Pointer(0)
-"""A node that has never been."""
+"""The pointer of a node that never existed."""
 
 
 def parse_pointer(name: str) -> Pointer | None:
-    """The pointer of a file's name; None for other files."""
+    """Return the pointer with this file name; None for other files."""
     match = _POINTER.fullmatch(name)
     if match is None:
         return None
@@ -62,11 +62,11 @@ def parse_pointer(name: str) -> Pointer | None:
 
 
 def value_name(token: str) -> str:
-    """The name of the file with the value of that token."""
+    """Return the name of the file with the value of this token."""
     return f"value.{token}"
 
 
 def parse_value_name(name: str) -> str | None:
-    """The token in the name of a file with a value; None for other files."""
+    """Return the token in the name of a file with a value; None for other files."""
     match = _VALUE.fullmatch(name)
     return None if match is None else match["token"]

@@ -1,7 +1,7 @@
-"""The watches of one state manager: one thread that looks at each watched node again and again.
+"""The watches of one state manager: one thread polls each watched node.
 
-What changed comes from comparing versions, so that no change is missed, only those that another one followed at once.
-A look is one listing of a small folder, answered by the name node from its memory.
+A poll compares versions. It misses only a change that is followed by another change before the next poll. It lists one
+small folder, which the name node answers from its memory.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class HdfsWatch:
     """One watched node. Implements `heron.spi.statemgr.Watch`."""
 
     def __init__(self, node: Node, on_change: OnChange, watcher: Watcher) -> None:
-        """Makes the first call, from the caller's thread; a node that cannot be read is an error here."""
+        """Report the present value from the caller's thread. An unreadable node raises here."""
         self._node = node
         self._on_change = on_change
         self._watcher = watcher
         self._error = ""
         self._version = 0
-        self._tell(node.read())
+        self._notify(node.read())
 
-    def look(self) -> Callable[[], None] | None:
-        """Compares the node with what was last told; returns what tells the change, None where there is none."""
+    def poll(self) -> Callable[[], None] | None:
+        """Compare the node with the last report. Return a function that reports the change, or None."""
         try:
             pointer = self._node.pointer()
             if (pointer.version if pointer.token else 0) == self._version:
@@ -49,27 +49,27 @@ class HdfsWatch:
                 _log.warning("a watched node cannot be read, trying again: %s", error)
             return None
         changed = (present.version if present else 0) != self._version
-        return functools.partial(self._tell, present) if changed else None
+        return functools.partial(self._notify, present) if changed else None
 
     def close(self) -> None:
-        self._watcher.forget(self)
+        self._watcher.remove(self)
 
-    def _tell(self, present: Versioned | None) -> None:
+    def _notify(self, present: Versioned | None) -> None:
         self._version = present.version if present else 0
         try:
             self._on_change(present)
         except Exception:
-            _log.exception("a watch of %s raised; the watch goes on", self._node.label)
+            _log.exception("the callback of a watch of %s raised; the watch continues", self._node.label)
 
 
 class Watcher:
-    """Owns the thread and the watches; made with the first watch."""
+    """Owns the thread and the watches. The state manager creates it for the first watch."""
 
     def __init__(self, period_s: float) -> None:
         self._period_s = period_s
         self._watches: tuple[HdfsWatch, ...] = ()
         self._guard = threading.Lock()
-        self._calling = threading.RLock()  # held while callbacks run: `forget` waits, a callback may close
+        self._calling = threading.RLock()  # held during callbacks: `remove` waits for them, a callback may call it
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="statemgr-hdfs-watch", daemon=True)
         self._thread.start()
@@ -80,12 +80,12 @@ class Watcher:
             self._watches = (*self._watches, watch)
         return watch
 
-    def forget(self, watch: HdfsWatch) -> None:
+    def remove(self, watch: HdfsWatch) -> None:
         with self._calling, self._guard:
             self._watches = tuple(each for each in self._watches if each is not watch)
 
     def close(self, limit_s: float) -> None:
-        """Makes no further call; what is under way is waited for, as long as that: it may wait for HDFS."""
+        """Stop all callbacks. Waits at most `limit_s` for a running one, which may itself wait for HDFS."""
         deadline_s = clock.monotonic_s() + limit_s
         with self._guard:
             self._stopped.set()
@@ -102,8 +102,8 @@ class Watcher:
             for watch in watches:
                 if self._stopped.is_set():
                     return
-                tell = watch.look()
-                if tell is not None:
+                callback = watch.poll()
+                if callback is not None:
                     with self._calling:
                         if watch in self._watches:
-                            tell()
+                            callback()

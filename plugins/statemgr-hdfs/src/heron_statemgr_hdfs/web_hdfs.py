@@ -1,4 +1,4 @@
-"""The few operations of WebHDFS that nodes are made of, with a limit on time and errors in Heron's words."""
+"""The operations of WebHDFS that nodes need, with time limits and with errors of Heron."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from heron.errors import StateError, StateUnavailableError
 
 __all__ = ["Entry", "WebHdfs"]
 
-_REQUEST_S = 4.0  # a name node that collects garbage may take seconds; two requests that hang fit into the contract
+_REQUEST_S = 4.0  # garbage collection in a name node can take seconds; the contract allows for two such requests
 _CHUNK_BYTES = 1024 * 1024
 
 _NOT_FOUND = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _QUOTA = "the quota is used up; make room, or raise it (hdfs dfsadmin -setSpaceQuota, -setQuota)"
 _NO_FOLDER = "a part of the path is a file; move it away, or choose another 'root'"
+_NO_ACCESS = "HDFS does not accept {user}; check 'user' and 'token'"
 _REFUSALS = {
     "AccessControlException": "permission denied; give {user} the right, or choose another 'root' or 'user'",
     "QuotaExceededException": _QUOTA,
     "NSQuotaExceededException": _QUOTA,
     "DSQuotaExceededException": _QUOTA,
-    "AuthenticationException": "{user} is not let in; check 'user' and 'token'",
-    "InvalidToken": "the delegation token is refused or over; get a new one for 'token'",
-    "SecurityException": "{user} is not let in; check 'user' and 'token'",
+    "AuthenticationException": _NO_ACCESS,
+    "InvalidToken": "the delegation token is invalid or expired; get a new one for 'token'",
+    "SecurityException": _NO_ACCESS,
     "ParentNotDirectoryException": _NO_FOLDER,
 }
 
@@ -44,7 +45,7 @@ class _Operation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a folder says of one file or folder in it. `modified_ms` is by the clock of HDFS, or what was set."""
+    """One file or folder in a listing. `modified_ms` is a time of the clock of HDFS, or the value of `set_modified`."""
 
     name: str
     modified_ms: int
@@ -52,45 +53,40 @@ class Entry:
 
 
 class WebHdfs:
-    """Thread-safe. Every call raises StateUnavailableError when there is no answer, StateError when it is no.
+    """Thread-safe. Every call raises StateUnavailableError without an answer, and StateError if HDFS refuses.
 
-    A request that gets no answer is not repeated, except at the other name nodes where there are several.
+    A request without an answer is sent to the other name nodes, if there are any. Otherwise it is not repeated.
     """
 
     def __init__(self, url: str, user: str, token: str) -> None:
         self.url = url
-        self._who = "the bearer of the token" if token else f"user {user or getpass.getuser()!r}"
+        self._user = "the owner of the token" if token else f"user {user or getpass.getuser()!r}"
         self._session = _Session()
         self._session.params = {"delegation": token} if token else {"user.name": user or getpass.getuser()}
         self._client = Client(url, session=self._session)
-        # It tells of each request, and a watch makes two a second.
+        # The library logs each request, and a watch sends two each second.
         logging.getLogger("hdfs").setLevel(logging.ERROR)
 
     @contextmanager
     def within(self, limit_s: float) -> Iterator[None]:
-        """What this thread asks in the block has ended after `limit_s` seconds; an outer block's limit holds too."""
+        """Limit the requests of this thread in the block to `limit_s` seconds in total. Outer limits hold too."""
         with self._session.within(limit_s):
             yield
 
-    def exists(self, path: str) -> bool:
-        """Whether there is anything of that path."""
-        with self._translated("read", path):
-            return self._found(self._client._get_file_status, path) is not None
-
     def entries(self, folder: str) -> tuple[Entry, ...] | None:
-        """All that is in a folder, as it was at one instant; None when there is no such folder."""
+        """Return the content of a folder at one instant; None when the folder does not exist."""
         with self._translated("list", folder):
             answer = self._found(self._client._list_status, folder)
             if answer is None:
                 return None
             found = answer.json()["FileStatuses"]["FileStatus"]
             if len(found) == 1 and not found[0]["pathSuffix"]:
-                message = f"{self._place(folder)}: a file stands where a folder belongs; move it away"
+                message = f"{self._place(folder)}: there is a file where a folder is needed; move it away"
                 raise StateError(message)
             return tuple(Entry(each["pathSuffix"], each["modificationTime"], each["childrenNum"]) for each in found)
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file; None when there is none."""
+        """Return the content of a file; None when the file does not exist."""
         with self._translated("read", path):
             answer = self._found(self._client._open, path)
             if answer is None:
@@ -103,17 +99,17 @@ class WebHdfs:
                 return bytes(content)
 
     def write(self, path: str, content: bytes) -> None:
-        """Makes a file that only its owner can read; its folder exists."""
+        """Create a file that only its owner can read, in an existing folder."""
         with self._translated("write", path):
             self._client.write(path, content, permission="600")
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder that only its owner can enter, and those above it, where they are absent."""
-        with self._translated("make", path):
+        """Create a folder that only its owner can enter, and its ancestors, as far as they do not exist."""
+        with self._translated("create", path):
             self._client.makedirs(path, permission="700")
 
     def move(self, source: str, target: str) -> bool:
-        """Renames a file or folder, whole or not at all; False when `source` is gone or there is a `target`."""
+        """Rename a file or folder atomically. Return False when `source` is gone or `target` exists."""
         with self._translated("commit", target):
             try:
                 # Without an option a rename onto a folder moves into it.
@@ -124,13 +120,13 @@ class WebHdfs:
                 raise
             return True
 
-    def stamp(self, path: str, modified_ms: int) -> None:
-        """Sets the time of change of a file, if it is there."""
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Set the modification time of a file, if it exists."""
         with self._translated("renew", path):
             self._found(self._client._set_times, path, modificationtime=modified_ms)
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a folder with all that is in it, if it is there."""
+        """Remove a file, or a folder with its content, if it exists."""
         with self._translated("remove", path):
             self._client.delete(path, recursive=True)
 
@@ -154,32 +150,32 @@ class WebHdfs:
         except (KeyError, TypeError, ValueError) as error:
             raise StateUnavailableError(self._no_web_hdfs(action, path)) from error
         except requests.RequestException as error:
-            # Its own text has the URL in it, and the URL the token.
+            # The text of the error contains the URL, and the URL contains the token.
             asked = urlsplit(getattr(error.request, "url", None) or self.url)
             reason = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
             message = (
                 f"cannot {action} {self._place(path)}: {asked.scheme}://{asked.netloc} {reason}; "
-                "is it running, and may this machine reach name nodes and data nodes?"
+                "is it running, and can this machine reach the name nodes and data nodes?"
             )
             raise StateUnavailableError(message) from error
 
     def _refusal(self, action: str, path: str, error: HdfsError) -> StateError:
         place = self._place(path)
         if str(error.message).startswith("Authentication failure"):
-            return StateError(f"cannot {action} {place}: {_REFUSALS['SecurityException'].format(user=self._who)}")
+            return StateError(f"cannot {action} {place}: {_NO_ACCESS.format(user=self._user)}")
         if error.exception is None:
             return StateUnavailableError(self._no_web_hdfs(action, path))
         reason = _REFUSALS.get(error.exception)
         if reason is not None and "is not a directory" in str(error.message):
-            reason = _NO_FOLDER  # said as a lack of permission to search it
+            reason = _NO_FOLDER  # HDFS reports it as a missing permission
         if reason is not None:
-            return StateError(f"cannot {action} {place}: {reason.format(user=self._who)}")
-        said = str(error.message).strip().partition("\n")[0]
-        return StateUnavailableError(f"cannot {action} {place}: HDFS says {said!r:.300}; try again when it is mended")
+            return StateError(f"cannot {action} {place}: {reason.format(user=self._user)}")
+        answer = str(error.message).strip().partition("\n")[0]
+        return StateUnavailableError(f"cannot {action} {place}: HDFS reports {answer!r:.300}; repair it and try again")
 
     def _no_web_hdfs(self, action: str, path: str) -> str:
         return (
-            f"cannot {action} {self._place(path)}: what answers there is not WebHDFS; "
+            f"cannot {action} {self._place(path)}: the server there is not WebHDFS; "
             "is 'url' the web address of a name node, and dfs.webhdfs.enabled true?"
         )
 
@@ -188,7 +184,7 @@ class WebHdfs:
 
 
 class _Session(requests.Session):
-    """Gives each request what is left of the time of its thread."""
+    """Limits each request to the remaining time of its thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,10 +204,10 @@ class _Session(requests.Session):
         return super().request(*arguments, **{**named, "timeout": self.left_s()})  # type: ignore[arg-type]
 
     def left_s(self) -> float:
-        """What a request may take now.
+        """Return the time that a request may take now.
 
         Raises:
-            requests.Timeout: when nothing is left.
+            requests.Timeout: when no time is left.
         """
         deadline_s: float | None = getattr(self._limits, "deadline_s", None)
         if deadline_s is None:
