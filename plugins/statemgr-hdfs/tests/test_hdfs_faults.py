@@ -335,7 +335,7 @@ def test_old_files_of_killed_writers_are_removed(
 
 
 def test_a_holder_that_is_cut_off_loses_its_hold_to_the_next(opened: Opener, relay: Relay, hdfs: HdfsServer) -> None:
-    """Others cannot distinguish it from a dead holder. It learns of the loss when HDFS answers, and its epoch is lower."""
+    """Other processes cannot distinguish it from a dead holder. It learns of the loss when HDFS answers again."""
     cut_off, other = opened(), opened(url=hdfs.url)
     hold = cut_off.hold(NodeKind.TMANAGER_LOCATION, "t", b"here")
     relay.swallows = True

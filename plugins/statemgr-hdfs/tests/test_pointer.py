@@ -10,7 +10,7 @@ TOKEN, HOLDER = "0123456789abcdef", "fedcba9876543210"
 
 
 def test_parse_reverses_name() -> None:
-    """Version, value and holder are the same. The names are pinned, because other versions of this package read them."""
+    """Version, value and holder are the same. The names are pinned: other versions of this package read them."""
     held = NO_NODE.followed_by(b"hello", TOKEN, HOLDER)
     assert held.name == f"node.1.{TOKEN}.5.3610a686.{HOLDER}"
     assert held.gone().name == "node.1.-.0.00000000.-"
