@@ -107,7 +107,7 @@ def test_driver_that_does_not_import_breaks_only_itself(install: Install, source
 
 
 @pytest.mark.parametrize(("version", "remedy"), [(0, "heron-metricsink-mine"), (99, "heron-core"), (None, "heron-m")])
-def test_other_contract_version_says_which_side_to_upgrade(install: Install, version: int | None, remedy: str) -> None:
+def test_other_contract_version_names_the_side_to_upgrade(install: Install, version: int | None, remedy: str) -> None:
     """A driver for another version of the contract might work only partly."""
     install("heron-metricsink-mine", GROUP, "mine", SINK.format(version=version))
     with pytest.raises(PluginError, match=f"upgrade with `pip install -U {remedy}"):

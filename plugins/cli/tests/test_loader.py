@@ -262,7 +262,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         split_target(str(tmp_path))
 
 
-def test_the_program_is_the_file_and_what_it_imports_from_its_folder(words_file: WordsFile) -> None:
+def test_the_program_is_the_file_and_its_imports_from_its_folder(words_file: WordsFile) -> None:
     """It includes siblings, whole packages with data, and imports inside functions, but nothing installed."""
     path = words_file(CLASS + "import beside\nimport pack.inner\nimport msgspec\ndef later():\n    import lazy\n")
     folder = path.parent

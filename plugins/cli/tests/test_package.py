@@ -39,7 +39,7 @@ def tarred(target: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
     return target
 
 
-def test_what_is_unpacked_is_what_was_packed(source: Path, tmp_path: Path) -> None:
+def test_unpacking_restores_the_packed_files(source: Path, tmp_path: Path) -> None:
     """Bytes, manifest and private modes are kept."""
     written = pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     read = unpack(tmp_path / "p.tar.gz", tmp_path / "target")
@@ -56,7 +56,7 @@ def test_the_same_files_make_the_same_bytes(source: Path, tmp_path: Path) -> Non
     assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
 
 
-def test_unpacking_again_replaces_what_an_attempt_before_left(source: Path, tmp_path: Path) -> None:
+def test_unpacking_again_replaces_the_files_of_an_earlier_attempt(source: Path, tmp_path: Path) -> None:
     """A killed container starts again in the same folder; unpacking must not follow a link there."""
     pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     outside = tmp_path / "outside"
@@ -119,7 +119,7 @@ def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_pa
         unpack(tarred(tmp_path / "4", []), tmp_path / "target")
 
 
-def test_cut_and_garbled_packages_are_refused_everywhere(source: Path, tmp_path: Path) -> None:
+def test_truncated_and_damaged_packages_are_refused(source: Path, tmp_path: Path) -> None:
     """At every cut, the error is a PackageError and no file stays."""
     pack(source, FILES, MANIFEST, tmp_path / "p.tar.gz")
     data = (tmp_path / "p.tar.gz").read_bytes()

@@ -188,7 +188,7 @@ def test_a_plan_can_be_packed_by_another_driver(words_file: WordsFile, profiles:
         (("--packing", "roundrobin", "--set", "topology.stmgrs=9"), "topology.stmgrs 9 exceeds the number"),
     ],
 )
-def test_a_plan_that_cannot_be_packed_says_why(
+def test_the_error_for_a_plan_that_cannot_be_packed_has_the_reason(
     words_file: WordsFile, profiles: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     """The error is that of a run."""
