@@ -84,7 +84,7 @@ class PluginError(UsageError):
 
 
 class MissingDriverError(PluginError):
-    """No installed distribution provides the driver; `distribution` is the name of the one that would, or ""."""
+    """No installed distribution provides the driver; `distribution` is the distribution to install, "" if unknown."""
 
     def __init__(self, message: str, distribution: str = "") -> None:
         super().__init__(message)

@@ -167,7 +167,7 @@ _RESOURCES = (
     _int(keys.TOPOLOGY_CONTAINER_MAX_RAM_HINT, "upper bound per container", None, "bytes"),
     _int(keys.TOPOLOGY_CONTAINER_MAX_DISK_HINT, "upper bound per container", None, "bytes"),
     _int(keys.TOPOLOGY_CONTAINER_MAX_INSTANCES, "per container, for ffd and rcrr", 10, "instances"),
-    _int(keys.TOPOLOGY_CONTAINER_PADDING_PERCENTAGE, "least padding, for ffd and rcrr", 10, "percent", 0, 100),
+    _int(keys.TOPOLOGY_CONTAINER_PADDING_PERCENTAGE, "minimum padding, for ffd and rcrr", 10, "percent", 0, 100),
     _int(keys.TOPOLOGY_CONTAINER_RAM_PADDING, "added to a container", _GIB, "bytes", 0),
     _float(keys.TOPOLOGY_CONTAINER_CPU_PADDING, "added to a container", 1.0, "cores"),
     _text(keys.TOPOLOGY_COMPONENT_CPUMAP, "cores by component: 'name:value,name:value'"),

@@ -59,10 +59,10 @@ def spawn(
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process id and the start time of that process: clock ticks since a boot, or empty where it is unknown.
+    """A process id and the start time of the process: clock ticks since a boot, or "" if unknown.
 
-    A process id is given to another process later; the start time tells them apart. Where it is unknown, no process
-    counts as alive, so that no foreign process is killed.
+    The kernel uses process ids again, so only both values together identify a process. If the start time is unknown,
+    the process counts as ended, so that another process is never killed.
     """
 
     pid: int

@@ -103,7 +103,7 @@ def configure(path: Path, *, level: int = logging.INFO, secrets: Sequence[str] =
 
     Every line carries `bound`: topology, container, process and, in an instance, component and task. No line contains
     a text of `secrets`. Python's warnings are logged too. A line that cannot be written (no space) is lost; the process
-    goes on.
+    continues.
     """
     handler = RotatingLog(path)
     handler.setFormatter(JsonLines(secrets, **bound))

@@ -120,7 +120,7 @@ class SinkOutage:
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """A container whose stream manager is silent: who misses it (`by`; 0: the topology manager), and for how long."""
+    """A silent stream manager: its container, its observer (`by`; 0: the topology manager), and the duration."""
 
     container_id: int
     by: int

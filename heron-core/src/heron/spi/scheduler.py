@@ -82,7 +82,7 @@ class JobLink:
 
 
 class SchedulerState(enum.Enum):
-    """The state of a job as the scheduler knows it."""
+    """The state of a job in the scheduler."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -106,7 +106,7 @@ class ContainerStatus:
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """The job of a topology as the scheduler knows it: its containers, and the id of its run ("": unknown).
+    """The job of a topology in the scheduler: its containers, and the id of its run ("": unknown).
 
     Topologies of two state managers may have the same name; a scheduler that both use can run only one of them.
     `handle` is the name of the job where it runs (the id of an application), for people.
@@ -127,8 +127,9 @@ class Scheduler(Driver):
     """Runs jobs. Commands call it from the main thread; two commands may call it at the same time for one topology.
 
     An executor that exits with code 0 has ended its container for good. After any other end the scheduler starts it
-    again, with a back-off of 0.1 s that doubles to 10 s. Exceptions: the job was killed, or the container has failed by
-    itself so often in a row that the scheduler leaves it down; then its status says so, and `restart` starts it again.
+    again, with a back-off of 0.1 s that doubles to 10 s. Exceptions: the job was killed, or the container
+    reached the scheduler's limit of failures in a row. Then it stays down, its status has the reason, and `restart`
+    starts it again.
     Source: Heron's ``IScheduler`` and ``ILauncher``.
     """
 

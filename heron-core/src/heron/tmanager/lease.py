@@ -1,7 +1,7 @@
-"""The leadership: a hold on the state node TMANAGER_LOCATION, for as long as this process lives.
+"""The leadership: a hold on the state node TMANAGER_LOCATION until this process ends.
 
-A topology manager without the hold stands by and tries again. The state manager decides how soon that succeeds after a
-leader's end: at once if it sees that the process is gone, else when the leader's session or lease expires.
+A topology manager without the hold is a standby and tries again. After the end of a leader, the state manager decides
+when an attempt succeeds: at once if it detects the end of the process, else when the session or lease expires.
 """
 
 from __future__ import annotations

@@ -22,13 +22,13 @@ __all__ = ["StopSequence", "TopologyEnd"]
 _REPORT_ATTEMPTS = 5
 _REPORT_RETRY_S = 0.5
 _CHECK_S = 0.1
-_CONFIRM_S = 2.0  # an executor confirms at once; one that is being restarted gets this time to connect
+_CONFIRM_S = 2.0  # executors confirm at once; an executor that restarts has this time to connect
 
 _log = logging.getLogger(__name__)
 
 
 class StopSequence:
-    """The order in which executors are told to stop; times are monotonic seconds. Pure.
+    """The order in which executors get the stop message; times are monotonic seconds. Pure.
 
     The leader's own container is the last, because the leader ends with it. It stops when every other executor has
     confirmed, or after a time limit.
