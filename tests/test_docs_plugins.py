@@ -29,7 +29,7 @@ CHECKS = (
 
 
 def test_the_page_lists_every_hook_with_its_facts() -> None:
-    """Authors of observers read this table; nobody uses a fact that is missing there."""
+    """Authors of observers read this table; they cannot use a fact that is missing there."""
     found = {
         hook: (row["where"], frozenset(row["facts"].split(", ")))
         for row in ROW.finditer(PAGE)
@@ -68,7 +68,7 @@ def test_the_page_lists_the_flags_of_each_driver() -> None:
 
 
 def written(plugin: str, into: Path) -> Path:
-    """The plugin as its author has it: the scaffold, with the files of the page in place of its own."""
+    """Return the folder of an example: the scaffold, in which files of the page replace files of the scaffold."""
     family, _, name = plugin.partition("-")
     folder = new_plugin(family, name, into)
     package = f"heron_{family}_{name}"

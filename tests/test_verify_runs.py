@@ -55,7 +55,7 @@ def test_only_an_equal_key_makes_a_record_valid() -> None:
     assert standing("a", new_group, RECORD).state is State.CHANGED
 
 
-def stands(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Standing:
+def suite_in(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Standing:
     record = None if state is State.NEVER else replace(RECORD, suite=suite, when=f"2026-11-{day:02}", seconds=seconds)
     return Standing(suite, state, (), record)
 
@@ -71,10 +71,10 @@ def order(turn: Turn, seconds: float = 0.0) -> list[str]:
 def test_changed_suites_run_first_and_whatever_the_budget() -> None:
     """A changed driver is always tested with its server."""
     suites = [
-        stands("core", State.CORE_CHANGED),
-        stands("short", State.CHANGED, seconds=10.0),
-        stands("long", State.CHANGED, seconds=600.0),
-        stands("new", State.NEVER),
+        suite_in("core", State.CORE_CHANGED),
+        suite_in("short", State.CHANGED, seconds=10.0),
+        suite_in("long", State.CHANGED, seconds=600.0),
+        suite_in("new", State.NEVER),
     ]
     turn = Turn(suites, budget_s=0.0)
     assert order(turn) == ["new", "long", "short"]
@@ -84,9 +84,9 @@ def test_changed_suites_run_first_and_whatever_the_budget() -> None:
 def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
     """The oldest record comes first. If a suite does not fit, a shorter suite runs."""
     suites = [
-        stands("c", State.CORE_CHANGED, day=3),
-        stands("a", State.CORE_CHANGED, day=1),
-        stands("b", State.CORE_CHANGED, day=2, seconds=600.0),
+        suite_in("c", State.CORE_CHANGED, day=3),
+        suite_in("a", State.CORE_CHANGED, day=1),
+        suite_in("b", State.CORE_CHANGED, day=2, seconds=600.0),
     ]
     turn = Turn(suites, budget_s=125.0)
     assert order(turn, seconds=60.0) == ["a", "c"]
@@ -95,7 +95,7 @@ def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
 
 def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
     """The suite with the oldest record finds changes outside the tree."""
-    suites = [stands("a", State.VALID, day=2), stands("b", State.VALID, day=1), stands("c", State.VALID, day=3)]
+    suites = [suite_in("a", State.VALID, day=2), suite_in("b", State.VALID, day=1), suite_in("c", State.VALID, day=3)]
     assert order(Turn(suites)) == ["b"]
     assert order(Turn(suites, budget_s=10.0)) == []
     assert Turn(suites, budget_s=10.0).left == []
@@ -103,7 +103,7 @@ def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
 
 def test_everything_runs_when_asked_for() -> None:
     """Suites with valid records run too, the longest first, without a limit."""
-    suites = [stands("a", State.VALID), stands("b", State.CORE_CHANGED, seconds=90.0), stands("c", State.NEVER)]
+    suites = [suite_in("a", State.VALID), suite_in("b", State.CORE_CHANGED, seconds=90.0), suite_in("c", State.NEVER)]
     assert order(Turn(suites, budget_s=0.0, everything=True)) == ["c", "b", "a"]
 
 

@@ -192,11 +192,11 @@ def _go() -> str:
     wanted = ".".join(map(str, _GO))
     found = shutil.which("go") or (str(_USUAL_GO) if _USUAL_GO.exists() else None)
     if found is None:
-        msg = f"it is built with Go, and there is none; install Go {wanted} or newer"
+        msg = f"it is built with Go, which is not installed; install Go {wanted} or newer"
         raise ServerNotInstalledError(msg)
-    told = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
-    has = re.match(r"go(\d+)\.(\d+)", told)
+    output = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+    has = re.match(r"go(\d+)\.(\d+)", output)
     if has is None or (int(has[1]), int(has[2])) < _GO:
-        msg = f"it is built with Go, and {found} is {told.strip() or 'unknown'}; install Go {wanted} or newer"
+        msg = f"it is built with Go, and {found} is {output.strip() or 'unknown'}; install Go {wanted} or newer"
         raise ServerNotInstalledError(msg)
     return found

@@ -47,7 +47,7 @@ def test_exception_of_the_observer_reaches_the_test() -> None:
 
 def test_misspelt_hook_is_refused_as_in_a_run() -> None:
     """Otherwise the test passes and the run refuses the observer."""
-    with pytest.raises(PluginError, match=r"observer 'Misspelt': 'heron_plan_change' is no hook"):
+    with pytest.raises(PluginError, match=r"observer 'Misspelt': 'heron_plan_change' is not a hook"):
         announce(Misspelt, "heron_plan_changed", topology="words", version=3)
 
 
