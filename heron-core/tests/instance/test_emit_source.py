@@ -15,7 +15,8 @@ from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add
 from heron.instance.out_stream import OutStream
 from heron.instance.stream_routes import routes_of
 from heron.ipc.frame import parse_segment
-from heron.planner.key_group import key_group, owner
+from heron.planner.key_group import key_group
+from heron.planner.key_owners import even_owners
 
 SPOUT_TASK = 1
 CONSUMER_TASKS = (2, 3, 4)  # tasks 2 and 3 are in the spout's container, 4 is not
@@ -110,8 +111,8 @@ def test_fields_go_to_the_owner_of_their_key() -> None:
         add(row)
     found = rows_by_task(stream.flush())
     for row in rows:
-        assert row in found[owner(key_group((row[1],), 1024), 1024, CONSUMER_TASKS)]
-        assert row in found[owner(key_group((row[2], row[0]), 1024), 1024, (12, 13, 14))]
+        assert row in found[even_owners(1024, CONSUMER_TASKS)[key_group((row[1],), 1024)]]
+        assert row in found[even_owners(1024, (12, 13, 14))[key_group((row[2], row[0]), 1024)]]
     assert sum(map(len, found.values())) == 400
 
 

@@ -19,7 +19,8 @@ from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, Key
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
 from heron.ipc.wakeup import Wakeup
-from heron.planner.key_group import key_group, owner
+from heron.planner.key_group import key_group
+from heron.planner.key_owners import even_owners
 
 
 def origin_of(batch_rows: int = 1000) -> StreamOrigin:
@@ -87,7 +88,7 @@ def test_rows_emitted_during_flushes_of_the_gateway_are_sent_in_order() -> None:
     """The gateway takes prefixes while the task thread appends: no row is lost, repeated or misplaced."""
     out, origin = data_out(10**9), origin_of()
     emitter = SpoutEmitter(origin, out)
-    memo = KeyMemo((5, 6, 7), 64, single=True)
+    memo = KeyMemo(even_owners(64, (5, 6, 7)), single=True)
     splitter = KeySplitter(memo)
     keyed = KeyedEdge((0,), memo, splitter.picks)
     routes = StreamRoutes(whole=(2,), splitters=(splitter,), keyed=(keyed,))
@@ -118,7 +119,7 @@ def test_rows_emitted_during_flushes_of_the_gateway_are_sent_in_order() -> None:
     assert sorted(number for numbers in got.values() for number in numbers) == list(range(60_000))  # type: ignore[type-var]
     for task, numbers in got.items():
         assert numbers == sorted(numbers)  # type: ignore[type-var]
-        assert all(owner(key_group((number,), 64), 64, (5, 6, 7)) == task for number in numbers[:200])
+        assert all(even_owners(64, (5, 6, 7))[key_group((number,), 64)] == task for number in numbers[:200])
 
 
 def test_a_flush_is_one_item_of_the_queue() -> None:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from heron.errors import EmitError
 from heron.instance import stream_routes
 from heron.instance.stream_routes import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
-from heron.planner.key_group import key_group, owner
+from heron.planner.key_group import key_group
+from heron.planner.key_owners import even_owners
 
 TASKS = (11, 12, 13, 14)
+OWNERS = even_owners(1024, TASKS)
 
 
 @given(flushes=st.lists(st.integers(0, 20), max_size=20), tasks=st.integers(1, 7), start=st.integers(0, 100))
@@ -51,8 +53,8 @@ KEYS = st.one_of(
 @given(key=KEYS, groups=st.sampled_from([4, 1024]))
 def test_the_memo_returns_the_owner_of_the_keys_group(key: object, groups: int) -> None:
     """The first and all later look-ups agree. Numbers that compare equal share an entry and a group."""
-    memo = KeyMemo(TASKS, groups, single=True)
-    expected = memo.lists[owner(key_group((key,), groups), groups, TASKS)]
+    memo = KeyMemo(even_owners(groups, TASKS), single=True)
+    expected = memo.lists[even_owners(groups, TASKS)[key_group((key,), groups)]]
     for _ in range(2):
         try:
             append = memo[key]
@@ -64,16 +66,16 @@ def test_the_memo_returns_the_owner_of_the_keys_group(key: object, groups: int) 
 
 def test_keys_of_several_fields_are_tuples() -> None:
     """The key of two fields is not the key of one field that holds a tuple."""
-    memo = KeyMemo(TASKS, 1024, single=False)
+    memo = KeyMemo(OWNERS, single=False)
     memo["a", 1]("row")
-    assert memo.lists[owner(key_group(("a", 1), 1024), 1024, TASKS)] == ["row"]
+    assert memo.lists[OWNERS[key_group(("a", 1), 1024)]] == ["row"]
 
 
 @pytest.mark.parametrize("key", [["list"], {"a": 1}, object(), 1j, frozenset()])
 @pytest.mark.parametrize("memo_class", [KeyMemo, PartialKeyMemo])
 def test_other_key_types_are_rejected_by_name(key: object, memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
     """The explanation is the same for hashable and unhashable types."""
-    memo = memo_class(TASKS, 1024, single=True)
+    memo = memo_class(OWNERS, single=True)
     with pytest.raises(EmitError, match="cannot be grouped by"):
         memo.place(key)
 
@@ -81,13 +83,16 @@ def test_other_key_types_are_rejected_by_name(key: object, memo_class: type[KeyM
 def test_a_full_memo_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded with unbounded keys, and the answers stay the same."""
     monkeypatch.setattr(stream_routes, "MEMO_LIMIT", 10)
-    memo, partial = KeyMemo(TASKS, 1024, single=True), PartialKeyMemo(TASKS, 1024, single=True)
+    memo, partial = (
+        KeyMemo(OWNERS, single=True),
+        PartialKeyMemo(OWNERS, single=True),
+    )
     for number in range(100):
         memo[number](number)
         partial[number](number)
         assert len(memo) <= 10
     for task, numbers in memo.lists.items():
-        assert all(owner(key_group((number,), 1024), 1024, TASKS) == task for number in numbers)
+        assert all(OWNERS[key_group((number,), 1024)] == task for number in numbers)
     assert sum(map(len, partial.lists.values())) == 100
 
 
@@ -96,7 +101,7 @@ def test_a_partial_key_uses_two_tasks_at_most_and_always_the_same() -> None:
     keys = [f"key-{number}" for number in range(50)]
     seen: dict[str, set[int]] = {key: set() for key in keys}
     for _ in range(2):
-        memo = PartialKeyMemo(TASKS, 1024, single=True)
+        memo = PartialKeyMemo(OWNERS, single=True)
         for _ in range(20):
             for key in keys:
                 memo[key](key)
@@ -109,7 +114,7 @@ def test_a_partial_key_uses_two_tasks_at_most_and_always_the_same() -> None:
 
 def test_a_hot_partial_key_is_shared_evenly() -> None:
     """Each task gets half of the rows that a fields grouping would send to one task."""
-    memo = PartialKeyMemo(TASKS, 1024, single=True)
+    memo = PartialKeyMemo(OWNERS, single=True)
     for number in range(1000):
         memo["hot"](number)
     sizes = sorted(len(rows) for rows in memo.lists.values())
@@ -118,7 +123,7 @@ def test_a_hot_partial_key_is_shared_evenly() -> None:
 
 def test_partial_keys_balance_a_skewed_load() -> None:
     """If every third row has one hot key, the fullest task has little more than the mean."""
-    memo = PartialKeyMemo(TASKS, 1024, single=True)
+    memo = PartialKeyMemo(OWNERS, single=True)
     for number in range(9000):
         memo["hot" if number % 3 == 0 else f"key-{number % 500}"](number)
     counts = Counter({task: len(rows) for task, rows in memo.lists.items()})
@@ -127,7 +132,7 @@ def test_partial_keys_balance_a_skewed_load() -> None:
 
 def test_a_partial_key_with_one_task_has_no_choice() -> None:
     """Parallelism 1 must work without a second task."""
-    memo = PartialKeyMemo((7,), 1024, single=True)
+    memo = PartialKeyMemo(even_owners(1024, (7,)), single=True)
     memo["a"]("row")
     assert memo.lists == {7: ["row"]}
 
@@ -135,7 +140,7 @@ def test_a_partial_key_with_one_task_has_no_choice() -> None:
 @pytest.mark.parametrize("memo_class", [KeyMemo, PartialKeyMemo])
 def test_a_key_splitter_carries_rows_in_order(memo_class: type[KeyMemo | PartialKeyMemo]) -> None:
     """Each task sees its rows in the order of emission, and a flush leaves nothing behind."""
-    memo = memo_class(TASKS, 1024, single=True)
+    memo = memo_class(OWNERS, single=True)
     splitter = KeySplitter(memo)
     for flush in range(3):
         rows: list[object] = [f"{number}-{flush}" for number in range(100)]

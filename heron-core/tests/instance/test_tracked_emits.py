@@ -22,12 +22,13 @@ from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking_arrays import parse_new_roots
 from heron.ipc.wakeup import Wakeup
+from heron.planner.key_owners import even_owners
 
 MAKE = Tuple.source("c", "s", 1)
 
 
 def keyed() -> StreamRoutes:
-    splitter = KeySplitter(KeyMemo((8, 9), 1024, single=True))
+    splitter = KeySplitter(KeyMemo(even_owners(1024, (8, 9)), single=True))
     return StreamRoutes(splitters=(splitter,), keyed=(KeyedEdge((0,), splitter.memo, splitter.picks),))
 
 

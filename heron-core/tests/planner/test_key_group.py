@@ -1,4 +1,4 @@
-"""Key groups: each group has one owner, and each owner one range, at any parallelism."""
+"""Key groups: a key has the same group everywhere, and groups are of equal size."""
 
 from __future__ import annotations
 
@@ -8,27 +8,17 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import TopologyError
-from heron.planner.key_group import key_group, key_groups_of, owner
-
-
-@given(groups=st.integers(1, 2000), data=st.data())
-def test_each_task_owns_one_range_of_groups_of_almost_equal_length(groups: int, data: st.DataObject) -> None:
-    """A change of parallelism moves ranges, and all tasks have about the same amount of state."""
-    parallelism = data.draw(st.integers(1, groups))
-    tasks = [100 + index for index in range(parallelism)]
-    owners = [owner(group, groups, tasks) for group in range(groups)]
-    assert owners == sorted(owners)
-    assert {owners.count(task) for task in tasks} <= {groups // parallelism, -(-groups // parallelism)}
+from heron.planner.key_group import key_group, key_groups_of
+from heron.planner.key_owners import even_owners
 
 
 def test_spreads_keys_evenly() -> None:
-    """A biased hash would overload a task; 100,000 keys reveal a bias of a few percent."""
-    counts = Counter(owner(key_group((f"word-{at}",), 1024), 1024, range(4)) for at in range(100_000))
+    """A hash that favours groups would overload a task; 100,000 keys show a bias of a few percent."""
+    owners = even_owners(1024, range(4))
+    counts = Counter(owners[key_group((f"word-{at}",), 1024)] for at in range(100_000))
     assert max(counts.values()) < 1.03 * 25_000
 
 

@@ -24,7 +24,8 @@ from heron.api import (
 )
 from heron.clock import SystemClock
 from heron.errors import LimitExceededError, TopologyError, TopologyFailedError, UsageError
-from heron.planner.key_group import key_group, owner
+from heron.planner.key_group import key_group
+from heron.planner.key_owners import even_owners
 from heron.planner.physical_plan import TopologyState
 from heron_simulator import ComponentCounts, Simulation
 from heron_testing.fake_clock import FakeClock
@@ -127,7 +128,7 @@ def test_keys_reach_the_same_task_index_as_on_processes() -> None:
         simulation.run_until_finished()
         for index in range(3):
             assert set(counter(simulation, index).counts) == {
-                word for word in WORDS if owner(key_group((word,), 1024), 1024, range(3)) == index
+                word for word in WORDS if even_owners(1024, range(3))[key_group((word,), 1024)] == index
             }
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
-from heron.planner.key_group import key_group, key_groups_of, owner
+from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
 
 __all__ = [
@@ -130,7 +130,7 @@ class _Routes:
                 local = tuple(task for task in tasks if self._index.tasks[task].container_id == here)
                 self._add_shuffle(local or tasks)
             case GroupingKind.FIELDS | GroupingKind.PARTIAL_KEY:
-                self._add_keyed(tasks, subscription)
+                self._add_keyed(consumer.name, tasks, subscription)
             case GroupingKind.CUSTOM:
                 choose = _checked(self._custom(consumer.name, subscription), consumer.name, tasks)
                 self._choosers.append((choose, self._add_chosen()))
@@ -144,11 +144,11 @@ class _Routes:
         else:
             self._splitters.append(ShuffleSplitter(tasks, start=self._task_id))
 
-    def _add_keyed(self, tasks: tuple[int, ...], subscription: InputDefinition) -> None:
+    def _add_keyed(self, consumer: str, tasks: tuple[int, ...], subscription: InputDefinition) -> None:
         grouping = subscription.grouping
         positions = tuple(self._stream.fields.index(name) for name in grouping.fields)
         memo_class = KeyMemo if grouping.kind is GroupingKind.FIELDS else PartialKeyMemo
-        memo = memo_class(tasks, key_groups_of(self._index.plan.topology), single=len(positions) == 1)
+        memo = memo_class(self._index.key_owners(consumer), single=len(positions) == 1)
         if len(tasks) == 1:
             self._whole.append(tasks[0])
             self._keyed.append(KeyedEdge(positions, memo, None))
@@ -201,12 +201,12 @@ class ShuffleSplitter:
 class KeyMemo(dict[object, Append]):
     """Key to the `append` of its task's list. A missing key is computed, checked and remembered."""
 
-    def __init__(self, tasks: Sequence[int], groups: int, *, single: bool) -> None:
+    def __init__(self, owners: Sequence[int], *, single: bool) -> None:
+        """`owners` are the tasks by key group."""
         super().__init__()
-        self._tasks = tuple(tasks)
-        self._groups = groups
+        self._owners = owners
         self._single = single
-        self.lists: dict[int, list[object]] = {task: [] for task in self._tasks}
+        self.lists: dict[int, list[object]] = {task: [] for task in sorted(set(owners))}
 
     def place(self, key: object) -> Append:
         """The result of the look-up, for a key that cannot be hashed.
@@ -215,8 +215,8 @@ class KeyMemo(dict[object, Append]):
             EmitError: when rows cannot be grouped by this key.
         """
         values = (key,) if self._single else key
-        group = key_group(values, self._groups)  # type: ignore[arg-type]  # a key of several fields is a tuple
-        return self.lists[owner(group, self._groups, self._tasks)].append
+        group = key_group(values, len(self._owners))  # type: ignore[arg-type]  # a key of several fields is a tuple
+        return self.lists[self._owners[group]].append
 
     def __missing__(self, key: object) -> Append:
         append = self.place(key)
@@ -229,9 +229,10 @@ class KeyMemo(dict[object, Append]):
 class PartialKeyMemo:
     """Key to the less loaded of its two tasks (Nasir et al., ICDE 2015); load is the rows that this task has sent."""
 
-    def __init__(self, tasks: Sequence[int], groups: int, *, single: bool) -> None:
-        self._tasks = tuple(tasks)
-        self._groups = groups
+    def __init__(self, owners: Sequence[int], *, single: bool) -> None:
+        """`owners` are the tasks by key group."""
+        self._owners = owners
+        self._tasks = sorted(set(owners))
         self._single = single
         self._pairs: dict[object, tuple[int, int]] = {}
         self._sent = dict.fromkeys(self._tasks, 0)
@@ -258,7 +259,7 @@ class PartialKeyMemo:
 
     def _pair(self, key: object) -> tuple[int, int]:
         values: tuple[object, ...] = (key,) if self._single else key  # type: ignore[assignment]  # see KeyMemo
-        first = owner(key_group(values, self._groups), self._groups, self._tasks)
+        first = self._owners[key_group(values, len(self._owners))]
         others = [task for task in self._tasks if task != first] or [first]
         return first, others[key_group((*values, "second choice"), len(others))]
 

@@ -1,13 +1,11 @@
 """Key groups: a key belongs to one of G groups, and each group to one task of the consumer.
 
-G is fixed for the life of a topology, so a change of parallelism moves whole groups, never single keys. Each task owns
-one contiguous range of groups. The lengths of ranges differ by at most one. Every task has a group as long as the
-parallelism is at most G.
+G is fixed for the life of a topology, so a change of parallelism moves whole groups, never single keys. Which task owns
+a group is in the plan (`heron.planner.key_owners`). Every task has a group as long as the parallelism is at most G.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from xxhash import xxh3_64_intdigest
@@ -22,7 +20,6 @@ __all__ = [
     "MAX_KEY_GROUPS",
     "key_group",
     "key_groups_of",
-    "owner",
 ]
 
 DEFAULT_KEY_GROUPS: Final = 1024
@@ -40,11 +37,6 @@ def key_group(values: tuple[object, ...], groups: int) -> int:
         EmitError: when a value cannot be part of a key (see `encode_key`).
     """
     return xxh3_64_intdigest(encode_key(values)) % groups
-
-
-def owner(group: int, groups: int, tasks: Sequence[int]) -> int:
-    """The task that owns the group; `tasks` are the consumer's task ids by component index."""
-    return tasks[group * len(tasks) // groups]
 
 
 def key_groups_of(definition: TopologyDefinition) -> int:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
+from heron.planner.key_group import key_groups_of
+from heron.planner.key_owners import KeyOwners, even_owners
 from heron.planner.packing_plan import PackingPlan, check_packing
 
 __all__ = [
     "ENDED_STATES",
     "PhysicalPlan",
     "PlanIndex",
+    "PlanUpdate",
     "StreamManagerLocation",
     "TaskPlan",
     "TopologyState",
+    "UpdatePhase",
     "at_parallelism_of",
     "physical_plan",
 ]
@@ -62,9 +66,44 @@ class TaskPlan:
     container_id: int
 
 
+class UpdatePhase(enum.Enum):
+    """The phase of an update.
+
+    `PREPARE`: new tasks start, and data still takes the old routes. `SWITCH`: data takes the new routes, and old tasks
+    process what is left for them.
+    """
+
+    PREPARE = "prepare"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanUpdate:
+    """An update under way: both the tasks that it adds and those that it removes are members of the plan.
+
+    `number` is the version of the plan that began the update; no two updates of a topology have the same.
+    `key_owners` are the new owners of key groups, of each component whose owners change.
+    """
+
+    number: int
+    phase: UpdatePhase
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+    key_owners: dict[str, KeyOwners] = field(default_factory=dict)
+
+    @property
+    def unrouted(self) -> tuple[int, ...]:
+        """The members that receive no new data in this phase."""
+        return self.added if self.phase is UpdatePhase.PREPARE else self.removed
+
+
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """The tasks and their containers. `version` grows by one at each change; `epoch` is the epoch of the leader."""
+    """The tasks and their containers. `version` grows by one at each change; `epoch` is the epoch of the leader.
+
+    `tasks` are all members, also those that an update adds or removes. `key_owners` are the owners of the key groups of
+    each component that an update has changed; for other components `even_owners` says who they are.
+    """
 
     version: int
     epoch: int
@@ -73,6 +112,8 @@ class PhysicalPlan:
     state: TopologyState
     tasks: tuple[TaskPlan, ...]
     stmgrs: tuple[StreamManagerLocation, ...]
+    key_owners: dict[str, KeyOwners] = field(default_factory=dict)
+    update: PlanUpdate | None = None
 
     def precedes(self, other: PhysicalPlan) -> bool:
         """Whether the other is newer. A leader that cannot read the former plan starts with version 1 again."""
@@ -80,9 +121,22 @@ class PhysicalPlan:
 
 
 class PlanIndex:
-    """The look-ups of routing in one physical plan."""
+    """The look-ups of routing in one physical plan.
 
-    __slots__ = ("_by_component", "_downstream", "_sources", "_upstream", "containers", "plan", "tasks")
+    Members may send and receive. The tasks that data is routed to are fewer while an update is under way.
+    """
+
+    __slots__ = (
+        "_downstream",
+        "_key_owners",
+        "_members",
+        "_routed",
+        "_sources",
+        "_upstream",
+        "containers",
+        "plan",
+        "tasks",
+    )
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
@@ -90,32 +144,52 @@ class PlanIndex:
         self.containers: Mapping[int, StreamManagerLocation] = MappingProxyType(
             {stmgr.container_id: stmgr for stmgr in plan.stmgrs}
         )
-        by_component: dict[str, list[TaskPlan]] = {}
+        unrouted = frozenset(plan.update.unrouted) if plan.update else frozenset()
+        members: dict[str, list[int]] = {}
         for task in sorted(plan.tasks, key=lambda task: (task.component_index, task.task_id)):
-            by_component.setdefault(task.component, []).append(task)
-        self._by_component = {
-            component: tuple(task.task_id for task in tasks) for component, tasks in by_component.items()
-        }
+            members.setdefault(task.component, []).append(task.task_id)
+        self._members = {component: tuple(tasks) for component, tasks in members.items()}
+        self._routed = (
+            {name: tuple(task for task in tasks if task not in unrouted) for name, tasks in members.items()}
+            if unrouted
+            else self._members
+        )
+        self._key_owners: dict[str, tuple[int, ...]] = {}
         self._upstream: dict[str, frozenset[int]] = {}
         self._sources: dict[str, frozenset[str]] = {}
         downstream: dict[str, set[int]] = {component.name: set() for component in plan.topology.components}
         for component in plan.topology.components:
             sources = self._sources[component.name] = frozenset(each.component for each in component.inputs)
-            self._upstream[component.name] = frozenset(task for source in sources for task in self.tasks_of(source))
+            self._upstream[component.name] = frozenset(task for source in sources for task in self.members_of(source))
             for source in sources:
-                downstream[source].update(self.tasks_of(component.name))
+                downstream[source].update(self.members_of(component.name))
         self._downstream = {component: tuple(sorted(tasks)) for component, tasks in downstream.items()}
 
     def tasks_of(self, component: str) -> tuple[int, ...]:
-        """The task ids of a component, by component index; empty if it has none."""
-        return self._by_component.get(component, ())
+        """The task ids of a component to which data is routed, by component index; empty if it has none."""
+        return self._routed.get(component, ())
+
+    def members_of(self, component: str) -> tuple[int, ...]:
+        """All task ids of a component, by component index; empty if it has none."""
+        return self._members.get(component, ())
+
+    def key_owners(self, component: str) -> tuple[int, ...]:
+        """The task that owns each key group of a component, by group; computed at the first call.
+
+        Raises:
+            TopologyError: when the topology's number of key groups is not valid.
+        """
+        owners = self._key_owners.get(component)
+        if owners is None:
+            owners = self._key_owners[component] = self._owners_of(component)
+        return owners
 
     def upstream_tasks(self, component: str) -> frozenset[int]:
-        """The tasks that may send to a task of this component; KeyError if there is no such component."""
+        """The members that may send to a task of this component; KeyError if there is no such component."""
         return self._upstream[component]
 
     def ancestors(self, component: str) -> frozenset[int]:
-        """The tasks whose data reaches this component, directly or through others; KeyError as above."""
+        """The members whose data reaches this component, directly or through others; KeyError as above."""
         found: set[str] = set()
         waiting = list(self._sources[component])
         while waiting:
@@ -123,11 +197,19 @@ class PlanIndex:
             if source not in found:
                 found.add(source)
                 waiting.extend(self._sources[source])
-        return frozenset(task_id for source in found for task_id in self.tasks_of(source))
+        return frozenset(task_id for source in found for task_id in self.members_of(source))
 
     def downstream_tasks(self, component: str) -> tuple[int, ...]:
-        """The tasks that a task of this component may send to, ascending; KeyError as above."""
+        """The members that a task of this component may send to, ascending; KeyError as above."""
         return self._downstream[component]
+
+    def _owners_of(self, component: str) -> tuple[int, ...]:
+        update = self.plan.update
+        if update is not None and update.phase is UpdatePhase.SWITCH and component in update.key_owners:
+            return update.key_owners[component].table()
+        if component in self.plan.key_owners:
+            return self.plan.key_owners[component].table()
+        return even_owners(key_groups_of(self.plan.topology), self.tasks_of(component))
 
 
 def physical_plan(

@@ -1,0 +1,70 @@
+"""An update of a running topology: which tasks it adds and removes, and the packing plans in its phases. Pure.
+
+During an update the packing plan has the instances of the old and of the new plan (`merged`), so that every container
+starts all members. At the end the removed instances leave it (`without`); a withdrawn update takes the added ones back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from heron.api.definition import GroupingKind
+from heron.planner.key_owners import KeyOwners, owners_after
+from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
+from heron.planner.physical_plan import PlanIndex, PlanUpdate, UpdatePhase
+from heron.planner.plan_draft import fingerprint
+
+__all__ = ["begin_update", "merged", "without"]
+
+_KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+
+
+def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpdate:
+    """The first phase of the update from the plan of `index` to `target`."""
+    places = {instance.task_id: instance.component for _, instance in target.instances()}
+    added = tuple(sorted(places.keys() - index.tasks.keys()))
+    removed = tuple(sorted(index.tasks.keys() - places.keys()))
+    tasks: dict[str, list[int]] = {}
+    for _, instance in sorted(target.instances(), key=lambda each: each[1].component_index):
+        tasks.setdefault(instance.component, []).append(instance.task_id)
+    owners = {
+        component.name: KeyOwners.of(owners_after(index.key_owners(component.name), tasks[component.name]))
+        for component in index.plan.topology.components
+        if any(each.grouping.kind in _KEYED for each in component.inputs)
+        and tuple(tasks[component.name]) != index.tasks_of(component.name)
+    }
+    return PlanUpdate(number, UpdatePhase.PREPARE, added, removed, owners)
+
+
+def merged(current: PackingPlan, target: PackingPlan) -> PackingPlan:
+    """The plan with the containers and instances of both; a container of both needs the larger of its resources."""
+    containers = {each.container_id: each for each in current.containers}
+    for each in target.containers:
+        known = containers.get(each.container_id)
+        containers[each.container_id] = _merged(known, each) if known else each
+    return _plan([containers[container_id] for container_id in sorted(containers)], max(_last(current), _last(target)))
+
+
+def without(packing: PackingPlan, task_ids: Collection[int]) -> PackingPlan:
+    """The plan without these tasks and without containers that are empty then. Their ids are not used again."""
+    containers = []
+    for container in packing.containers:
+        kept = tuple(each for each in container.instances if each.task_id not in task_ids)
+        if kept:
+            containers.append(ContainerPlan(container.container_id, kept, container.required))
+    return _plan(containers, _last(packing))
+
+
+def _merged(one: ContainerPlan, other: ContainerPlan) -> ContainerPlan:
+    instances = {each.task_id: each for each in (*one.instances, *other.instances)}
+    cpu, ram_bytes, disk_bytes = map(max, one.required.amounts(), other.required.amounts())
+    required = Resource(cpu, int(ram_bytes), int(disk_bytes))
+    return ContainerPlan(one.container_id, tuple(instances[task_id] for task_id in sorted(instances)), required)
+
+
+def _last(packing: PackingPlan) -> int:
+    return packing.next_task_id() - 1
+
+
+def _plan(containers: list[ContainerPlan], last_task_id: int) -> PackingPlan:
+    return PackingPlan(fingerprint(tuple(containers), last_task_id), tuple(containers), last_task_id)

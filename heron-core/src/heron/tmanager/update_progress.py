@@ -1,0 +1,178 @@
+"""The update of a running topology, phase by phase: what may begin, and what each phase waits for. Pure.
+
+See `docs/decisions/020-live-plans.md` for the protocol.
+"""
+
+from __future__ import annotations
+
+import math
+
+from heron.api.definition import ComponentKind, TopologyDefinition
+from heron.clock import Clock
+from heron.errors import HeronError, known
+from heron.ipc.status import UpdateStatus
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
+from heron.planner.verify import verify
+from heron.tmanager.membership import PlanMaker, Registry
+from heron.tmanager.task_table import TaskState, TaskTable
+
+__all__ = ["UpdateProgress"]
+
+_BROKEN = (TaskState.FAILED, TaskState.DOWN)
+_GONE = (TaskState.LEFT, TaskState.ENDED, *_BROKEN)
+
+
+class UpdateProgress:
+    """The update of one leader: `begin`, then `step` after each event. The plan maker holds its value."""
+
+    def __init__(self, plans: PlanMaker, tasks: TaskTable, registry: Registry, limit_s: float, clock: Clock) -> None:
+        """`limit_s` is how long the first phase may take."""
+        self._plans = plans
+        self._tasks = tasks
+        self._registry = registry
+        self._limit_s = limit_s
+        self._clock = clock
+        self._deadline_s = clock.monotonic_s() + limit_s if plans.update else math.inf
+        self._last: UpdateStatus | None = None
+
+    def begin(self, plan: PhysicalPlan, definition: TopologyDefinition, target: PackingPlan, base: str) -> bool:
+        """Begins the update to `target`, a change of the packing plan with the id `base`; False if it has begun before.
+
+        Raises:
+            HeronError: when another update is under way, or the packing plan is another one by now, or the topology
+                cannot have this plan.
+        """
+        present = self._plans.update
+        if present is not None and present.target == target.id:
+            return False
+        if present is not None:
+            msg = (
+                f"update {present.number} of {definition.name!r} is in phase {present.phase.value} and waits for "
+                f"{self._waits_for()}; try again when it is complete, or withdraw it"
+            )
+            raise HeronError(msg)
+        packing = self._plans.packing
+        if base != packing.id:
+            msg = f"the packing plan of {definition.name!r} is {packing.id!r} now, not {base!r}; try again"
+            raise HeronError(msg)
+        verify(at_parallelism_of(target, definition))
+        _check_places(packing, target)
+        index = PlanIndex(plan)
+        before, after = packing.parallelism(), target.parallelism()
+        for name in (each for each in after if after[each] != before[each]):
+            ended = [task for task in index.members_of(name) if self._tasks.state(task) is TaskState.ENDED]
+            if ended:
+                msg = f"component {name!r} has ended at task {ended[0]}; its parallelism cannot change any more"
+                raise HeronError(msg)
+            if after[name] < before[name] and definition.component(name).kind is ComponentKind.SPOUT:
+                msg = (
+                    f"component {name!r} is a spout of {before[name]} tasks; its parallelism can only grow, because no "
+                    f"other task can continue at the position of a removed one"
+                )
+                raise HeronError(msg)
+        self._plans.begin_update(index, target)
+        self._deadline_s = self._clock.monotonic_s() + self._limit_s
+        return True
+
+    def withdraw(self, reason: str) -> None:
+        """Withdraws the update.
+
+        Raises:
+            HeronError: when there is none, or its data takes the new routes already.
+        """
+        update = self._plans.update
+        if update is None:
+            msg = "no update is under way"
+            raise HeronError(msg)
+        if update.phase is not UpdatePhase.PREPARE:
+            msg = f"update {update.number} cannot be withdrawn in phase {update.phase.value}; it will be complete soon"
+            raise HeronError(msg)
+        self._note("withdrawn", reason)
+        self._plans.withdraw()
+
+    def step(self) -> bool:
+        """Goes on to the next phase if the present one is over; returns whether the plan changes."""
+        update = self._plans.update
+        if update is None:
+            return False
+        if update.phase is UpdatePhase.PREPARE:
+            return self._prepared()
+        if not [task for task in update.removed if self._tasks.state(task) not in _GONE]:
+            self._note("complete", "")
+            self._plans.complete()
+            return True
+        absent = tuple(each.task_id for each in self._tasks.statuses() if self._tasks.state(each.task_id) in _BROKEN)
+        if absent == update.absent:
+            return False
+        self._plans.set_absent(absent)
+        return True
+
+    def status(self) -> UpdateStatus | None:
+        """The update under way, else the last one of this leader."""
+        update = self._plans.update
+        if update is None:
+            return self._last
+        return UpdateStatus(
+            update.number, update.phase.value, update.target, update.added, update.removed, self._waits_for()
+        )
+
+    def _prepared(self) -> bool:
+        update = self._plans.update
+        assert update is not None  # noqa: S101  # `step` has checked it
+        broken = [task for task in update.added if self._tasks.state(task) in _BROKEN]
+        if broken:
+            component, container_id = self._tasks.place(broken[0])
+            error = self._tasks.last_error(broken[0])
+            self.withdraw(f"task {broken[0]} of {component!r} in container {container_id} does not run: {error}")
+        elif not self._missing() and not self._starting():
+            self._plans.switch()
+        elif self._clock.monotonic_s() >= self._deadline_s:
+            self.withdraw(f"{self._waits_for()} is missing after {self._limit_s:g} s (heron.update.prepare.s)")
+        else:
+            return False
+        return True
+
+    def _waits_for(self) -> str:
+        update = self._plans.update
+        if update is None:
+            return ""
+        if update.phase is UpdatePhase.PREPARE:
+            missing, starting = self._missing(), self._starting()
+            return f"container {known(map(str, missing))}" if missing else f"task {known(map(str, starting))}"
+        leaving = [str(task) for task in update.removed if self._tasks.state(task) not in _GONE]
+        return f"task {known(leaving)}" if leaving else ""
+
+    def _missing(self) -> list[int]:
+        return sorted(self._plans.containers() - self._registry.locations().keys())
+
+    def _starting(self) -> list[int]:
+        update = self._plans.update
+        added = update.added if update is not None else ()
+        return [task for task in added if self._tasks.state(task) not in (TaskState.RUNNING, TaskState.ENDED)]
+
+    def _note(self, outcome: str, reason: str) -> None:
+        update = self._plans.update
+        assert update is not None  # noqa: S101  # only for an update under way
+        self._last = UpdateStatus(update.number, outcome, update.target, update.added, update.removed, reason)
+
+
+def _check_places(packing: PackingPlan, target: PackingPlan) -> None:
+    """Checks that tasks which stay do not move, and that new tasks have new ids.
+
+    Raises:
+        HeronError: when one does or has not.
+    """
+    before = {each.task_id: (each.component, container_id) for container_id, each in packing.instances()}
+    last = packing.next_task_id() - 1
+    for container_id, each in target.instances():
+        if each.task_id in before and before[each.task_id] != (each.component, container_id):
+            component, former = before[each.task_id]
+            msg = (
+                f"packing plan {target.id!r}: task {each.task_id} of {component!r} is in container {former}, it cannot "
+                f"become {each.component!r} in container {container_id}"
+            )
+            raise HeronError(msg)
+        if each.task_id not in before and each.task_id <= last:
+            msg = f"packing plan {target.id!r}: task {each.task_id} is new, but ids up to {last} have been used"
+            raise HeronError(msg)
