@@ -217,7 +217,7 @@ def test_the_end_marker_follows_all_data() -> None:
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin)])
     emitter.emit(["last"])
-    emitter.send_end((2, 3))
+    emitter.send_marker(Marker.END, (2, 3))
     data, end = sent(out)
     assert (data.kind, end.kind, end.stream) == (SegmentKind.TUPLES, SegmentKind.MARKER, Marker.END)
     assert (end.destinations, end.source_task, end.incarnation) == ((2, 3), 1, 5)

@@ -55,6 +55,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
@@ -106,10 +107,13 @@ class Stmgr:
             keys.listening_to(Speaker.MEMBER),
         )
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
-        acks = AckRouting(frozenset(spec.task_ids), monotonic_s)
+        local = LocalTasks(container, spec.task_ids)
+        acks = AckRouting(local, monotonic_s)
         router = Router(acks, Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES))
         pressure = BackPressure(Reporter(container, incarnation))
-        self.context = LinkContext(spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure)
+        self.context = LinkContext(
+            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local
+        )
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
         self.executor = sockets.hub(executor_endpoint(run_dir, container))

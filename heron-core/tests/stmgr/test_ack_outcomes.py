@@ -24,6 +24,7 @@ from heron.planner.physical_plan import PhysicalPlan
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.stmgr_metrics import ack_metrics
 
 SPOUT, OTHER, BOLT, KEY = 2, 3, 5, 77
@@ -157,7 +158,7 @@ def give(routing: AckRouting, *segments: bytes) -> None:
 
 def test_segments_about_roots_of_remote_tasks_are_collected_for_their_stream_manager() -> None:
     """They are collected in order, and only once."""
-    routing = AckRouting(frozenset({SPOUT}), Clock())
+    routing = AckRouting(LocalTasks(1, {SPOUT}), Clock())
     mine = new_roots_derived(SPOUT, 100, KEY, 1, (BOLT,))
     theirs = [ack_range((OTHER << COUNTER_BITS) | base, KEY, BOLT, 4) for base in (7, 8)]
     give(routing, theirs[0], mine, theirs[1], ack_of(0))
@@ -178,7 +179,7 @@ def test_segments_about_roots_of_remote_tasks_are_collected_for_their_stream_man
 def test_the_plan_sets_the_message_timeout(config: dict[str, object], timeout_s: float, plan_first: bool) -> None:
     """Without timeouts no root expires, and neither does any before the plan."""
     clock = Clock()
-    routing = AckRouting(frozenset({SPOUT}), clock)
+    routing = AckRouting(LocalTasks(1, {SPOUT}), clock)
     if plan_first:
         routing.set_plan(plan_with(config))
     give(routing, new_roots_derived(SPOUT, 100, KEY, 1, (BOLT,)))
@@ -195,7 +196,7 @@ def test_the_plan_sets_the_message_timeout(config: dict[str, object], timeout_s:
 def test_late_acks_and_fails_are_counted() -> None:
     """Acks and fails after an expiry, and for a task that is gone, do no harm but are visible."""
     clock = Clock()
-    routing = AckRouting(frozenset({SPOUT}), clock)
+    routing = AckRouting(LocalTasks(1, {SPOUT}), clock)
     assert {each.value for each in ack_metrics(routing.counters(), routing.in_flight())} == {0}
     routing.set_plan(plan_with({}))
     give(routing, new_roots_derived(SPOUT, 100, KEY, 3, (BOLT,)))
@@ -223,7 +224,7 @@ def test_late_acks_and_fails_are_counted() -> None:
 
 def test_losses_before_the_first_root_load_no_ledger() -> None:
     """A topology without acks must never load numpy."""
-    routing = AckRouting(frozenset({SPOUT}), Clock())
+    routing = AckRouting(LocalTasks(1, {SPOUT}), Clock())
     routing.fail_all("task 9")
     routing.local_task_lost(SPOUT)
     routing.expire()
@@ -232,7 +233,7 @@ def test_losses_before_the_first_root_load_no_ledger() -> None:
 
 def test_a_lost_task_drops_its_own_roots_and_fails_the_others() -> None:
     """Its next incarnation has new roots."""
-    routing = AckRouting(frozenset({SPOUT, OTHER}), Clock())
+    routing = AckRouting(LocalTasks(1, {SPOUT, OTHER}), Clock())
     give(routing, *(new_roots_derived(task, 100, KEY, 1, (BOLT,)) for task in (SPOUT, OTHER)))
     routing.local_task_lost(SPOUT)
     assert list(routing.take_settled()) == [OTHER]

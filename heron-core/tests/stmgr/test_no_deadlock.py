@@ -36,6 +36,7 @@ from heron.ipc.link import CreditGrant, CreditWindow
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.peer_session import next_segments
 from heron.stmgr.router import Router
@@ -90,7 +91,7 @@ class Model:
         self.hard_bytes = draw.choice([1, 2]) * high_bytes
         self.containers = draw.randint(1, 4)
         self.routers = [
-            Router(AckRouting(frozenset(), monotonic_s), Watermarks(high_bytes // 2, high_bytes, self.hard_bytes))
+            Router(AckRouting(LocalTasks(1, ()), monotonic_s), Watermarks(high_bytes // 2, high_bytes, self.hard_bytes))
             for _ in range(self.containers)
         ]
         self.high_bytes = high_bytes

@@ -18,6 +18,7 @@ from heron.ipc.frame import (
     parse_segment,
 )
 from heron.stmgr.ack_routing import AckRouting
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 
@@ -49,7 +50,7 @@ def tuples(destinations: Sequence[int], payload: bytes = b"rows") -> bytes:
 
 
 def router_of(*task_ids: int, high_bytes: int = 200, low_bytes: int = 100, hard_bytes: int = 200) -> Router:
-    router = Router(AckRouting(frozenset(), monotonic_s), Watermarks(low_bytes, high_bytes, hard_bytes))
+    router = Router(AckRouting(LocalTasks(1, ()), monotonic_s), Watermarks(low_bytes, high_bytes, hard_bytes))
     router.set_tasks(task_ids)
     return router
 
@@ -204,7 +205,7 @@ def test_a_new_plan_keeps_the_queued_segments_of_remaining_tasks() -> None:
     assert len(take_all(router, 1)) == 1
 
 
-def test_end_markers_are_sent_again_behind_queued_segments() -> None:
+def test_markers_are_sent_again_behind_queued_segments() -> None:
     """A restarted task must receive the END markers again, but not before the data that still waits."""
     router, room = router_of(1, 2), Room()
     router.route(data_frame(tuples([1], b"a"), end_marker([1, 2], source_task=5)), room)
@@ -212,18 +213,32 @@ def test_end_markers_are_sent_again_behind_queued_segments() -> None:
     assert len(take_all(router, 1)) == 4
     waiting = tuples([1], b"b")
     router.route(data_frame(waiting), room)
-    router.resend_end_markers(1)
+    router.resend_markers(1)
     again = take_all(router, 1)
     assert again[0] == waiting
     assert [parse_segment(each, 0).source_task for each in again[1:]] == [5, 6]
 
 
-def test_only_end_markers_are_kept() -> None:
-    """Other markers lose their meaning."""
-    router = router_of(1)
-    other = marker_segment([1], Marker.WATERMARK, 9, plan_version=1, source_task=5, incarnation=0)
-    router.route(data_frame(other), Room())
-    assert router.end_markers.of(1) == ()
+def test_markers_of_end_and_plan_are_kept_the_newest_of_each_source() -> None:
+    """A restarted task needs both; other markers lose their meaning."""
+    router = router_of(1, 5)
+
+    def marker(kind: Marker, value: int) -> bytes:
+        return marker_segment([1], kind, value, plan_version=1, source_task=5, incarnation=0)
+
+    router.route(data_frame(marker(Marker.WATERMARK, 9), marker(Marker.PLAN, 3), marker(Marker.END, 0)), Room())
+    router.route(data_frame(marker(Marker.PLAN, 4)), Room())
+    assert router.markers.of(1) == (marker(Marker.PLAN, 4), marker(Marker.END, 0))
+    router.set_tasks([1])
+    assert router.markers.of(1) == ()
+
+
+def test_only_tuples_for_a_task_that_left_the_plan_are_a_loss() -> None:
+    """Markers for it mean nothing any more, and a loss would fail every root."""
+    router = router_of(1, 2)
+    router.route(data_frame(end_marker([2], source_task=1), tuples([2])), Room())
+    router.set_tasks([1])
+    assert router.unroutable_segments == 1
 
 
 def test_a_garbled_frame_is_refused_after_its_valid_segments() -> None:

@@ -8,6 +8,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import Culprits, PressureChanged
 from heron.stmgr.counters import TimerLateness, TrafficCounters
 from heron.stmgr.instance_links import TaskReports
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stmgr_metrics import pressure_event, routing_metrics
@@ -31,7 +32,7 @@ def test_a_task_that_has_ended_stays_ended() -> None:
 def test_every_counter_is_a_metric_with_a_unit() -> None:
     """Dropped, refused and lost data must be visible under its own name."""
     router, counters, culprits = (
-        Router(AckRouting(frozenset(), monotonic_s), Watermarks(5, 10, 20)),
+        Router(AckRouting(LocalTasks(1, ()), monotonic_s), Watermarks(5, 10, 20)),
         TrafficCounters(refused_frames=3),
         Culprits(),
     )

@@ -44,7 +44,7 @@ class Publishing:
     def __init__(
         self, root: Path, definition: TopologyDefinition, packing: PackingPlan, clock: FakeClock, hub: Hub
     ) -> None:
-        self.clock, self.definition = clock, definition
+        self.clock, self.definition, self.packing = clock, definition, packing
         self.state = Away(LocalFsOptions(str(root)))
         self.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
         self.state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
@@ -57,6 +57,10 @@ class Publishing:
     def plan(self, version: int) -> PhysicalPlan:
         """A plan without tasks and stream managers."""
         return PhysicalPlan(version, 1, "wc-1", self.definition, TopologyState.RUNNING, (), ())
+
+    def publish(self, plan: PhysicalPlan) -> None:
+        """Publish a plan with the packing plan of the topology."""
+        self.publisher.publish(plan, self.packing)
 
     def pass_time(self, seconds: float) -> None:
         """Advance the clock and run the due timers."""
@@ -83,7 +87,7 @@ def test_a_repeated_plan_is_not_tried_more_often(publishing: Publishing) -> None
     publishing.state.away = True
     plan = publishing.plan(1)
     for _ in range(5):
-        publishing.publisher.publish(plan)
+        publishing.publish(plan)
     publishing.state.tried = 0
     for _ in range(4):
         publishing.pass_time(0.5)
@@ -95,9 +99,9 @@ def test_only_the_newest_plan_is_written_when_the_store_is_back(publishing: Publ
     """Calls that wait for a plan are made when a newer plan is written."""
     called: list[str] = []
     publishing.state.away = True
-    publishing.publisher.publish(publishing.plan(1))
+    publishing.publish(publishing.plan(1))
     publishing.publisher.when_written(lambda: called.append("written"))
-    publishing.publisher.publish(publishing.plan(2))
+    publishing.publish(publishing.plan(2))
     publishing.pass_time(0.5)
     assert called == []
     publishing.state.away = False

@@ -11,7 +11,7 @@ from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TMan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, standby_containers
 from heron.spi.scheduler import ContainerSpec
 
-__all__ = ["ContainerProcess", "RoleSpec", "container_processes", "output_file", "role_spec"]
+__all__ = ["ContainerProcess", "RoleSpec", "container_processes", "instance_process", "output_file", "role_spec"]
 
 RoleSpec = InstanceSpec | MetricsmgrSpec | StmgrSpec | TManagerSpec
 
@@ -47,12 +47,14 @@ def container_processes(container_id: int, packing: PackingPlan, standbys: int =
         ids = known(str(container.container_id) for container in packing.containers)
         msg = f"container {container_id} is not in packing plan {packing.id!r}; it has {ids}"
         raise StateError(msg) from None
-    instances = (
-        ContainerProcess(f"{instance.component}-{instance.task_id}", "instance", instance)
-        for instance in plan.instances
-    )
+    instances = (instance_process(instance) for instance in plan.instances)
     standby = (tmanager,) if container_id in standby_containers(packing, standbys) else ()
     return ContainerProcess("stmgr", "stmgr"), *instances, *standby, metricsmgr
+
+
+def instance_process(instance: InstancePlan) -> ContainerProcess:
+    """The process of an instance."""
+    return ContainerProcess(f"{instance.component}-{instance.task_id}", "instance", instance)
 
 
 def role_spec(

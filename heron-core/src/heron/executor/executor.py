@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -14,7 +15,7 @@ from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
-from heron.executor.container_processes import ContainerProcess, output_file, role_spec
+from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
@@ -30,9 +31,11 @@ from heron.kernel.observer_threads import Hooks
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
+from heron.planner.packing_plan import InstancePlan
 from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import StateManager
+from heron.state_nodes.plans import decode_tasks
 
 __all__ = ["EXIT_ENDED", "Executor", "ExecutorContext", "RoleCommand"]
 
@@ -77,7 +80,7 @@ class Executor:
         self._context = context
         self._processes = {process.name: process for process in processes}
         self._command = command
-        self._task_ids = tuple(process.task_id for process in processes if process.instance)
+        self._leaving: dict[str, ContainerProcess] = {}
         self._children = Children()
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings))
         self._stopping: ContainerStop | None = None
@@ -125,7 +128,9 @@ class Executor:
     def take_ended(self) -> None:
         """Handles SIGCHLD: reaps the children that have ended."""
         for end in self._children.reap():
-            if self._stopping is None:
+            if self._leaving.pop(end.name, None) is not None:
+                _log.info("%s has left: %s", end.name, end.reason)
+            elif self._stopping is None:
                 self._died(end)
             else:
                 _log.info("%s has stopped: %s", end.name, end.reason)
@@ -152,7 +157,8 @@ class Executor:
         spec_file = context.workspace.path / f"{name}.json"
         try:
             package_dir = context.workspace.package_dir
-            write_spec(spec_file, role_spec(process, context.spec, context.keys, self._task_ids, number, package_dir))
+            task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
+            write_spec(spec_file, role_spec(process, context.spec, context.keys, task_ids, number, package_dir))
             pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, context.spec))
         except (OSError, HeronError) as error:
             self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no disk space or memory: temporary
@@ -235,6 +241,31 @@ class Executor:
             self._tmanager.send(Envelope(done=pb.Done()))
             self._stop(EXIT_ENDED, envelope.stop.reason)
 
+        elif body_of(envelope) == "container_tasks" and self._stopping is None:
+            self._set_tasks(decode_tasks(envelope.container_tasks.document))
+
+    def _set_tasks(self, tasks: Sequence[InstancePlan]) -> None:
+        """Starts the tasks that an update has added to this container, and stops those that it has removed."""
+        wanted = {process.name: process for process in map(instance_process, tasks)}
+        present = {name for name, process in self._processes.items() if process.instance}
+        for name in present - wanted.keys():
+            self._leaving[name] = self._processes.pop(name)
+            self._restarts.remove(name)
+            if name in self._children.alive():
+                self._children.ask(name)
+                self._context.reactor.after(self._context.settings.stop_grace_s, partial(self._kill_leaving, name))
+            else:
+                del self._leaving[name]
+        for name in wanted.keys() - present:
+            self._processes[name] = wanted[name]
+            self._restarts.add(name)
+            self._start(name)
+
+    def _kill_leaving(self, name: str) -> None:
+        if name in self._leaving:
+            _log.warning("%s did not stop in time, killing it", name)
+            self._children.kill(name)
+
     def _stop(self, code: int, reason: str) -> None:
         if self._stopping is not None:
             return
@@ -245,7 +276,9 @@ class Executor:
         self._telemetry.publish()
         # A standby topology manager stops at once: it must not take over from a leader whose container stops faster.
         first = frozenset(
-            name for name, process in self._processes.items() if process.instance or process.role == "tmanager"
+            name
+            for name, process in (*self._processes.items(), *self._leaving.items())
+            if process.instance or process.role == "tmanager"
         )
         last = frozenset(name for name, process in self._processes.items() if process.role == "metricsmgr")
         groups = (first, frozenset(self._processes) - first - last, last)

@@ -118,6 +118,14 @@ class ProcessRestarts:
         self._processes = {name: _Process(name) for name in processes}
         self._policy = policy
 
+    def add(self, process: str) -> None:
+        """A process that waits for its first start."""
+        self._processes[process] = _Process(process)
+
+    def remove(self, process: str) -> None:
+        """A process that is not started any more."""
+        del self._processes[process]
+
     def restarts(self, process: str) -> int:
         """The number of restarts so far; for a process that waits, the number that its next start will have."""
         found = self._processes[process]
@@ -153,8 +161,9 @@ class ProcessRestarts:
             found.machine.handle(_Event.STOPPED)
 
     def may_start(self, process: str) -> bool:
-        """Whether the process waits for a start."""
-        return self._processes[process].machine.state is ProcessPhase.WAITING
+        """Whether the process waits for a start; False for one that was removed meanwhile."""
+        found = self._processes.get(process)
+        return found is not None and found.machine.state is ProcessPhase.WAITING
 
     def state(self, process: str) -> ProcessState:
         """The present state of a process."""

@@ -10,9 +10,9 @@ from heron.instance.batch_codec import decode_columns
 from heron.instance.serializers import Serializers
 from heron.instance.tuple_pool import TupleSource, TupleSources
 from heron.ipc.frame import SegmentHead
-from heron.planner.physical_plan import PlanIndex
+from heron.planner.physical_plan import PlanIndex, PlanUpdate
 
-__all__ = ["BatchReader", "EndAligner", "ReceivedBatch"]
+__all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,18 @@ class BatchReader:
         return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
 
 
-class EndAligner:
-    """Counts END markers by source task: the only place that aligns markers (design D16).
+class MarkerAligner:
+    """Counts END and PLAN markers by source task: the only place that aligns markers (design D16).
 
     Repeated markers, and markers of former upstream tasks, have no effect.
     """
 
-    __slots__ = ("_ended", "_upstream")
+    __slots__ = ("_ended", "_switched", "_upstream")
 
     def __init__(self, upstream: frozenset[int]) -> None:
         self._upstream = upstream
         self._ended: set[int] = set()
+        self._switched: dict[int, int] = {}
 
     def set_upstream(self, upstream: frozenset[int]) -> None:
         """Replaces the upstream tasks by those of a new plan."""
@@ -72,6 +73,18 @@ class EndAligner:
         """Counts an END marker of this task."""
         self._ended.add(task_id)
 
+    def switch(self, task_id: int, update: int) -> None:
+        """Counts a PLAN marker of this task, with the number of an update."""
+        self._switched[task_id] = max(update, self._switched.get(task_id, 0))
+
     def complete(self) -> bool:
         """Whether every upstream task has ended."""
         return self._upstream <= self._ended
+
+    def switched(self, update: PlanUpdate) -> bool:
+        """Whether every upstream task sends this task nothing more: its PLAN marker has come, or its END.
+
+        Tasks that the update adds never had this task as a receiver. Absent tasks send nothing.
+        """
+        silent = self._ended.union(update.added, update.absent)
+        return all(self._switched.get(task, 0) >= update.number for task in self._upstream - silent)

@@ -11,7 +11,7 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
-from heron.instance.batch_reader import BatchReader, EndAligner, ReceivedBatch
+from heron.instance.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
@@ -25,9 +25,11 @@ from heron.ipc.frame import (
     Marker,
     SegmentHead,
     SegmentKind,
+    marker_value,
     parse_segment,
     segment_routes,
 )
+from heron.planner.physical_plan import PlanUpdate
 
 __all__ = ["BoltRunner"]
 
@@ -44,7 +46,7 @@ class BoltRunner(ComponentRunner):
         super().__init__(task, emitter, signals, component_class)
         self._component = Bolt()
         self._reader = BatchReader(task.index, task.serializers)
-        self._aligner = EndAligner(task.index.upstream_tasks(task.spec.component))
+        self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
         self._acks = BoltAcks(emitter, task.metrics)
         if task.tracks_acks:
             self._acks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
@@ -75,8 +77,12 @@ class BoltRunner(ComponentRunner):
         else:
             self._idle()
         self._tick_if_due()
-        if not self.ended and self._aligner.complete():
+        if self.ended:
+            return
+        if self._aligner.complete():
             self._finish()
+        elif (update := self.task.index.plan.update) is not None:
+            self._leave_if_done(update)
 
     def handle(self, command: Command) -> None:
         """`ComponentRunner.handle`."""
@@ -129,6 +135,8 @@ class BoltRunner(ComponentRunner):
                 self._process_tuples(frame, head)
             elif head.kind == SegmentKind.MARKER and head.stream == Marker.END:
                 self._aligner.end(head.source_task)
+            elif head.kind == SegmentKind.MARKER and head.stream == Marker.PLAN:
+                self._aligner.switch(head.source_task, marker_value(frame, head))
         except (RemoteProtocolError, SerializationError) as error:
             self.task.metrics.failed += head.rows
             doing = f"reading {head.rows} tuples of task {head.source_task}"
@@ -255,6 +263,12 @@ class BoltRunner(ComponentRunner):
             self._call_finish()
             self._flush(monotonic_s())
         if self._finish_roots.complete():
+            self.end()
+
+    def _leave_if_done(self, update: PlanUpdate) -> None:
+        """Ends a task that an update removes, when nothing more comes for it; other tasks continue its work."""
+        if self.task.is_removed() and self._aligner.switched(update):
+            self._flush(monotonic_s())
             self.end()
 
     def _call_finish(self) -> None:

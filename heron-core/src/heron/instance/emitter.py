@@ -171,15 +171,15 @@ class Emitter:
         current = self.streams.get(stream)
         return self._emitted_before.get(stream, 0) + (current.emitted + len(current.rows) if current else 0)
 
-    def send_end(self, tasks: Sequence[int]) -> None:
-        """Sends the END marker, behind all data, to every task downstream."""
+    def send_marker(self, kind: Marker, tasks: Sequence[int], value: int = 0) -> None:
+        """Sends a marker, behind all data, to these tasks downstream."""
         self.flush()
         if tasks:
             origin = self.origin
             marker = marker_segment(
                 tasks,
-                Marker.END,
-                0,
+                kind,
+                value,
                 plan_version=origin.plan_version,
                 source_task=origin.task_id,
                 incarnation=origin.incarnation,

@@ -21,6 +21,8 @@ from heron.instance.emitter import Emitter
 from heron.instance.task import Task
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
+from heron.ipc.frame import Marker
+from heron.planner.physical_plan import UpdatePhase
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 
@@ -90,15 +92,14 @@ class ComponentRunner(ABC):
         if isinstance(command, PlanReceived):
             self._take_plan(command)
         elif isinstance(command, SessionOpened):
-            if self.ended:
-                self.emitter.send_end(self._downstream())
+            self._repeat_markers()
             self.task.repeat_report()
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
         self.ended = True
-        self.emitter.send_end(self._downstream())
-        self.task.report(pb.TASK_PHASE_ENDED, self.emitter)
+        self.emitter.send_marker(Marker.END, self._downstream())
+        self.task.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
 
     def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
         """Shows and counts a failure of user code.
@@ -117,6 +118,7 @@ class ComponentRunner(ABC):
     def _start(self) -> None:
         self._guarded("the constructor", self._construct)
         self._guarded("initialize", self._initialise)
+        self._repeat_markers()
         if self.task.paused:
             self.paused_changed(True)
         self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
@@ -153,8 +155,17 @@ class ComponentRunner(ABC):
             self.apply_routes()
             if not self.ended:
                 self.specialise()
+        self._repeat_markers()
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
+
+    def _repeat_markers(self) -> None:
+        """Sends the markers that the present plan asks for; the receivers ignore those that they have."""
+        if self.ended:
+            self.emitter.send_marker(Marker.END, self._downstream())
+        update, index = self.task.index.plan.update, self.task.index
+        if update is not None and update.phase is UpdatePhase.SWITCH:
+            self.emitter.send_marker(Marker.PLAN, index.former_tasks(self._downstream()), update.number)
 
     def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts ignore it
         """Called when the topology is paused or resumed, and when the component starts in a paused topology."""

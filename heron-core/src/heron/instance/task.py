@@ -39,7 +39,7 @@ from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 
 __all__ = ["StreamMaker", "Task"]
@@ -96,6 +96,11 @@ class Task:
             self.serializers.for_output(self.config),
         )
 
+    def is_removed(self) -> bool:
+        """Whether an update removes this task, and its data takes the new routes."""
+        update = self.index.plan.update
+        return update is not None and update.phase is UpdatePhase.SWITCH and self.spec.task_id in update.removed
+
     @property
     def tracks_acks(self) -> bool:
         """Whether delivery is at least once."""
@@ -110,11 +115,11 @@ class Task:
         ]
 
     def take_plan(self, plan: PhysicalPlan) -> bool:
-        """Replaces the plan by a newer one; whether its tasks differ, so that the streams need new routes."""
-        before = self.index.plan.tasks
+        """Replaces the plan by a newer one; whether the streams need new routes."""
+        before = self.index.plan
         self.index = self.context.index = PlanIndex(plan)
         self._limit_output()
-        return plan.tasks != before
+        return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
 
     def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
         """Reports the phase of the task; the report is repeated to each new stream manager."""

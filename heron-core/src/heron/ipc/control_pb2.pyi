@@ -13,6 +13,7 @@ class TaskPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_PHASE_RUNNING: _ClassVar[TaskPhase]
     TASK_PHASE_FAILED: _ClassVar[TaskPhase]
     TASK_PHASE_ENDED: _ClassVar[TaskPhase]
+    TASK_PHASE_LEFT: _ClassVar[TaskPhase]
 
 class ProcessPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -24,13 +25,14 @@ TASK_PHASE_UNSPECIFIED: TaskPhase
 TASK_PHASE_RUNNING: TaskPhase
 TASK_PHASE_FAILED: TaskPhase
 TASK_PHASE_ENDED: TaskPhase
+TASK_PHASE_LEFT: TaskPhase
 PROCESS_PHASE_UNSPECIFIED: ProcessPhase
 PROCESS_PHASE_STARTED: ProcessPhase
 PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "refused")
+    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_WELCOME_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +48,7 @@ class Envelope(_message.Message):
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     EXECUTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
     PROCESS_REPORT_FIELD_NUMBER: _ClassVar[int]
+    CONTAINER_TASKS_FIELD_NUMBER: _ClassVar[int]
     LOCATION_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TMANAGER_LOCATION_FIELD_NUMBER: _ClassVar[int]
     METRICS_PUBLISH_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +58,8 @@ class Envelope(_message.Message):
     DONE_FIELD_NUMBER: _ClassVar[int]
     METRICS_REQUEST_FIELD_NUMBER: _ClassVar[int]
     METRICS_REPLY_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAW_UPDATE_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     instance_hello: InstanceHello
@@ -71,6 +76,7 @@ class Envelope(_message.Message):
     heartbeat: Heartbeat
     executor_hello: ExecutorHello
     process_report: ProcessReport
+    container_tasks: ContainerTasks
     location_request: LocationRequest
     tmanager_location: TManagerLocation
     metrics_publish: MetricsPublish
@@ -80,8 +86,10 @@ class Envelope(_message.Message):
     done: Done
     metrics_request: MetricsRequest
     metrics_reply: MetricsReply
+    begin_update: BeginUpdate
+    withdraw_update: WithdrawUpdate
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -249,6 +257,12 @@ class ProcessReport(_message.Message):
     pid: int
     def __init__(self, container_id: _Optional[int] = ..., process: _Optional[str] = ..., task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[ProcessPhase, str]] = ..., reason: _Optional[str] = ..., restarts: _Optional[int] = ..., pid: _Optional[int] = ...) -> None: ...
 
+class ContainerTasks(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
 class LocationRequest(_message.Message):
     __slots__ = ("process",)
     PROCESS_FIELD_NUMBER: _ClassVar[int]
@@ -356,6 +370,24 @@ class ChangeState(_message.Message):
     request_id: int
     state: str
     def __init__(self, request_id: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class BeginUpdate(_message.Message):
+    __slots__ = ("request_id", "base", "document")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    base: str
+    document: bytes
+    def __init__(self, request_id: _Optional[int] = ..., base: _Optional[str] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class WithdrawUpdate(_message.Message):
+    __slots__ = ("request_id", "reason")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    reason: str
+    def __init__(self, request_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class MetricsRequest(_message.Message):
     __slots__ = ("request_id", "component", "task_id", "by_task")

@@ -29,6 +29,7 @@ __all__ = [
     "credit_body",
     "frame_header",
     "marker_segment",
+    "marker_value",
     "option",
     "parse_credit",
     "parse_frame_header",
@@ -47,6 +48,7 @@ _CREDIT = struct.Struct("<IQ")
 _ROUTE = struct.Struct("<I20xHHI")
 _ROUTE_LENGTH = struct.Struct("<I")
 _ROUTE_COUNT = struct.Struct("<H")
+_MARKER_VALUE = struct.Struct("<q")
 _COUNT_AT = 24
 
 FRAME_HEADER_BYTES = _FRAME.size
@@ -181,7 +183,7 @@ def marker_segment(
     """A marker from a task to tasks; `value` is a plan version, checkpoint id or time, and 0 for END."""
     return segment(
         destinations,
-        struct.pack("<q", value),
+        _MARKER_VALUE.pack(value),
         kind=SegmentKind.MARKER,
         encoding=Encoding.NONE,
         stream=marker,
@@ -190,6 +192,19 @@ def marker_segment(
         incarnation=incarnation,
         rows=0,
     )
+
+
+def marker_value(data: bytes | memoryview, head: SegmentHead) -> int:
+    """The value of a marker.
+
+    Raises:
+        RemoteProtocolError: when it has another length.
+    """
+    if head.end - head.payload_start != _MARKER_VALUE.size:
+        msg = f"marker of task {head.source_task} has a value of {head.end - head.payload_start} bytes"
+        raise RemoteProtocolError(msg)
+    value: int = _MARKER_VALUE.unpack_from(data, head.payload_start)[0]
+    return value
 
 
 def segment_routes(

@@ -22,6 +22,7 @@ __all__ = [
     "TaskStatus",
     "TopologyStatus",
     "Unreached",
+    "UpdateStatus",
     "decode_status",
     "encode_status",
 ]
@@ -128,6 +129,22 @@ class Unreached:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateStatus:
+    """The newest update: `phase` is ``prepare`` or ``switch``, or how it ended: ``complete`` or ``withdrawn``.
+
+    `target` is the id of the packing plan that was asked for. `waits_for` names what the phase waits for, or why the
+    update was withdrawn.
+    """
+
+    number: int
+    phase: str
+    target: str
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+    waits_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """A topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -148,6 +165,7 @@ class TopologyStatus:
     leader: LeaderStatus | None = None
     standbys: tuple[StandbyStatus, ...] = ()
     unreached: tuple[Unreached, ...] = ()
+    update: UpdateStatus | None = None
 
 
 def encode_status(status: TopologyStatus) -> bytes:

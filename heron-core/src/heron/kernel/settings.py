@@ -112,6 +112,9 @@ class EngineSettings:
     silence_s: float = _float(
         "heron.silence.s", 60.0, "s", 0.1, "a stream manager without heartbeats for this time is reported as silent"
     )
+    update_prepare_s: float = _float(
+        "heron.update.prepare.s", 120.0, "s", 0.1, "an update is withdrawn if its new tasks do not run after this time"
+    )
     metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")
     restart_backoff_s: float = _float(
         "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is restarted"

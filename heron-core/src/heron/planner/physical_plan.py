@@ -81,15 +81,18 @@ class UpdatePhase(enum.Enum):
 class PlanUpdate:
     """An update under way: both the tasks that it adds and those that it removes are members of the plan.
 
-    `number` is the version of the plan that began the update; no two updates of a topology have the same.
-    `key_owners` are the new owners of key groups, of each component whose owners change.
+    `number` is the version of the plan that began the update; no two updates of a topology have the same. `target` is
+    the id of the packing plan that was asked for. `key_owners` are the new owners of key groups, for each component
+    whose owners change. `absent` are tasks that do not run and are not restarted: nobody waits for their markers.
     """
 
     number: int
     phase: UpdatePhase
+    target: str
     added: tuple[int, ...] = ()
     removed: tuple[int, ...] = ()
     key_owners: dict[str, KeyOwners] = field(default_factory=dict)
+    absent: tuple[int, ...] = ()
 
     @property
     def unrouted(self) -> tuple[int, ...]:
@@ -202,6 +205,11 @@ class PlanIndex:
     def downstream_tasks(self, component: str) -> tuple[int, ...]:
         """The members that a task of this component may send to, ascending; KeyError as above."""
         return self._downstream[component]
+
+    def former_tasks(self, task_ids: Iterable[int]) -> tuple[int, ...]:
+        """Those of these tasks that data was routed to before the update under way; all of them without an update."""
+        added = self.plan.update.added if self.plan.update is not None else ()
+        return tuple(task_id for task_id in task_ids if task_id not in added)
 
     def _owners_of(self, component: str) -> tuple[int, ...]:
         update = self.plan.update

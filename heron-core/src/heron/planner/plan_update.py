@@ -7,14 +7,15 @@ starts all members. At the end the removed instances leave it (`without`); a wit
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from heron.api.definition import GroupingKind
 from heron.planner.key_owners import KeyOwners, owners_after
 from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
-from heron.planner.physical_plan import PlanIndex, PlanUpdate, UpdatePhase
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase
 from heron.planner.plan_draft import fingerprint
 
-__all__ = ["begin_update", "merged", "without"]
+__all__ = ["begin_update", "merged", "reconciled", "without"]
 
 _KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
@@ -33,7 +34,7 @@ def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpda
         if any(each.grouping.kind in _KEYED for each in component.inputs)
         and tuple(tasks[component.name]) != index.tasks_of(component.name)
     }
-    return PlanUpdate(number, UpdatePhase.PREPARE, added, removed, owners)
+    return PlanUpdate(number, UpdatePhase.PREPARE, target.id, added, removed, owners)
 
 
 def merged(current: PackingPlan, target: PackingPlan) -> PackingPlan:
@@ -53,6 +54,20 @@ def without(packing: PackingPlan, task_ids: Collection[int]) -> PackingPlan:
         if kept:
             containers.append(ContainerPlan(container.container_id, kept, container.required))
     return _plan(containers, _last(packing))
+
+
+def reconciled(plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, PackingPlan]:
+    """What a new leader makes of the plan and the packing plan of a former one, which may have died between two writes.
+
+    The physical plan is always written first, so its tasks are right. There is one exception: the packing plan may not
+    have the tasks yet that an update adds. Then their resources are not known, and the update is withdrawn.
+    """
+    packed = {instance.task_id for _, instance in packing.instances()}
+    if plan.update is not None and not packed.issuperset(plan.update.added):
+        kept = tuple(task for task in plan.tasks if task.task_id not in plan.update.added)
+        plan = replace(plan, tasks=kept, update=None)
+    strange = packed - {task.task_id for task in plan.tasks}
+    return plan, without(packing, strange) if strange else packing
 
 
 def _merged(one: ContainerPlan, other: ContainerPlan) -> ContainerPlan:

@@ -12,12 +12,19 @@ from typing import Final, TypeVar
 import msgspec
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import StateError
-from heron.planner.packing_plan import PackingPlan
+from heron.errors import RemoteProtocolError, StateError
+from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 from heron.state_nodes.document import GARBLED, Format, check_format
 
-__all__ = ["decode_packing_plan", "decode_physical_plan", "decode_topology", "encode_plan"]
+__all__ = [
+    "decode_packing_plan",
+    "decode_physical_plan",
+    "decode_tasks",
+    "decode_topology",
+    "encode_plan",
+    "encode_tasks",
+]
 
 _FORMAT: Final = 1
 
@@ -68,6 +75,24 @@ def decode_packing_plan(data: bytes, place: str) -> PackingPlan:
 def decode_physical_plan(data: bytes, place: str) -> PhysicalPlan:
     """The physical plan that `encode_plan` wrote; parameters and errors as for `decode_topology`."""
     return _decode(data, PhysicalPlan, place)
+
+
+def encode_tasks(tasks: tuple[InstancePlan, ...]) -> bytes:
+    """The tasks of a container, for a message to its executor."""
+    return msgspec.json.encode(tasks)
+
+
+def decode_tasks(data: bytes) -> tuple[InstancePlan, ...]:
+    """The inverse of `encode_tasks`.
+
+    Raises:
+        RemoteProtocolError: when the bytes do not decode.
+    """
+    try:
+        return msgspec.json.decode(data, type=tuple[InstancePlan, ...])
+    except GARBLED as error:
+        msg = f"the tasks of a container, {len(data)} bytes, cannot be read: {error}"
+        raise RemoteProtocolError(msg) from error
 
 
 def _decode(data: bytes, to: type[T], place: str) -> T:

@@ -15,6 +15,7 @@ from heron.api.config import setting
 from heron.driver_kit.loading import load_object
 from heron.planner.physical_plan import PhysicalPlan
 from heron.stmgr.counters import AckCounters
+from heron.stmgr.local_tasks import LocalTasks
 
 if TYPE_CHECKING:  # loaded by name when the first root arrives
     from heron.stmgr.ack_outcomes import AckOutcomes
@@ -27,8 +28,8 @@ _log = logging.getLogger(__name__)
 class AckRouting:
     """Collects, in each round, segments for other stream managers and outcomes for local tasks."""
 
-    def __init__(self, local_tasks: frozenset[int], clock: Callable[[], float]) -> None:
-        self._local_tasks = local_tasks
+    def __init__(self, local: LocalTasks, clock: Callable[[], float]) -> None:
+        self._local = local
         self._clock = clock
         self._remote: dict[int, list[bytes]] = {}
         self._outcomes: AckOutcomes | None = None
@@ -45,7 +46,7 @@ class AckRouting:
 
     def take(self, data: bytes, start: int, end: int, task_id: int) -> None:
         """`heron.stmgr.router.AckDestination`."""
-        if task_id in self._local_tasks:
+        if task_id in self._local.ids:
             if self._outcomes is None:
                 loaded = load_object("heron.stmgr.ack_outcomes:AckOutcomes", "the ack ledger")
                 self._outcomes = cast("type[AckOutcomes]", loaded)()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class TaskReports:
-    """The newest report of each local task. A task that has ended stays ended, whatever it reports later."""
+    """The newest report of each local task. A task that has ended or left stays so, whatever it reports later."""
 
     __slots__ = ("_by_task",)
 
@@ -47,17 +47,28 @@ class TaskReports:
 
     def note(self, report: pb.TaskReport) -> None:
         """Stores a report."""
-        if not self.ended(report.task_id):
+        if not (self.ended(report.task_id) or self.left(report.task_id)):
             self._by_task[report.task_id] = report
 
     def ended(self, task_id: int) -> bool:
         """Whether this task has ended."""
-        report = self._by_task.get(task_id)
-        return report is not None and report.phase == pb.TASK_PHASE_ENDED
+        return self._phase(task_id) == pb.TASK_PHASE_ENDED
+
+    def left(self, task_id: int) -> bool:
+        """Whether this task has left, because an update removes it."""
+        return self._phase(task_id) == pb.TASK_PHASE_LEFT
+
+    def keep(self, task_ids: Collection[int]) -> None:
+        """Forgets the reports of other tasks."""
+        self._by_task = {task_id: report for task_id, report in self._by_task.items() if task_id in task_ids}
 
     def all(self) -> tuple[pb.TaskReport, ...]:
         """The newest report of every task."""
         return tuple(self._by_task.values())
+
+    def _phase(self, task_id: int) -> int:
+        report = self._by_task.get(task_id)
+        return report.phase if report is not None else pb.TASK_PHASE_UNSPECIFIED
 
 
 class InstanceLink:
@@ -167,8 +178,11 @@ class InstanceLinks:
         context.reactor.on_readable(self._hub, self._read_hub)
 
     def send_plan(self, plan: Envelope) -> None:
-        """Sends the physical plan to every instance, now or when it registers."""
+        """Sends the physical plan to every instance, now or when it registers; tasks that left it are disconnected."""
         self._plan = plan
+        for link in [each for each in self._links.values() if each.task_id not in self._context.local.ids]:
+            self._close(link)
+        self.reports.keep(self._context.local.ids)
         for link in self._links.values():
             self._send_plan_to(link)
 
@@ -196,7 +210,7 @@ class InstanceLinks:
         """Sends the outlet of a local task; False when the task is not local."""
         link = self._links.get(task_id)
         if link is None:
-            return task_id in self._context.spec.task_ids
+            return task_id in self._context.local.ids
         outlet = self._context.router.outlets.get(task_id)
         if outlet is not None:
             self._context.counters.bytes_to_instances += link.pump(outlet)
@@ -231,10 +245,11 @@ class InstanceLinks:
         if hello.wire_version != WIRE_VERSION:
             msg = f"task {hello.task_id} has wire version {hello.wire_version}, this stream manager has {WIRE_VERSION}"
             raise RemoteProtocolError(msg)
-        spec = self._context.spec
-        if hello.task_id not in spec.task_ids:
-            tasks = ", ".join(map(str, spec.task_ids))
-            msg = f"task {hello.task_id} is not in container {spec.container_id}, which has tasks {tasks}"
+        tasks = self._context.local.ids
+        if hello.task_id not in tasks:
+            listed = ", ".join(map(str, sorted(tasks)))
+            container_id = self._context.spec.container_id
+            msg = f"task {hello.task_id} is not in container {container_id}, which has tasks {listed}"
             raise RemoteProtocolError(msg)
         present = self._links.get(hello.task_id)
         if present is not None and hello.incarnation < present.incarnation:
@@ -278,7 +293,7 @@ class InstanceLinks:
         outlet = router.outlets.get(link.task_id)
         if outlet is not None and outlet.window is None:
             outlet.open(self._context.settings.link_window_bytes)
-            router.resend_end_markers(link.task_id)
+            router.resend_markers(link.task_id)
             router.touched.add(link.task_id)
 
     def _read(self, link: InstanceLink) -> None:
@@ -310,7 +325,13 @@ class InstanceLinks:
             if outlet is not None:
                 outlet.close()
             _log.info("session of task %d ended", link.task_id)
-            self._on_lost(link.task_id)
-        router.forget(link)
+            if not self.reports.left(link.task_id):
+                self._on_lost(link.task_id)
+        self._close(link)
+
+    def _close(self, link: InstanceLink) -> None:
+        if self._links.get(link.task_id) is link:
+            del self._links[link.task_id]
+        self._context.router.forget(link)
         self._context.reactor.forget(link.channel)
         link.channel.close()

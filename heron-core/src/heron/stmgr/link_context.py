@@ -12,6 +12,7 @@ from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure
 from heron.stmgr.counters import TrafficCounters
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.router import Router
 
 __all__ = ["FRAMES_A_ROUND", "LinkContext"]
@@ -32,6 +33,7 @@ class LinkContext:
     counters: TrafficCounters
     acks: AckRouting
     pressure: BackPressure
+    local: LocalTasks
 
     @property
     def run_dir(self) -> Path:

@@ -17,6 +17,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure, Reporter
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import SEGMENT_BYTES, Watermarks
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
@@ -34,14 +35,16 @@ def main(signals: Signals) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     reactor = Reactor()
     sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
-    acks = AckRouting(frozenset(spec.task_ids), monotonic_s)
+    local = LocalTasks(spec.container_id, spec.task_ids)
+    acks = AckRouting(local, monotonic_s)
     marks = Watermarks(
         settings.low_watermark_bytes, settings.high_watermark_bytes, settings.hard_limit_bytes, SEGMENT_BYTES
     )
     pressure = BackPressure(
         Reporter(spec.container_id, spec.incarnation), all_spouts=settings.backpressure_spouts == "all"
     )
-    StreamManager(LinkContext(spec, settings, reactor, sockets, Router(acks, marks), TrafficCounters(), acks, pressure))
+    router = Router(acks, marks)
+    StreamManager(LinkContext(spec, settings, reactor, sockets, router, TrafficCounters(), acks, pressure, local))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

@@ -135,6 +135,11 @@ class Outlet:
         """Drops the held releases of a producer that is gone."""
         self._held = [release for release in self._held if release.producer is not producer]
 
+    def is_confirmed(self) -> bool:
+        """Whether nothing waits here, and the task's session has given back the credit of everything sent."""
+        window = self.window
+        return not self.queue and window is not None and window.released_bytes >= window.sent_bytes
+
     def open(self, window_bytes: int) -> None:
         """Starts a session of the task, with a full window."""
         self.window = CreditWindow(window_bytes)

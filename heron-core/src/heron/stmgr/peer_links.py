@@ -95,6 +95,12 @@ class PeerLinks:
         for peer in peers:
             self._context.counters.bytes_to_peers += peer.pump(self._context.router)
 
+    def have_everything(self) -> bool:
+        """Whether the peers have confirmed all data for their tasks."""
+        router = self._context.router
+        outlets = (router.outlets[task_id] for task_id in self._container_of if task_id in router.outlets)
+        return all(outlet.is_confirmed() for outlet in outlets)
+
     def send_acks(self, task_id: int, segments: list[bytes]) -> bool:
         """Sends segments about roots of a peer's task; False when no peer with this task is connected."""
         peer = self._peer_of_task.get(task_id)

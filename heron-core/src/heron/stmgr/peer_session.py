@@ -128,7 +128,7 @@ class PeerOutbound:
             outlet = router.outlets.get(task_id)
             if outlet is not None and outlet.window is None:
                 outlet.open(window_bytes)
-                router.resend_end_markers(task_id)
+                router.resend_markers(task_id)
                 router.touched.add(task_id)
 
 

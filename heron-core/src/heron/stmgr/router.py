@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, Marker, SegmentKind, parse_segment, segment_routes
 from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermarks
 
-__all__ = ["AckDestination", "EndMarkers", "PeerProducers", "Router"]
+__all__ = ["AckDestination", "LastMarkers", "PeerProducers", "Router"]
 
 _FIRST_OF_ACKS = int(SegmentKind.ROOTS)
 _MARKER = int(SegmentKind.MARKER)
+_KEPT = (Marker.END, Marker.PLAN)
+_TUPLES = int(SegmentKind.TUPLES)
 _SMALL_BYTES = 1024
 
 
@@ -36,30 +38,37 @@ class AckDestination(Protocol):
         ...
 
 
-class EndMarkers:
-    """The END markers that have passed through this stream manager, by destination task.
+class LastMarkers:
+    """The markers that have passed through this stream manager: the last of each kind, by destination and source.
 
-    A task that restarts must receive the END markers of its upstream tasks again, behind all data that still waits for
-    it. A repeated marker has no effect: the receiver counts source tasks, not markers.
+    A task that restarts must receive the markers of its upstream tasks again, behind all data that still waits for it.
+    A repeated marker has no effect: the receiver counts source tasks, not markers.
     """
 
     __slots__ = ("_by_destination",)
 
     def __init__(self) -> None:
-        self._by_destination: dict[int, dict[int, bytes]] = {}
+        self._by_destination: dict[int, dict[tuple[int, int], bytes]] = {}
 
     def notice(self, data: bytes, start: int, segment: Segment, destinations: tuple[int, ...]) -> None:
-        """Remembers the segment at `start` of a frame if it is an END marker."""
+        """Remembers the segment at `start` of a frame if it is a marker of END or PLAN."""
         if data[start + SEGMENT_KIND_AT] != _MARKER:
             return
         head = parse_segment(data, start)
-        if head.stream == Marker.END:
-            for task_id in destinations:
-                self._by_destination.setdefault(task_id, {})[head.source_task] = bytes(segment)
+        for task_id in destinations if head.stream in _KEPT else ():
+            self._by_destination.setdefault(task_id, {})[head.source_task, head.stream] = bytes(segment)
 
     def of(self, task_id: int) -> tuple[bytes, ...]:
-        """The END markers for this task, one for each source task."""
+        """The markers for this task, in the order in which they passed."""
         return tuple(self._by_destination.get(task_id, {}).values())
+
+    def keep(self, task_ids: Collection[int]) -> None:
+        """Forgets the markers for other tasks and from other tasks."""
+        self._by_destination = {
+            task_id: {key: marker for key, marker in markers.items() if key[0] in task_ids}
+            for task_id, markers in self._by_destination.items()
+            if task_id in task_ids
+        }
 
 
 class Router:
@@ -74,7 +83,7 @@ class Router:
         self.outlets: dict[int, Outlet] = {}
         self.touched: set[int] = set()
         """The tasks whose outlets have changed in this round; the owner of the router clears it."""
-        self.end_markers = EndMarkers()
+        self.markers = LastMarkers()
         self.unroutable_segments = 0
         self.drops = False
         """Whether tuples for a congested task are dropped and counted (``topology.droptuples.upon.backpressure``)."""
@@ -86,9 +95,10 @@ class Router:
         self._has_plan = True
         for task_id in wanted - self.outlets.keys():
             self.outlets[task_id] = self._outlet(task_id)
+        self.markers.keep(wanted)
         gone = tuple(self.outlets.pop(task_id) for task_id in self.outlets.keys() - wanted)
         for outlet in gone:
-            self.unroutable_segments += len(outlet.queue)
+            self.unroutable_segments += sum(each[SEGMENT_KIND_AT] == _TUPLES for each in outlet.queue)
             outlet.congested = outlet.full = False
             self._congested -= {outlet.task_id}
             self._release_all_of(outlet)
@@ -110,7 +120,7 @@ class Router:
                 outlet = self._put(task_id, segment)
                 if outlet is not None and outlet.full:
                     full.append(outlet)
-            self.end_markers.notice(data, start, segment, destinations)
+            self.markers.notice(data, start, segment, destinations)
         self._release(HeldRelease(producer, len(data) - FRAME_HEADER_BYTES, full))
 
     def route_from_peer(self, data: bytes, producers: PeerProducers) -> None:
@@ -125,7 +135,7 @@ class Router:
                 outlet = self._put(task_id, segment)
                 full = [outlet] if outlet is not None and outlet.full else []
                 self._release(HeldRelease(producers.receive(task_id, end - start), end - start, full))
-            self.end_markers.notice(data, start, segment, destinations)
+            self.markers.notice(data, start, segment, destinations)
 
     def route_acks(self, data: bytes) -> None:
         """Passes the segments of an ack frame to the ack sink.
@@ -139,9 +149,9 @@ class Router:
                 raise RemoteProtocolError(msg)
             self._acks.take(data, start, end, destinations[0])
 
-    def resend_end_markers(self, task_id: int) -> None:
-        """Puts the END markers for a task behind its queued segments, because its session is new."""
-        for marker in self.end_markers.of(task_id):
+    def resend_markers(self, task_id: int) -> None:
+        """Puts the markers for a task behind its queued segments, because its session is new."""
+        for marker in self.markers.of(task_id):
             self._put(task_id, marker)
 
     def release_held(self) -> None:

@@ -48,6 +48,7 @@ class StreamManager:
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._losses = 0
+        self._leaving: list[pb.TaskReport] = []
         self._instances = InstanceLinks(context, self._forward_report, self._task_lost)
         self._peers = PeerLinks(context)
         spec, reactor = context.spec, context.reactor
@@ -82,6 +83,7 @@ class StreamManager:
         self._instances.send_credits()
         self._peers.send_credits()
         self._send_acks()
+        self._report_left()
 
     def _report_losses(self) -> None:
         """Fails all roots after a loss: any tree may have lost a tuple, and its replay must not wait for a timeout."""
@@ -125,7 +127,7 @@ class StreamManager:
         """Why the outlet of a task is congested."""
         context, outlet = self._context, self._context.router.outlets.get(task_id)
         reached = outlet is None or outlet.window is not None
-        if task_id in context.spec.task_ids:
+        if task_id in context.local.ids:
             if not reached:
                 return "the task is not running"
             others = self._instances.waits_for(task_id)
@@ -153,7 +155,7 @@ class StreamManager:
             endpoint=self._peers.endpoint,
             host=socket.gethostname(),
             pid=os.getpid(),
-            tasks=self._instances.reports.all(),
+            tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
@@ -193,6 +195,7 @@ class StreamManager:
             return
         index, self._plan = PlanIndex(plan), plan
         self._forget_stmgrs(index)
+        self._context.local.set_plan(index)
         self._context.acks.set_plan(index.plan)
         self._context.router.set_tasks(index.tasks)
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
@@ -202,12 +205,16 @@ class StreamManager:
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
     def _forget_stmgrs(self, index: PlanIndex) -> None:
-        """Fails all roots for each stream manager that left the plan: any tree may have had tuples there."""
+        """Fails all roots for each stream manager that was replaced: any tree may have had tuples there.
+
+        A container that is not in the plan any more has sent and processed everything before.
+        """
         stmgrs = {container_id: each.incarnation for container_id, each in index.containers.items()}
         left = [Reporter(*each) for each in self._stmgrs.items() if stmgrs.get(each[0]) != each[1]]
         self._stmgrs = stmgrs
         for each in left:
-            self._context.acks.fail_all(f"stream manager {each.container_id}")
+            if each.container_id in stmgrs:
+                self._context.acks.fail_all(f"stream manager {each.container_id}")
             self._context.pressure.forget(each)
 
     def _task_lost(self, task_id: int) -> None:
@@ -215,7 +222,17 @@ class StreamManager:
         self._peers.send_loss(task_id)
 
     def _forward_report(self, report: pb.TaskReport) -> None:
-        self._tmanager.send(Envelope(task_report=report))
+        if report.phase == pb.TASK_PHASE_LEFT and self._context.local.container_leaves():
+            self._leaving.append(report)  # this process ends with its last task, so it must have sent everything
+        else:
+            self._tmanager.send(Envelope(task_report=report))
+
+    def _report_left(self) -> None:
+        """Reports the tasks that have left, when peers have all of their data."""
+        if self._leaving and self._peers.have_everything():
+            reports, self._leaving = self._leaving, []
+            for report in reports:
+                self._tmanager.send(Envelope(task_report=report))
 
     def _publish(self) -> None:
         context = self._context

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from heron.ipc.status import TopologyStatus
+from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 
 __all__ = ["EndTopology", "Instruction", "NoteEvent", "NotifyHook", "PublishPlan", "SendPlan"]
@@ -12,9 +13,10 @@ __all__ = ["EndTopology", "Instruction", "NoteEvent", "NotifyHook", "PublishPlan
 
 @dataclass(frozen=True, slots=True)
 class PublishPlan:
-    """Write this plan, then send it to every stream manager."""
+    """Write this plan and its packing plan, then send them to every stream manager and executor."""
 
     plan: PhysicalPlan
+    packing: PackingPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from heron.errors import HeronError, known, nearest
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
+from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
@@ -22,7 +23,8 @@ from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, standbys
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
-from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, Takeover
+from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover
+from heron.tmanager.update_progress import UpdateProgress
 
 __all__ = ["Leader"]
 
@@ -42,7 +44,9 @@ class Leader:
         self._given = takeover
         self._clock = clock
         self._stop_on_failure = settings.on_failure == "stop"
-        self._plans = PlanMaker(takeover.definition, takeover.packing, takeover.topology_id, takeover.leader.epoch)
+        self._plans = PlanMaker(
+            takeover.definition, takeover.packing, takeover.topology_id, takeover.leader.epoch, takeover.plan
+        )
         self._plan = self._plans.taken_over(takeover.plan) if takeover.plan else None
         self._life = StateMachine(f"topology {takeover.definition.name!r}", TABLE, takeover.first_phase())
         self._registry = Registry(settings.silence_s)
@@ -51,6 +55,7 @@ class Leader:
             self._registry.register(stmgr, clock.monotonic_s())
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._tasks = TaskTable(takeover.packing)
+        self._update = UpdateProgress(self._plans, self._tasks, self._registry, settings.update_prepare_s, clock)
         self._processes = ProcessTable()
         self._metrics = MetricsStore(settings.metrics_export_s)
         self._back_pressure = BackPressureReports()
@@ -66,6 +71,10 @@ class Leader:
         """Whether the topology is over."""
         return self._life.state in ENDED
 
+    def containers(self) -> set[int]:
+        """All containers of the topology, container 0 among them."""
+        return {0} | self._plans.containers()
+
     def begin(self) -> list[Instruction]:
         """The first instructions."""
         instructions: list[Instruction] = []
@@ -75,7 +84,7 @@ class Leader:
             instructions.append(NoteEvent("tmanager-took-over", f"tmanager-{leader.container_id}", facts))
         if self._given.report is not None:
             return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
-        return [*instructions, *([PublishPlan(self._plan)] if self._plan else [])]
+        return [*instructions, *([PublishPlan(self._plan, self._plans.packing)] if self._plan else [])]
 
     def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
         """A stream manager registers.
@@ -84,8 +93,8 @@ class Leader:
             HeronError: when the packing plan does not have its container, or a newer incarnation has registered.
         """
         container_id = location.container_id
-        if container_id not in {container.container_id for container in self._given.packing.containers}:
-            msg = f"container {container_id} is not in packing plan {self._given.packing.id!r}"
+        if container_id not in self._plans.containers():
+            msg = f"container {container_id} is not in packing plan {self._plans.packing.id!r}"
             raise HeronError(msg)
         registration = self._registry.register(location, self._clock.monotonic_s())
         if registration is Registration.STALE:
@@ -98,6 +107,7 @@ class Leader:
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         before = self._plan
         instructions += self._replan()
+        instructions += self._continue_update()
         if self._plan is before and before is not None:
             instructions.append(SendPlan(container_id, before))
         return instructions
@@ -124,7 +134,7 @@ class Leader:
             self._errors.add(error)
             if self._stop_on_failure:
                 instructions += self._end(LifeEvent.FAILED, error)
-        return instructions + self._finish_if_done()
+        return instructions + self._continue_update() + self._finish_if_done()
 
     def executor_registered(self, container_id: int, attempt: int, pid: int, host: str) -> None:
         """An executor registers, for the first time or again."""
@@ -145,7 +155,7 @@ class Leader:
         self._errors.add(error)
         if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure:
             return self._end(LifeEvent.FAILED, error)
-        return []
+        return self._continue_update()
 
     def metrics_arrived(self, record: MetricsRecord) -> None:
         """Metrics and events of any process."""
@@ -185,13 +195,55 @@ class Leader:
         self._life.handle(event)
         instructions = self._replan()
         if not instructions and self._plan is not None:
-            return [PublishPlan(self._plan)]  # no change; but only a leader that can still write may confirm it
+            # No change; but only a leader that can still write may confirm it.
+            return [PublishPlan(self._plan, self._plans.packing)]
         return instructions
 
     def tick(self) -> list[Instruction]:
         """Time has passed."""
         silent = self._registry.newly_silent(self._clock.monotonic_s())
-        return [NoteEvent("stmgr-silent", f"stmgr-{container_id}") for container_id in silent]
+        return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._continue_update()]
+
+    def update_asked(self, target: PackingPlan, base: str) -> list[Instruction]:
+        """A command requests other tasks; `base` is the id of the packing plan that `target` was made from.
+
+        Raises:
+            HeronError: when the topology does not run, another update is under way, or it cannot have this plan.
+        """
+        name = self._given.definition.name
+        if self._plan is None or self._life.state is not LifePhase.RUNNING:
+            msg = f"topology {name!r} is {self._life.state.value}; only a running topology can be updated"
+            raise HeronError(msg)
+        if not self._update.begin(self._plan, self._given.definition, target, base):
+            return [PublishPlan(self._plan, self._plans.packing)]
+        return self._update_changed()
+
+    def withdrawal_asked(self, reason: str) -> list[Instruction]:
+        """A command withdraws the update under way.
+
+        Raises:
+            HeronError: when there is none, or it cannot be withdrawn any more.
+        """
+        self._update.withdraw(reason)
+        return self._update_changed()
+
+    def _continue_update(self) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        while not self.ended and self._update.step():
+            instructions += self._update_changed()
+        return instructions
+
+    def _update_changed(self) -> list[Instruction]:
+        """The plan of the next phase; or of the end of the update, which removes tasks and containers."""
+        self._tasks.set_packing(self._plans.packing)
+        containers = self._plans.containers()
+        self._registry.keep(containers)
+        self._processes.keep(containers | {0}, {each.task_id for _, each in self._plans.packing.instances()})
+        status = self._update.status()
+        if status is None:
+            return self._replan()
+        facts = {"phase": status.phase, **({"reason": status.waits_for} if status.phase == "withdrawn" else {})}
+        return [NoteEvent("update", f"update-{status.number}", facts), *self._replan()]
 
     def plan_waits(self, reason: str) -> None:
         """Sets the reason why the newest plan is not published yet, for the status; "" after publication."""
@@ -203,7 +255,7 @@ class Leader:
         Raises:
             HeronError: when there is no such component or task; lists the known ones.
         """
-        tasks = {instance.task_id: instance.component for _, instance in self._given.packing.instances()}
+        tasks = {instance.task_id: instance.component for _, instance in self._plans.packing.instances()}
         if component and component not in tasks.values():
             components = sorted(set(tasks.values()))
             msg = f"component {component!r} is unknown{nearest(component, components)}; known: {known(components)}"
@@ -228,7 +280,11 @@ class Leader:
             plan_version=self._plan.version if self._plan else 0,
             first_tuple_at_s=self._metrics.first_tuple_at_s,
             components=component_statuses(
-                self._given.definition, self._given.packing, self._metrics, self._clock.monotonic_s()
+                self._given.definition,
+                self._plans.packing,
+                self._tasks.former,
+                self._metrics,
+                self._clock.monotonic_s(),
             ),
             tasks=self._tasks.statuses(),
             backpressure=culprits(self._back_pressure, self._tasks),
@@ -239,6 +295,7 @@ class Leader:
             leader=self._given.leader,
             standbys=standbys(self._processes.statuses(), self._given.leader),
             unreached=self._unreached(self._clock.monotonic_s()),
+            update=self._update.status(),
         )
 
     def _present_errors(self) -> tuple[str, ...]:
@@ -264,7 +321,7 @@ class Leader:
         facts: dict[str, object] = {"topology": self._given.definition.name, "version": plan.version}
         instructions: list[Instruction] = [
             NoteEvent("plan-changed", "plan", {"version": str(plan.version), "state": state.value}),
-            PublishPlan(plan),
+            PublishPlan(plan, self._plans.packing),
             NotifyHook("heron_plan_changed", facts),
         ]
         if before is not None and before.state is not plan.state:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState, physical_plan
+from heron.planner.physical_plan import (
+    PhysicalPlan,
+    PlanIndex,
+    PlanUpdate,
+    StreamManagerLocation,
+    TopologyState,
+    UpdatePhase,
+    physical_plan,
+)
+from heron.planner.plan_update import begin_update, merged, without
 
 __all__ = ["PlanMaker", "Registration", "Registry"]
 
@@ -77,23 +86,65 @@ class Registry:
         silent = {container_id: now_s - entry.heard_at_s for container_id, entry in self._entries.items()}
         return {container_id: seconds for container_id, seconds in silent.items() if seconds > longer_than_s}
 
+    def keep(self, containers: Collection[int]) -> None:
+        """Forgets the stream managers of all other containers; a later container of that number begins again."""
+        for container_id in self._entries.keys() - set(containers):
+            del self._entries[container_id]
+
     def locations(self) -> dict[int, StreamManagerLocation]:
         """The addresses of the registered stream managers, by container."""
         return {container_id: entry.location for container_id, entry in self._entries.items()}
 
 
 class PlanMaker:
-    """Makes the physical plans of one leader."""
+    """Makes the physical plans of one leader, and keeps the packing plan and the update that they follow."""
 
-    def __init__(self, definition: TopologyDefinition, packing: PackingPlan, topology_id: str, epoch: int) -> None:
+    def __init__(
+        self,
+        definition: TopologyDefinition,
+        packing: PackingPlan,
+        topology_id: str,
+        epoch: int,
+        former: PhysicalPlan | None = None,
+    ) -> None:
+        """`former` is the plan of a former leader."""
         self._definition = definition
-        self._packing = packing
         self._topology_id = topology_id
         self._epoch = epoch
+        self._key_owners = dict(former.key_owners) if former else {}
+        self.packing = packing
+        self.update = former.update if former else None
 
     def taken_over(self, plan: PhysicalPlan) -> PhysicalPlan:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
         return replace(plan, epoch=self._epoch)
+
+    def begin_update(self, index: PlanIndex, target: PackingPlan) -> PlanUpdate:
+        """Begins an update: the next plan has the members of both packing plans."""
+        self.update = begin_update(index, target, index.plan.version + 1)
+        self.packing = merged(self.packing, target)
+        return self.update
+
+    def switch(self) -> None:
+        """Data takes the new routes from the next plan on."""
+        if self.update is not None:
+            self.update = replace(self.update, phase=UpdatePhase.SWITCH)
+
+    def set_absent(self, absent: tuple[int, ...]) -> None:
+        """These tasks do not run and are not restarted."""
+        if self.update is not None:
+            self.update = replace(self.update, absent=absent)
+
+    def complete(self) -> None:
+        """The removed tasks are no members of the next plan, and the update is over."""
+        if self.update is not None:
+            self._key_owners.update(self.update.key_owners)
+            self._end_update(self.update.removed)
+
+    def withdraw(self) -> None:
+        """The added tasks are no members of the next plan, and the update is over."""
+        if self.update is not None:
+            self._end_update(self.update.added)
 
     def next_plan(
         self,
@@ -103,22 +154,33 @@ class PlanMaker:
     ) -> PhysicalPlan | None:
         """The plan for the present registrations: `current` itself without a change, None while a container is missing.
 
-        A stream manager that has not registered with this leader yet keeps its address in the current plan.
+        A stream manager that has not registered with this leader yet keeps its address in the current plan. Containers
+        that an update adds may be missing while it is prepared.
         """
         located = {stmgr.container_id: stmgr for stmgr in current.stmgrs} if current else {}
         located.update(registered)
-        wanted = {container.container_id for container in self._packing.containers}
-        if not wanted <= located.keys():
+        if not self.containers(starting=False) <= located.keys():
             return None
         candidate = physical_plan(
-            self._packing,
+            self.packing,
             self._definition,
-            [located[container_id] for container_id in wanted],
+            [located[container_id] for container_id in self.containers() if container_id in located],
             version=current.version if current else 0,
             epoch=self._epoch,
             topology_id=self._topology_id,
             state=state,
         )
+        candidate = replace(candidate, key_owners=dict(self._key_owners), update=self.update)
         if candidate == current:
             return current
         return replace(candidate, version=candidate.version + 1)
+
+    def containers(self, *, starting: bool = True) -> set[int]:
+        """The containers of the members; without `starting`, only those that are in use while an update is prepared."""
+        update = self.update
+        added = update.added if update is not None and update.phase is UpdatePhase.PREPARE and not starting else ()
+        return {container_id for container_id, each in self.packing.instances() if each.task_id not in added}
+
+    def _end_update(self, task_ids: Collection[int]) -> None:
+        self.packing = without(self.packing, task_ids)
+        self.update = None

@@ -14,12 +14,13 @@ from heron.tmanager.task_table import TaskEvent, TaskReport
 __all__ = ["check_speaker", "location_of", "process_report", "task_report", "totals_of"]
 
 _QUESTIONS = frozenset({"status_request", "metrics_request"})
-_COMMANDS = frozenset({"change_state"})
+_COMMANDS = frozenset({"begin_update", "change_state", "withdraw_update"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {
     pb.TASK_PHASE_RUNNING: TaskEvent.INITIALISED,
     pb.TASK_PHASE_FAILED: TaskEvent.FAILED,
     pb.TASK_PHASE_ENDED: TaskEvent.ENDED,
+    pb.TASK_PHASE_LEFT: TaskEvent.LEFT,
 }
 _PROCESS_EVENTS: dict[int, TaskEvent] = {
     pb.PROCESS_PHASE_STARTED: TaskEvent.STARTED,

@@ -1,4 +1,4 @@
-"""Publishes physical plans: writes each plan to the state manager, then sends it to the stream managers."""
+"""Publishes plans: writes the physical plan and the packing plan, then sends them to stream managers and executors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor, Timer
+from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
-from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.plans import encode_plan, encode_tasks
 from heron.tmanager.containers import Containers
 from heron.tmanager.state_store import StateStore
 
@@ -34,11 +35,14 @@ class PlanPublisher:
         self._on_waiting = on_waiting
         self._newest: PhysicalPlan | None = None
         self._written: PhysicalPlan | None = None
+        self._packing: PackingPlan | None = None
         self._retry: Timer | None = None
         self._waiting: list[Callable[[], object]] = []
 
-    def publish(self, plan: PhysicalPlan) -> None:
-        """Writes a plan and sends it to every stream manager.
+    def publish(self, plan: PhysicalPlan, packing: PackingPlan) -> None:
+        """Writes a plan and its packing plan; sends them to every stream manager and executor.
+
+        The physical plan is written first: see `heron.planner.plan_update.reconciled`.
 
         Raises:
             StateConflictError: when another topology manager leads; nothing was sent.
@@ -48,17 +52,22 @@ class PlanPublisher:
             self._retry.cancel()  # a repeated command publishes the same plan again; one chain of attempts is enough
         try:
             self._store.save_plan(plan)
+            self._store.save_packing(packing)
         except StateConflictError:
             raise
         except StateError as error:
             text = f"physical plan {plan.version} cannot be written, next attempt in {_RETRY_S:g} s: {error}"
             _log.error("%s", text)
             self._on_waiting(text)
-            self._retry = self._reactor.after(_RETRY_S, lambda: self.publish(plan))
+            self._retry = self._reactor.after(_RETRY_S, lambda: self.publish(plan, packing))
             return
         self._written = plan
         self._on_waiting("")
         self._containers.send_to_stmgrs(_message(plan))
+        if packing != self._packing:
+            self._packing = packing
+            for container_id in self._containers.executors():
+                self.send_tasks(container_id)
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             call()
@@ -69,6 +78,20 @@ class PlanPublisher:
             call()
         else:
             self._waiting.append(call)
+
+    def send_tasks(self, container_id: int) -> None:
+        """Sends the tasks of its container to an executor; one whose container has left the plan gets a stop."""
+        if self._packing is None or container_id == 0:
+            return
+        try:
+            tasks = self._packing.container(container_id).instances
+        except KeyError:
+            stop = pb.Stop(reason=f"container {container_id} has left the plan")
+            self._containers.send_to_executor(container_id, Envelope(stop=stop))
+            return
+        self._containers.send_to_executor(
+            container_id, Envelope(container_tasks=pb.ContainerTasks(document=encode_tasks(tasks)))
+        )
 
     def send(self, container_id: int, plan: PhysicalPlan) -> None:
         """Sends a written plan to one stream manager; a plan that waits goes to all when it is written."""

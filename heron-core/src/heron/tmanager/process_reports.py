@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from heron.ipc.status import ProcessStatus
@@ -69,6 +70,16 @@ class ProcessTable:
         if not status.last_error and known:
             status = replace(status, last_error=known.last_error)
         processes[report.process] = status
+
+    def keep(self, containers: Collection[int], task_ids: Collection[int]) -> None:
+        """Forgets the processes of other containers, and those of other tasks."""
+        for container_id, processes in tuple(self._containers.items()):
+            if container_id not in containers:
+                del self._containers[container_id]
+                continue
+            for name, process in tuple(processes.items()):
+                if process.task_id and process.task_id not in task_ids:
+                    del processes[name]
 
     def statuses(self) -> tuple[ProcessStatus, ...]:
         """Every process, by container: the executor first, then the others in the order of their first reports."""

@@ -23,6 +23,7 @@ from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Metric, MetricKind
+from heron.state_nodes.plans import decode_packing_plan
 from heron.tmanager.containers import Containers
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
@@ -61,8 +62,9 @@ class Service:
         self._takeover = takeover
         self._containers = Containers(host.hub, takeover.leader.epoch)
         self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.plan_waits)
-        ids = (0, *(container.container_id for container in takeover.packing.containers))
-        self._end = TopologyEnd(host.reactor, host.store, self._containers, ids, takeover.leader.container_id)
+        self._end = TopologyEnd(
+            host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
+        )
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
@@ -74,6 +76,8 @@ class Service:
             "status_request": self._status_request,
             "metrics_request": self._metrics_request,
             "change_state": self._change_state,
+            "begin_update": self._begin_update,
+            "withdraw_update": self._withdraw_update,
             "done": self._done,
         }
 
@@ -127,8 +131,8 @@ class Service:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
             match instruction:
-                case PublishPlan(plan):
-                    self._plans.publish(plan)
+                case PublishPlan(plan, packing):
+                    self._plans.publish(plan, packing)
                 case SendPlan(container_id, plan):
                     self._plans.send(container_id, plan)
                 case EndTopology(report, reason):
@@ -165,6 +169,7 @@ class Service:
         _log.info("executor of container %d, attempt %d", hello.container_id, hello.attempt)
         self._containers.add_executor(hello.container_id, identity)
         self._leader.executor_registered(hello.container_id, hello.attempt, hello.pid, hello.host)
+        self._plans.send_tasks(hello.container_id)
         self._end.connected(hello.container_id)
         return []
 
@@ -194,9 +199,21 @@ class Service:
 
     def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         change = envelope.change_state
-        self._carry_out(self._leader.state_asked(change.state))
-        done = Envelope(done=pb.Done(request_id=change.request_id))
-        answer = functools.partial(self._answer_change, identity, done)
+        return self._confirm(identity, change.request_id, self._leader.state_asked(change.state))
+
+    def _begin_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        request = envelope.begin_update
+        target = decode_packing_plan(request.document, "the packing plan of an update")
+        return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base))
+
+    def _withdraw_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        request = envelope.withdraw_update
+        return self._confirm(identity, request.request_id, self._leader.withdrawal_asked(request.reason))
+
+    def _confirm(self, identity: bytes, request_id: int, instructions: list[Instruction]) -> list[Instruction]:
+        """Carries out what a command has changed, and answers when the change is written."""
+        self._carry_out(instructions)
+        answer = functools.partial(self._answer_change, identity, Envelope(done=pb.Done(request_id=request_id)))
         self._plans.when_written(lambda: self._end.when_written(answer))
         return []
 

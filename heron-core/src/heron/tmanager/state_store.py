@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from heron.clock import wall_s
-from heron.errors import HeronError, StateError, StateUnavailableError, TopologyFailedError
+from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus
+from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
+from heron.planner.plan_update import reconciled
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.document import node_name
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
-from heron.state_nodes.plans import decode_packing_plan, decode_topology
+from heron.state_nodes.plans import decode_packing_plan, decode_topology, encode_plan
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import decode_scheduler_location
 from heron.tmanager.plan_record import PlanRecord
@@ -34,6 +36,8 @@ class StateStore:
         self._topology = topology
         self._topology_id = topology_id
         self._record = PlanRecord(statemgr, topology, topology_id)
+        self._packing: PackingPlan | None = None
+        self._packing_version: int | None = None
 
     def take_over(self, leader: LeaderStatus) -> Takeover:
         """Takes the topology over, and returns what this leader starts from. Former leaders cannot write afterwards.
@@ -51,13 +55,16 @@ class StateStore:
                 "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
             )
             raise TopologyFailedError(msg)
-        definition = self._required(NodeKind.TOPOLOGY, decode_topology)
-        packing = self._required(NodeKind.PACKING_PLAN, decode_packing_plan)
+        definition, _ = self._required(NodeKind.TOPOLOGY, decode_topology)
+        packing, self._packing_version = self._required(NodeKind.PACKING_PLAN, decode_packing_plan)
+        self._packing = packing
         started_at_s = submitted.submitted_at_s if submitted else wall_s()
         deactivated = submitted is not None and submitted.deactivated
         first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
         report = self._report(plan, started_at_s, troubles)
+        if plan.version and not report:
+            plan, packing = self._reconcile(plan, packing)
         if report and plan.state not in ENDED_STATES:  # the plan with the end was damaged
             self._record.end(TopologyState(report.state))
         return Takeover(
@@ -83,17 +90,42 @@ class StateStore:
         """
         self._record.write(plan)
 
+    def save_packing(self, packing: PackingPlan) -> None:
+        """Writes the packing plan if it is not the one that was read or written last. Raises as `save_plan` does."""
+        if packing == self._packing:
+            return
+        value = encode_plan(packing)
+        try:
+            self._packing_version = self._statemgr.set(
+                NodeKind.PACKING_PLAN, self._topology, value, expected=self._packing_version
+            )
+        except StateConflictError:
+            node = self._statemgr.get(NodeKind.PACKING_PLAN, self._topology)
+            if node is None or node.value != value:  # else this leader wrote it, and the answer was lost
+                raise
+            self._packing_version = node.version
+        self._packing = packing
+
     def save_end(self, report: TopologyStatus) -> None:
         """Writes the end of the topology into the plan, then the report. Raises as `save_plan` does."""
         self._record.end(TopologyState(report.state))
         self._statemgr.set(NodeKind.REPORT, self._topology, encode_report(LastReport(report)))
 
-    def _required(self, kind: NodeKind, decode: Callable[[bytes, str], T]) -> T:
+    def _reconcile(self, plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, PackingPlan]:
+        """Makes the two plans agree; see `reconciled`. Afterwards a former leader cannot write the packing plan."""
+        updates = plan.update is not None
+        plan, packing = reconciled(plan, packing)
+        if updates:
+            self._packing = None  # so that it is written, and has a new version
+        self.save_packing(packing)
+        return plan, packing
+
+    def _required(self, kind: NodeKind, decode: Callable[[bytes, str], T]) -> tuple[T, int]:
         node = self._statemgr.get(kind, self._topology)
         if node is None:
             msg = f"topology {self._topology!r} has no node {kind.value!r} in the state manager; it was killed"
             raise StateError(msg)
-        return decode(node.value, node_name(kind, self._topology))
+        return decode(node.value, node_name(kind, self._topology)), node.version
 
     def _report(self, plan: PhysicalPlan, started_at_s: float, troubles: list[str]) -> TopologyStatus | None:
         """The report of the leader that ended the topology; a short one if that leader died before it wrote one."""

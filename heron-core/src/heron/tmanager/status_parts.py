@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from heron.api.definition import TopologyDefinition
 from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, ProcessStatus, StandbyStatus
@@ -39,16 +39,24 @@ class ErrorList:
 
 
 def component_statuses(
-    definition: TopologyDefinition, packing: PackingPlan, metrics: MetricsStore, now_s: float
+    definition: TopologyDefinition,
+    packing: PackingPlan,
+    former: Mapping[int, str],
+    metrics: MetricsStore,
+    now_s: float,
 ) -> tuple[ComponentStatus, ...]:
-    """Every component in the order of declaration; `now_s` is monotonic seconds."""
+    """Every component in the order of declaration; `now_s` is monotonic seconds.
+
+    The counts include those of `former` tasks, which an update has removed.
+    """
     by_component: dict[str, list[int]] = {component.name: [] for component in definition.components}
     for _, instance in packing.instances():
         by_component.setdefault(instance.component, []).append(instance.task_id)
     found = []
     for component in definition.components:
         task_ids = by_component[component.name]
-        figures = metrics.figures(component.kind.value, task_ids, now_s)
+        counted = (*task_ids, *(task_id for task_id, name in former.items() if name == component.name))
+        figures = metrics.figures(component.kind.value, counted, now_s)
         found.append(
             ComponentStatus(
                 name=component.name,

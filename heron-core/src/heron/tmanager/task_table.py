@@ -1,7 +1,7 @@
 """The state of each task, from the reports of stream managers and executors. Pure.
 
-A task that has ended stays ended, whatever its process does afterwards. All other reports concern one incarnation, and
-reports about an older incarnation are ignored.
+A task that has ended or left stays so, whatever its process does afterwards. All other reports concern one incarnation,
+and reports about an older incarnation are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["TaskEvent", "TaskReport", "TaskState", "TaskTable"]
 
 
 class TaskState(enum.Enum):
-    """`DOWN`: its executor does not restart it any more."""
+    """`DOWN`: its executor does not restart it any more. `LEFT`: an update removes it, and it has sent everything."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -24,14 +24,16 @@ class TaskState(enum.Enum):
     FAILED = "failed"
     DOWN = "down"
     ENDED = "ended"
+    LEFT = "left"
 
 
 class TaskEvent(enum.Enum):
-    """An event of a task. The task reports the first three, its executor the others."""
+    """An event of a task. The task reports the first four, its executor the others."""
 
     INITIALISED = enum.auto()
     FAILED = enum.auto()
     ENDED = enum.auto()
+    LEFT = enum.auto()
     STARTED = enum.auto()
     DIED = enum.auto()
     GIVEN_UP = enum.auto()
@@ -43,6 +45,7 @@ _TABLE = {
     _E.INITIALISED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING), _S.RUNNING),
     _E.FAILED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED), _S.FAILED),
     _E.ENDED: dict.fromkeys(_S, _S.ENDED),
+    _E.LEFT: dict.fromkeys(_S, _S.LEFT),
     _E.STARTED: {_S.STARTING: _S.STARTING},
     _E.DIED: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED), _S.RESTARTING),
     _E.GIVEN_UP: dict.fromkeys((_S.STARTING, _S.RUNNING, _S.RESTARTING, _S.FAILED, _S.DOWN), _S.DOWN),
@@ -71,14 +74,27 @@ class _TaskEntry:
         self.state = TaskState.STARTING
 
 
+_FINAL = (TaskState.ENDED, TaskState.LEFT)
+
+
 class TaskTable:
     """Every task of the packing plan."""
 
     def __init__(self, packing: PackingPlan) -> None:
+        self._places: dict[int, tuple[str, int]] = {}
+        self.former: dict[int, str] = {}
+        """The component of each task that an update has removed; its counts stay part of the totals."""
+        self._entries: dict[int, _TaskEntry] = {}
+        self.set_packing(packing)
+
+    def set_packing(self, packing: PackingPlan) -> None:
+        """Replaces the packing plan; tasks that are in both keep their state."""
+        before = self._places
         self._places = {
             instance.task_id: (instance.component, container_id) for container_id, instance in packing.instances()
         }
-        self._entries = {task_id: _TaskEntry() for task_id in self._places}
+        self.former |= {task_id: before[task_id][0] for task_id in before.keys() - self._places.keys()}
+        self._entries = {task_id: self._entries.get(task_id) or _TaskEntry() for task_id in self._places}
 
     def take(self, report: TaskReport) -> bool:
         """Takes a report; returns whether it changed the task."""
@@ -87,14 +103,14 @@ class TaskTable:
             return False
         if report.incarnation > entry.incarnation:
             entry.incarnation = report.incarnation
-            if entry.state is not TaskState.ENDED:
+            if entry.state not in _FINAL:
                 entry.state = TaskState.STARTING
-        elif report.incarnation < entry.incarnation and report.event is not TaskEvent.ENDED:
+        elif report.incarnation < entry.incarnation and report.event not in (TaskEvent.ENDED, TaskEvent.LEFT):
             return False
         if report.restarts is not None:
             entry.restarts = max(entry.restarts, report.restarts)
         following = _TABLE[report.event].get(entry.state)
-        if following is None or entry.state is TaskState.ENDED:
+        if following is None or entry.state in _FINAL:
             return False
         # The task's own reason for its failure is better than its executor's.
         if report.error and not (entry.state is TaskState.FAILED and report.event is not TaskEvent.FAILED):
@@ -120,8 +136,8 @@ class TaskTable:
         return self._places.get(task_id, ("", 0))
 
     def all_ended(self) -> bool:
-        """Whether every task has ended."""
-        return bool(self._entries) and all(entry.state is TaskState.ENDED for entry in self._entries.values())
+        """Whether every task has ended or left."""
+        return bool(self._entries) and all(entry.state in _FINAL for entry in self._entries.values())
 
     def statuses(self) -> tuple[TaskStatus, ...]:
         """Every task, by id."""

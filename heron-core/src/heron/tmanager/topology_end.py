@@ -60,7 +60,12 @@ class TopologyEnd:
     """Ends the topology when `begin` is called; does nothing before."""
 
     def __init__(
-        self, reactor: Reactor, store: StateStore, containers: Containers, container_ids: tuple[int, ...], own: int
+        self,
+        reactor: Reactor,
+        store: StateStore,
+        containers: Containers,
+        container_ids: Callable[[], Iterable[int]],
+        own: int,
     ) -> None:
         self._reactor = reactor
         self._store = store
@@ -106,7 +111,7 @@ class TopologyEnd:
             if attempts > 1:
                 self._reactor.after(_REPORT_RETRY_S, lambda: self._write(report, attempts - 1))
                 return
-        self._sequence = StopSequence(self._container_ids, self._own, monotonic_s())
+        self._sequence = StopSequence(self._container_ids(), self._own, monotonic_s())
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             call()
