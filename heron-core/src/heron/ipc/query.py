@@ -62,6 +62,23 @@ class TManagerClient:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""
         self._ask(lambda number: Envelope(change_state=pb.ChangeState(request_id=number, state=state)), timeout_s)
 
+    def begin_update(self, packing: bytes, base: str, timeout_s: float) -> None:
+        """Requests the tasks of a packing plan, a document of `heron.state_nodes.plans`.
+
+        `base` is the id of the packing plan that it was made from. Returns when the first phase is stored.
+        """
+
+        def question(number: int) -> Envelope:
+            return Envelope(begin_update=pb.BeginUpdate(request_id=number, base=base, document=packing))
+
+        self._ask(question, timeout_s)
+
+    def withdraw_update(self, reason: str, timeout_s: float) -> None:
+        """Withdraws the update under way; returns when that is stored."""
+        self._ask(
+            lambda number: Envelope(withdraw_update=pb.WithdrawUpdate(request_id=number, reason=reason)), timeout_s
+        )
+
     def close(self) -> None:
         """Closes the socket; idempotent."""
         self._channel.close()

@@ -178,13 +178,15 @@ class InstanceLinks:
         context.reactor.on_readable(self._hub, self._read_hub)
 
     def send_plan(self, plan: Envelope) -> None:
-        """Sends the physical plan to every instance, now or when it registers; tasks that left it are disconnected."""
+        """Sends the physical plan to every instance in it, now or when it registers.
+
+        A task that has left the plan gets none, and its executor ends it.
+        """
         self._plan = plan
-        for link in [each for each in self._links.values() if each.task_id not in self._context.local.ids]:
-            self._close(link)
         self.reports.keep(self._context.local.ids)
         for link in self._links.values():
-            self._send_plan_to(link)
+            if link.task_id in self._context.local.ids:
+                self._send_plan_to(link)
 
     def send(self, task_id: int, envelope: Envelope) -> None:
         """Sends a control message to one instance, if it is registered."""
@@ -325,13 +327,8 @@ class InstanceLinks:
             if outlet is not None:
                 outlet.close()
             _log.info("session of task %d ended", link.task_id)
-            if not self.reports.left(link.task_id):
+            if link.task_id in self._context.local.ids and not self.reports.left(link.task_id):
                 self._on_lost(link.task_id)
-        self._close(link)
-
-    def _close(self, link: InstanceLink) -> None:
-        if self._links.get(link.task_id) is link:
-            del self._links[link.task_id]
-        self._context.router.forget(link)
+        router.forget(link)
         self._context.reactor.forget(link.channel)
         link.channel.close()

@@ -9,7 +9,7 @@ import math
 
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.clock import Clock
-from heron.errors import HeronError, known
+from heron.errors import HeronError
 from heron.ipc.status import UpdateStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
@@ -138,10 +138,8 @@ class UpdateProgress:
         if update is None:
             return ""
         if update.phase is UpdatePhase.PREPARE:
-            missing, starting = self._missing(), self._starting()
-            return f"container {known(map(str, missing))}" if missing else f"task {known(map(str, starting))}"
-        leaving = [str(task) for task in update.removed if self._tasks.state(task) not in _GONE]
-        return f"task {known(leaving)}" if leaving else ""
+            return _listed("container", self._missing()) or _listed("task", self._starting())
+        return _listed("task", [task for task in update.removed if self._tasks.state(task) not in _GONE])
 
     def _missing(self) -> list[int]:
         return sorted(self._plans.containers() - self._registry.locations().keys())
@@ -155,6 +153,10 @@ class UpdateProgress:
         update = self._plans.update
         assert update is not None  # noqa: S101  # only for an update under way
         self._last = UpdateStatus(update.number, outcome, update.target, update.added, update.removed, reason)
+
+
+def _listed(what: str, numbers: list[int]) -> str:
+    return f"{what}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}" if numbers else ""
 
 
 def _check_places(packing: PackingPlan, target: PackingPlan) -> None:

@@ -28,6 +28,7 @@ _COMMANDS = {
     "activate": "heron_cli.commands.activate:activate",
     "deactivate": "heron_cli.commands.activate:deactivate",
     "restart": "heron_cli.commands.restart:restart",
+    "update": "heron_cli.commands.update:update",
     "logs": "heron_cli.commands.logs:logs",
     "metrics": "heron_cli.commands.metrics:metrics",
     "plugins": "heron_cli.commands.plugins:plugins",

@@ -7,7 +7,7 @@ import math
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
-from heron.instance.batch_reader import BatchReader, EndAligner
+from heron.instance.batch_reader import BatchReader, MarkerAligner
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.task_context import QueuedTarget
@@ -34,7 +34,7 @@ class SimulatedBolt(SimulatedTask):
         )
         self._component = Bolt()
         self._reader = BatchReader(environment.index, environment.serializers)
-        self._aligner = EndAligner(environment.index.upstream_tasks(plan.component))
+        self._aligner = MarkerAligner(environment.index.upstream_tasks(plan.component))
         self._ticks = TickTimer(self.config, environment.clock.monotonic_s)
 
     @property

@@ -25,6 +25,7 @@ from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskConte
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import initialise
 from heron.instance.user_errors import UserErrors
+from heron.ipc.frame import Marker
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PlanIndex, TaskPlan
 from heron_simulator.ack_ledger import AckLedger
@@ -141,7 +142,7 @@ class SimulatedTask(ABC):
     def end(self) -> None:
         """Ends the task, and sends END markers downstream."""
         self.ended = True
-        self.emitter.send_end(self.environment.index.downstream_tasks(self.plan.component))
+        self.emitter.send_marker(Marker.END, self.environment.index.downstream_tasks(self.plan.component))
 
     def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
         """Shows and counts a failure of user code.

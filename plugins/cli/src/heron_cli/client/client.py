@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self, cast
 from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
 from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import UpdateStatus
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
@@ -41,11 +42,14 @@ from heron_cli.topologies.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
     from heron_cli.launch.loaded import LoadedTopology
+    from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]
 
 _SUBMIT = "heron_cli.launch.submission:submit_target"
-"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without it."""
+_PLAN_UPDATE = "heron_cli.launch.update:plan_update"
+_RUN_UPDATE = "heron_cli.launch.update:run_update"
+"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without them."""
 
 _TIMEOUT_S = 10.0
 _WATCH_S = 1.0  # the default period of metrics export
@@ -317,6 +321,32 @@ class Client:
         )
         return SubmitResult(run, containers, tuple(notes.notes))
 
+    def update(
+        self,
+        name: str,
+        parallelism: Mapping[str, int],
+        *,
+        dry_run: bool = False,
+        timeout_s: float = 300.0,
+        on_phase: Callable[[UpdateStatus], None] | None = None,
+    ) -> TopologyUpdate:
+        """Change the number of tasks of components while the topology runs, and return when that is complete.
+
+        With `dry_run`, only return what would change. `on_phase` is called in each phase.
+
+        Raises:
+            TopologyFailedError: when the update is withdrawn, because a new task or container does not run.
+            UnreachableError: when it is not complete in time; it continues.
+        """
+        if not dry_run:
+            self._check_writable(f"topology {name!r}")
+        plan, run = cast("_PlanUpdate", load_object(_PLAN_UPDATE)), cast("_RunUpdate", load_object(_RUN_UPDATE))
+        environment = self._full_environment()
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            topology.status(control=not dry_run)  # it runs, and this user may change it
+            update = plan(environment, topology, parallelism)
+            return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
+
     def packages(self) -> tuple[StoredPackage, ...]:
         """Return the packages that the profile's uploader stores, youngest first, with the topologies that use them.
 
@@ -368,6 +398,16 @@ class Client:
         with self.topology(name, timeout_s=timeout_s) as topology:
             before = set_state(topology, state)
             return StateChange(name, topology.run.topology_id, before, state)
+
+
+def _ignore(_phase: UpdateStatus) -> None:
+    """The default of `Client.update`."""
+
+
+_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int]], "TopologyUpdate"]
+_RunUpdate = Callable[
+    [Environment, ProfileChoice, RemoteTopology, "TopologyUpdate", Callable[[UpdateStatus], None]], "TopologyUpdate"
+]
 
 
 class _Submit(Protocol):

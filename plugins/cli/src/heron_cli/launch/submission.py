@@ -23,7 +23,7 @@ from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE
-from heron.spi.scheduler import ContainerSpec, Job
+from heron.spi.scheduler import Job
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import encode_plan
@@ -31,6 +31,7 @@ from heron.state_nodes.report import LastReport, encode_report
 from heron.state_nodes.scheduler_location import encode_scheduler_location
 from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.catalog.other_plugins import observer_entries
+from heron_cli.launch.container_specs import container_specs
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 from heron_cli.launch.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
@@ -258,7 +259,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(plan.containers) + 1} containers")
     with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
-        environment.scheduler.schedule(_job(environment, submission, run.package_uri))
+        environment.scheduler.schedule(_job(environment, submission, run))
 
 
 def _undo(environment: Environment, run: ExecutionState) -> None:
@@ -290,28 +291,8 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
     )
 
 
-def _job(environment: Environment, submission: Submission, uri: str) -> Job:
-    prepared = submission.prepared
+def _job(environment: Environment, submission: Submission, run: ExecutionState) -> Job:
+    prepared, profile = submission.prepared, environment.profile
     required = {0: NO_RESOURCE} | {each.container_id: each.required for each in prepared.plan.containers}
-    profile = environment.profile
-    name = submission.loaded.definition.name
-    specs = tuple(
-        ContainerSpec(
-            topology=name,
-            topology_id=submission.topology_id,
-            container_id=container_id,
-            attempt=1,
-            run_dir=str(submission.run_dir),
-            log_dir=str(submission.log_dir),
-            package_uri=uri,
-            statemgr=profile.statemgr,
-            uploader=profile.uploader,
-            sinks=profile.sinks(str(submission.log_dir)),
-            settings=submission.settings.to_keys(),
-            hooks=submission.hooks,
-            serializers=prepared.serializers,
-            required=resource,
-        )
-        for container_id, resource in required.items()
-    )
-    return Job(name, submission.topology_id, specs, attached=submission.terms.attached)
+    specs = container_specs(profile, run, required, submission.settings, submission.hooks, prepared.serializers)
+    return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)

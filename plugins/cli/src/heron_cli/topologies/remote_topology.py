@@ -132,6 +132,17 @@ class RemoteTopology:
         """
         self._ask(True, lambda client, left_s: client.change_state(state, left_s))
 
+    def begin_update(self, packing: bytes, base: str) -> None:
+        """Change its tasks to those of a packing plan (a document) that was made from the one with the id `base`.
+
+        Returns when the first phase of the update is written; `status().update` shows the others.
+        """
+        self._ask(True, lambda client, left_s: client.begin_update(packing, base, left_s))
+
+    def withdraw_update(self, reason: str) -> None:
+        """Withdraw the update under way; refused when data takes the new routes already."""
+        self._ask(True, lambda client, left_s: client.withdraw_update(reason, left_s))
+
     def over(self) -> bool:
         """Return whether this run has ended and none of its processes runs any more."""
         present = read_run(self._statemgr, self.name)
