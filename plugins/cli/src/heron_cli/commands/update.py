@@ -1,0 +1,83 @@
+"""``heron update``: changes the parallelism of a running topology."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from heron.errors import UsageError
+from heron.ipc.status import UpdateStatus
+from heron_cli.commands.completion import complete_topology
+from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.view.text import print_json
+from heron_cli.view.update_text import update_as_json, update_lines
+
+if TYPE_CHECKING:
+    from heron_cli.launch.update import TopologyUpdate
+
+__all__ = ["update"]
+
+_EXIT_INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("name", shell_complete=complete_topology)
+@click.option(
+    "--component-parallelism",
+    "parallelism",
+    metavar="COMPONENT:TASKS",
+    multiple=True,
+    required=True,
+    help="The new number of tasks of a component; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Prints what would change, and changes nothing.")
+@remote_options(timeout_s=300.0, timeout_help="The longest wait until the update is complete.")
+@click.pass_context
+def update(
+    context: click.Context, name: str, parallelism: tuple[str, ...], options: RemoteOptions, *, dry_run: bool
+) -> None:
+    """Changes the number of tasks of components of the topology NAME while it runs.
+
+    New tasks start before data is routed to them. Removed tasks process everything that was sent to them before they
+    leave. The memory of a bolt does not move to another task.
+    """
+    wanted = _parsed(parallelism)
+
+    def show(phase: UpdateStatus) -> None:
+        if not options.as_json and phase.phase != "complete":
+            click.echo(f"{phase.phase}: waits for {phase.waits_for}" if phase.waits_for else phase.phase)
+
+    try:
+        with options.connect() as client:
+            done = client.update(name, wanted, dry_run=dry_run, timeout_s=options.timeout_s, on_phase=show)
+    except KeyboardInterrupt:
+        click.echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)
+        context.exit(_EXIT_INTERRUPTED)
+    _print(done, options)
+
+
+def _print(done: TopologyUpdate, options: RemoteOptions) -> None:
+    if options.as_json:
+        print_json(update_as_json(done))
+    else:
+        for line in update_lines(done):
+            click.echo(line)
+
+
+def _parsed(values: tuple[str, ...]) -> dict[str, int]:
+    """Return the numbers of tasks by component; an option may hold several, separated by spaces, as in Heron.
+
+    Raises:
+        UsageError: when a value does not have the form COMPONENT:TASKS.
+    """
+    found: dict[str, int] = {}
+    for value in " ".join(values).split():
+        component, _, number = value.rpartition(":")
+        if not component or not number.isdecimal():
+            msg = f"--component-parallelism {value!r}: give COMPONENT:TASKS, such as count:4"
+            raise UsageError(msg)
+        if found.setdefault(component, int(number)) != int(number):
+            msg = f"--component-parallelism: component {component!r} has two numbers, {found[component]} and {number}"
+            raise UsageError(msg)
+    return found

@@ -1,0 +1,243 @@
+"""Changes the parallelism of a running topology: packs it again, adds containers, and waits for the phases.
+
+The topology manager leads the update. This module gives it the new packing plan, and the scheduler the containers to
+add before and to remove after it. See ``docs/live-updates.md``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from heron.clock import monotonic_s
+from heron.errors import HeronError, PackingError, StateError, TopologyFailedError, UnreachableError, UsageError
+from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.planner.key_owners import moved_groups
+from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import ENDED_STATES, PlanIndex
+from heron.planner.plan_update import begin_update
+from heron.spi.packing import Packing
+from heron.spi.scheduler import ContainerSpec, Scheduler
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
+from heron_cli.catalog.drivers import Drivers
+from heron_cli.catalog.other_plugins import observer_entries
+from heron_cli.catalog.third_party import open_guarded
+from heron_cli.launch.container_specs import container_specs
+from heron_cli.launch.prepare import named_serializers
+from heron_cli.profiles.overrides import engine_settings
+from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
+from heron_cli.topologies.remote_topology import RemoteTopology
+
+__all__ = ["TopologyUpdate", "plan_update", "run_update"]
+
+_POLL_S = 0.1
+_ENDED = frozenset(state.value for state in ENDED_STATES)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyUpdate:
+    """An update and what it changes.
+
+    `before` and `after` are the packing plans; they are equal if there is nothing to change. `moved_groups` is the
+    number of key groups that get another task, by component. `took_s` is the time until it was complete; None for an
+    update that was only planned.
+    """
+
+    topology: str
+    before: PackingPlan
+    after: PackingPlan
+    moved_groups: Mapping[str, int]
+    took_s: float | None = None
+
+    def added(self) -> dict[int, tuple[str, int]]:
+        """Return the new tasks: component and container by task id."""
+        return _places(self.after, self.before)
+
+    def removed(self) -> dict[int, tuple[str, int]]:
+        """Return the tasks that leave: component and container by task id."""
+        return _places(self.before, self.after)
+
+    def added_containers(self) -> tuple[int, ...]:
+        """Return the ids of new containers."""
+        return tuple(sorted(_containers(self.after) - _containers(self.before)))
+
+    def removed_containers(self) -> tuple[int, ...]:
+        """Return the ids of containers that leave."""
+        return tuple(sorted(_containers(self.before) - _containers(self.after)))
+
+
+def plan_update(environment: Environment, topology: RemoteTopology, parallelism: Mapping[str, int]) -> TopologyUpdate:
+    """Pack the topology again with these numbers of tasks; changes nothing.
+
+    Raises:
+        UsageError: when a component is unknown, a number is wrong, or the tasks do not fit into a container.
+        StateError: when a node of the topology is missing or unreadable.
+    """
+    statemgr, name = environment.statemgr, topology.name
+    before = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, name), name)
+    definition = decode_topology(_node(statemgr, NodeKind.TOPOLOGY, name), name)
+    try:
+        after = open_guarded(environment.profile.packing, Packing).repack(before, definition, parallelism)
+    except PackingError as error:
+        msg = f"topology {name!r}: {error}"
+        raise UsageError(msg) from error
+    if after.parallelism() == before.parallelism():
+        return TopologyUpdate(name, before, before, {})
+    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
+    update = begin_update(index, after, index.plan.version + 1)
+    moved = {
+        component: len(moved_groups(index.key_owners(component), owners.table()))
+        for component, owners in update.key_owners.items()
+    }
+    return TopologyUpdate(name, before, after, moved)
+
+
+def run_update(
+    environment: Environment,
+    choice: ProfileChoice,
+    topology: RemoteTopology,
+    update: TopologyUpdate,
+    on_phase: Callable[[UpdateStatus], None],
+) -> TopologyUpdate:
+    """Carry out a planned update and return when it is complete; `on_phase` is called in each phase.
+
+    The time limit of `topology` is that of the whole update.
+
+    Raises:
+        UsageError: when the topology refuses the update, or the scheduler cannot change containers; nothing changed.
+        SchedulerError: when containers cannot be added; the update is withdrawn.
+        TopologyFailedError: when the update was withdrawn, or the topology has ended meanwhile.
+        UnreachableError: when it is not complete in time; it continues.
+    """
+    began_s = monotonic_s()
+    if update.after is update.before:
+        return replace(update, took_s=0.0)
+    scheduler = environment.scheduler
+    added = _specs(environment, choice, topology, update)
+    if (added or update.removed_containers()) and "update" not in scheduler.capabilities:
+        msg = (
+            f"the scheduler of profile {environment.profile.name!r} cannot add or remove containers, and this update "
+            f"adds {len(added)} and removes {len(update.removed_containers())}"
+        )
+        raise UsageError(msg)
+    with without_secrets(environment.profile):
+        _remove(scheduler, topology, _containers(update.before))  # of an update whose command did not reach its end
+        topology.begin_update(encode_plan(update.after), update.before.id)
+        if added:
+            _add(scheduler, topology, added)
+        _wait(environment.statemgr, topology, update, on_phase)
+        _remove(scheduler, topology, _containers(update.after))
+    return replace(update, took_s=round(monotonic_s() - began_s, 3))
+
+
+def _add(scheduler: Scheduler, topology: RemoteTopology, added: tuple[ContainerSpec, ...]) -> None:
+    try:
+        scheduler.update(topology.name, added, ())
+    except HeronError as error:
+        topology.withdraw_update(f"the scheduler cannot add containers: {error}")
+        raise
+
+
+def _remove(scheduler: Scheduler, topology: RemoteTopology, kept: set[int]) -> None:
+    """Remove the containers that are not in use any more: their executors have ended."""
+    if "update" not in scheduler.capabilities:
+        return
+    job = scheduler.status(topology.name).of(topology.run.topology_id)
+    left = sorted({each.container_id for each in job.containers} - kept - {0})
+    if left:
+        scheduler.update(topology.name, (), left)
+
+
+def _wait(
+    statemgr: StateManager,
+    topology: RemoteTopology,
+    update: TopologyUpdate,
+    on_phase: Callable[[UpdateStatus], None],
+) -> None:
+    deadline_s = monotonic_s() + topology.timeout_s
+    pause = threading.Event()
+    shown = ""
+    while True:
+        status = topology.status()
+        now = status.update if status.update and status.update.target == update.after.id else None
+        if now is not None and now.phase != shown:
+            shown = now.phase
+            on_phase(now)
+        if _is_complete(statemgr, topology, update, status, now):
+            return
+        if monotonic_s() >= deadline_s:
+            waits = f"it is in phase {now.phase} and waits for {now.waits_for}" if now else "its phase is unknown"
+            msg = (
+                f"the update of topology {topology.name!r} is not complete after {topology.timeout_s:g} s: {waits}; it "
+                f"continues, see `heron status {topology.name}`"
+            )
+            raise UnreachableError(msg)
+        pause.wait(_POLL_S)
+
+
+def _is_complete(
+    statemgr: StateManager,
+    topology: RemoteTopology,
+    update: TopologyUpdate,
+    status: TopologyStatus,
+    now: UpdateStatus | None,
+) -> bool:
+    if status.state in _ENDED:
+        why = f": {status.error}" if status.error else ""
+        msg = f"topology {topology.name!r} is {status.state} meanwhile{why}"
+        raise TopologyFailedError(msg)
+    if now is not None and now.phase == "withdrawn":
+        msg = f"the update of topology {topology.name!r} was withdrawn, nothing has changed: {now.waits_for}"
+        raise TopologyFailedError(msg)
+    if now is not None or status.update is not None:
+        return now is not None and now.phase == "complete"
+    # Another topology manager leads now, and knows only updates under way.
+    present = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, topology.name), topology.name)
+    if present.parallelism() != update.after.parallelism():
+        msg = f"the update of topology {topology.name!r} was withdrawn when another topology manager took over"
+        raise TopologyFailedError(msg)
+    return True
+
+
+def _specs(
+    environment: Environment, choice: ProfileChoice, topology: RemoteTopology, update: TopologyUpdate
+) -> tuple[ContainerSpec, ...]:
+    added = update.added_containers()
+    if not added:
+        return ()
+    definition = decode_topology(_node(environment.statemgr, NodeKind.TOPOLOGY, topology.name), topology.name)
+    profile = environment.profile
+    return container_specs(
+        profile,
+        topology.run,
+        {container_id: update.after.container(container_id).required for container_id in added},
+        engine_settings(profile.engine, definition, profile.engine.on_failure),
+        tuple(observer_entries(choice.without)),
+        named_serializers(definition, Drivers(without=choice.without).resolve),
+    )
+
+
+def _node(statemgr: StateManager, kind: NodeKind, topology: str) -> bytes:
+    node = statemgr.get(kind, topology)
+    if node is None:
+        msg = f"topology {topology!r} has no node {kind.value!r} in the state manager; it is starting, or was killed"
+        raise StateError(msg)
+    return node.value
+
+
+def _places(packing: PackingPlan, other: PackingPlan) -> dict[int, tuple[str, int]]:
+    known = {instance.task_id for _, instance in other.instances()}
+    return {
+        instance.task_id: (instance.component, container_id)
+        for container_id, instance in packing.instances()
+        if instance.task_id not in known
+    }
+
+
+def _containers(packing: PackingPlan) -> set[int]:
+    return {each.container_id for each in packing.containers}

@@ -1,0 +1,58 @@
+"""An update of a topology as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heron_cli.launch.update import TopologyUpdate
+
+__all__ = ["update_as_json", "update_lines"]
+
+
+def update_lines(update: TopologyUpdate) -> Iterator[str]:
+    """Yield what an update changes: parallelism, tasks, containers, key groups."""
+    before, after = update.before.parallelism(), update.after.parallelism()
+    if before == after:
+        yield f"{update.topology}: nothing to change"
+        return
+    for component in after:
+        if before[component] != after[component]:
+            groups = update.moved_groups.get(component, 0)
+            moved = f", {groups} key groups move" if groups else ""
+            yield f"{component}: {before[component]} -> {after[component]} tasks{moved}"
+    yield from _tasks("+", update.added())
+    yield from _tasks("-", update.removed())
+    for sign, containers in (("+", update.added_containers()), ("-", update.removed_containers())):
+        for container_id in containers:
+            yield f"  {sign} container {container_id}"
+    if update.took_s is not None:
+        yield f"{update.topology}: the update is complete after {update.took_s:.1f} s"
+
+
+def update_as_json(update: TopologyUpdate) -> dict[str, object]:
+    """Return the document of ``heron update --json``; `took_s` is null for a dry run."""
+    return {
+        "topology": update.topology,
+        "before": update.before.parallelism(),
+        "after": update.after.parallelism(),
+        "added": _places(update.added()),
+        "removed": _places(update.removed()),
+        "added_containers": list(update.added_containers()),
+        "removed_containers": list(update.removed_containers()),
+        "moved_key_groups": dict(update.moved_groups),
+        "took_s": update.took_s,
+    }
+
+
+def _tasks(sign: str, places: Mapping[int, tuple[str, int]]) -> Iterator[str]:
+    for task_id, (component, container_id) in sorted(places.items()):
+        yield f"  {sign} task {component}/{task_id} in container {container_id}"
+
+
+def _places(places: Mapping[int, tuple[str, int]]) -> list[dict[str, object]]:
+    return [
+        {"task_id": task_id, "component": component, "container_id": container_id}
+        for task_id, (component, container_id) in sorted(places.items())
+    ]
