@@ -194,20 +194,32 @@ class Sandbox:
 
         A target without a folder is one of the topologies of these tests; ``--out`` gives it the folder of its results.
         """
-        number = len(self.runs)
         self.submits |= command.startswith("submit")
-        folder, out = self.root / f"run{number}", self.root / f"out{number}"
-        folder.mkdir()
-        out.mkdir()
+        folder, out = self._folders()
         path = Path(target)
         if not path.is_absolute():
             path, args = TOPOLOGIES / target, ("--out", str(out), *args)
         words = [*wrapper, str(HERON), *command.split(), str(path), *options]
         if command == "run":
             words += ["--report", str(folder / "report.json")]
+        return self._launch([*words, "--", *args], folder, out, stdin)
+
+    def start_command(self, *words: str) -> HeronRun:
+        """Start `heron WORDS` beside a run; the command is ended with the test."""
+        folder, out = self._folders()
+        return self._launch([str(HERON), *words], folder, out, subprocess.DEVNULL)
+
+    def _folders(self) -> tuple[Path, Path]:
+        number = len(self.runs)
+        folder, out = self.root / f"run{number}", self.root / f"out{number}"
+        folder.mkdir()
+        out.mkdir()
+        return folder, out
+
+    def _launch(self, command: list[str], folder: Path, out: Path, stdin: int) -> HeronRun:
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
             process = subprocess.Popen(
-                [*words, "--", *args],
+                command,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,

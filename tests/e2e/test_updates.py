@@ -1,0 +1,135 @@
+"""The parallelism of a running topology changes: no tuple is lost or doubled, and what cannot start changes nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+pytestmark = pytest.mark.timeout(240)
+
+ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
+
+
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status document."""
+    found: dict[str, Any] = json.loads(sandbox.output_of("status", "updating", "--json"))["status"]
+    return found
+
+
+def executed(sandbox: Sandbox) -> int:
+    """Return how many tuples the tally has received."""
+    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "tally")
+
+
+def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
+    """Wait until more tuples are counted."""
+    before = executed(sandbox)
+    run.until(lambda: executed(sandbox) > before + 1000, f"tuples {what}")
+
+
+def update(sandbox: Sandbox, *parallelism: str) -> dict[str, Any]:
+    """Run the command to its end."""
+    words = [word for each in parallelism for word in ("--component-parallelism", each)]
+    done: dict[str, Any] = json.loads(sandbox.output_of("update", "updating", *words, "--json"))
+    return done
+
+
+def started(sandbox: Sandbox, mode: str = ATMOST, *options: str) -> HeronRun:
+    """Start the topology; its tuples flow."""
+    run = sandbox.start("updating.py", *options, args=("--mode", mode))
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "updating" in sandbox.output_of("list"), "it is listed")
+    flows(run, sandbox, "at the start")
+    return run
+
+
+def check_exact(run: HeronRun) -> None:
+    """End the run: each spout task's numbers from zero on have been counted once."""
+    (run.out / "stop").touch()
+    components = run.finished().components
+    tallies: dict[int, list[int]] = {}
+    for rows in run.results("tally").values():
+        for task, *tally in rows:
+            sums = tallies.setdefault(int(str(task)), [0, 0, 0])
+            tallies[int(str(task))] = [one + int(str(other)) for one, other in zip(sums, tally, strict=True)]
+    for count, total, squares in tallies.values():
+        assert total == count * (count - 1) // 2
+        assert squares == (count - 1) * count * (2 * count - 1) // 6
+    assert sum(count for count, _, _ in tallies.values()) == components["numbers"].emitted > 0
+    assert components["tally"].executed == components["numbers"].emitted, "counts of removed tasks stay in the totals"
+
+
+@pytest.mark.parametrize("mode", [ATMOST, ATLEAST])
+def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox, mode: str) -> None:
+    """Up with a new container, all components, down to one task: exact counts, and nothing is replayed."""
+    run = started(sandbox, mode)
+    up = update(sandbox, "pass:4", "tally:2")
+    assert up["added_containers"], "the new tasks do not fit into the first container"
+    assert up["moved_key_groups"] == {"pass": 512}
+    flows(run, sandbox, "after more tasks")
+    grown = update(sandbox, "numbers:2")
+    assert [each["component"] for each in grown["added"]] == ["numbers"]
+    flows(run, sandbox, "from two spouts")
+    down = update(sandbox, "pass:1 tally:1")
+    assert {each["component"] for each in down["removed"]} == {"pass", "tally"}
+    flows(run, sandbox, "after fewer tasks")
+    assert len(run.processes("instance")) == 4
+    assert update(sandbox, "pass:1")["took_s"] == 0.0, "nothing to change"
+    again = update(sandbox, "pass:3")
+    used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
+    assert used.isdisjoint(each["task_id"] for each in again["added"])
+    flows(run, sandbox, "after the last update")
+    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    check_exact(run)
+
+
+def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> None:
+    """Each mistake has one message; a task that does not start withdraws the update."""
+    run = started(sandbox, ATMOST, "--set", "engine.heron.executor.restart.limit=1")
+
+    def refusal(parallelism: str, code: int = 2) -> str:
+        return sandbox.output_of("update", "updating", "--component-parallelism", parallelism, code=code)
+
+    assert "there is no component 'pas' (nearest: 'pass')" in refusal("pas:2")
+    assert "parallelism 0 is not an integer of 1 or more" in refusal("pass:0")
+    assert "exceeds topology.key.groups, 1024 key groups" in refusal("pass:1025")
+    assert "give COMPONENT:TASKS" in refusal("pass")
+    assert "has two numbers, 2 and 3" in refusal("pass:2 pass:3")
+    update(sandbox, "numbers:2")
+    assert "its parallelism can only grow" in refusal("numbers:1")
+    (run.out / "broken").touch()
+    withdrawn = refusal("pass:3", code=1)
+    assert "was withdrawn, nothing has changed" in withdrawn
+    assert "this task does not start" in withdrawn
+    (run.out / "broken").unlink()
+    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 2
+    flows(run, sandbox, "after the withdrawal")
+    sandbox.output_of("deactivate", "updating")
+    assert "is paused; only a running topology can be updated" in refusal("pass:3")
+    sandbox.output_of("activate", "updating")
+    update(sandbox, "pass:3")
+    check_exact(run)
+
+
+def test_a_new_topology_manager_goes_on_with_the_update(sandbox: Sandbox) -> None:
+    """It reads the phase from the plan; the command waits for the outcome."""
+    run = started(sandbox)
+    (run.out / "wait").touch()
+    words = ("updating", "--component-parallelism", "pass:4", "--json")
+    asked = sandbox.start_command("update", *words)
+    run.until(lambda: (status(sandbox)["update"] or {}).get("phase") == "prepare", "the first phase")
+    second = sandbox.output_of("update", "updating", "--component-parallelism", "pass:3", code=2)
+    assert "is in phase prepare and waits for" in second
+    before = run.the("tmanager").pid
+    run.the("tmanager").kill()
+    run.until(lambda: [each.pid for each in run.processes("tmanager")] not in ([], [before]), "another manager")
+    (run.out / "wait").unlink()
+    assert asked.wait(90) == 0, asked.all_output
+    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 4
+    flows(run, sandbox, "after the update")
+    check_exact(run)

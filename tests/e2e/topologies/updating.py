@@ -1,0 +1,99 @@
+"""Numbers at full speed, divided by key and counted, until there is a file ``stop`` among the results.
+
+A tally is written when its task ends, also when an update removes the task. New tasks of ``pass`` fail to start while
+there is a file ``broken``, and wait while there is a file ``wait``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recording import arguments, write_result
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+KEYS = 997
+
+
+class NumberSpout(Spout):
+    """Emits its task id, a number and a key; with acks, each number has itself as id."""
+
+    outputs = ("task", "number", "key")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at zero."""
+        self.stop = Path(config["out"], "stop")
+        self.acked = config["acked"]
+        self.task = context.get_task_id()
+        self.number = 0
+
+    def next_tuple(self) -> None:
+        """Emits a number; looks for the file now and then."""
+        if self.number % 1000 == 0 and self.stop.exists():
+            self.end()
+            return
+        number = self.number
+        self.number = number + 1
+        self.emit([self.task, number, number % KEYS], tup_id=number if self.acked else None)
+
+
+class PassBolt(Bolt):
+    """Forwards numbers."""
+
+    outputs = ("task", "number", "key")
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Starts, unless a file says otherwise."""
+        if Path(config["out"], "broken").exists():
+            message = "this task does not start"
+            raise RuntimeError(message)
+        while Path(config["out"], "wait").exists():
+            time.sleep(0.02)
+
+    def process(self, tup: Tuple) -> None:
+        """Forwards a number."""
+        self.emit(tup.values, anchors=[tup])
+        self.ack(tup)
+
+
+class TallyBolt(Bolt):
+    """Counts numbers, their sum and the sum of their squares, by spout task."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at zero."""
+        self.out, self.context = config["out"], context
+        self.tallies: dict[int, list[int]] = {}
+
+    def process(self, tup: Tuple) -> None:
+        """Counts a number."""
+        task, number, _ = tup.values
+        tally = self.tallies.setdefault(task, [0, 0, 0])
+        tally[0] += 1
+        tally[1] += number
+        tally[2] += number * number
+        self.ack(tup)
+
+    def close(self) -> None:
+        """Writes the tallies."""
+        write_result(self.out, self.context, [[task, *tally] for task, tally in self.tallies.items()])
+
+
+if __name__ == "__main__":
+    options = arguments(mode=api_constants.TopologyReliabilityMode.ATMOST_ONCE.value)
+    acked = options.mode == api_constants.TopologyReliabilityMode.ATLEAST_ONCE
+    builder = TopologyBuilder("updating")
+    builder.set_config(
+        {
+            api_constants.TOPOLOGY_STMGRS: 1,
+            api_constants.TOPOLOGY_RELIABILITY_MODE: options.mode,
+            "out": options.out,
+            "acked": acked,
+        }
+    )
+    numbers = builder.add_spout("numbers", NumberSpout, par=1)
+    passed = builder.add_bolt("pass", PassBolt, par=2, inputs={numbers: Grouping.fields("key")})
+    builder.add_bolt("tally", TallyBolt, par=1, inputs={passed: Grouping.SHUFFLE})
+    builder.build_and_submit()
