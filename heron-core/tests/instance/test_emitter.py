@@ -221,7 +221,7 @@ def test_the_end_marker_follows_all_data() -> None:
     data, end = sent(out)
     assert (data.kind, end.kind, end.stream) == (SegmentKind.TUPLES, SegmentKind.MARKER, Marker.END)
     assert (end.destinations, end.source_task, end.incarnation) == ((2, 3), 1, 5)
-    emitter.send_end(())
+    emitter.send_marker(Marker.END, ())
     assert not out.items
 
 

@@ -132,7 +132,7 @@ class Leader:
         if report.event is TaskEvent.FAILED:
             error = report.error or f"{self._who(report.task_id)}: failed without a reason"
             self._errors.add(error)
-            if self._stop_on_failure:
+            if self._stop_on_failure and not self._update.prepares(report.task_id):
                 instructions += self._end(LifeEvent.FAILED, error)
         return instructions + self._continue_update() + self._finish_if_done()
 
@@ -153,7 +153,8 @@ class Leader:
         if not error or self.ended:
             return []
         self._errors.add(error)
-        if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure:
+        prepared = report.task_id > 0 and self._update.prepares(report.task_id)
+        if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure and not prepared:
             return self._end(LifeEvent.FAILED, error)
         return self._continue_update()
 

@@ -108,6 +108,11 @@ class UpdateProgress:
         self._plans.set_absent(absent)
         return True
 
+    def prepares(self, task_id: int) -> bool:
+        """Whether no data is routed to this task yet: if it does not run, the update is withdrawn, and nothing else."""
+        update = self._plans.update
+        return update is not None and update.phase is UpdatePhase.PREPARE and task_id in update.added
+
     def status(self) -> UpdateStatus | None:
         """The update under way, else the last one of this leader."""
         update = self._plans.update
