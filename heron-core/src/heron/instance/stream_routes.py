@@ -232,7 +232,7 @@ class PartialKeyMemo:
     def __init__(self, owners: Sequence[int], *, single: bool) -> None:
         """`owners` are the tasks by key group."""
         self._owners = owners
-        self._tasks = sorted(set(owners))
+        self._tasks = tuple(dict.fromkeys(owners))
         self._single = single
         self._pairs: dict[object, tuple[int, int]] = {}
         self._sent = dict.fromkeys(self._tasks, 0)
