@@ -57,6 +57,7 @@ from heron.ipc.status import (
     TaskStatus,
     TopologyStatus,
     Unreached,
+    UpdateStatus,
     decode_status,
     encode_status,
 )
@@ -71,8 +72,16 @@ from heron.ipc.tracking_arrays import (
     parse_new_roots,
     settled,
 )
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.planner.physical_plan import (
+    PhysicalPlan,
+    PlanUpdate,
+    StreamManagerLocation,
+    TaskPlan,
+    TopologyState,
+    UpdatePhase,
+)
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -163,6 +172,9 @@ CONTROL: dict[str, Envelope] = {
         Envelope(metrics_publish=METRICS),
         Envelope(status_request=pb.StatusRequest(request_id=9)),
         Envelope(epoch=7, status_reply=pb.StatusReply(request_id=9, document=b"{}")),
+        Envelope(container_tasks=pb.ContainerTasks(document=b"[]")),
+        Envelope(begin_update=pb.BeginUpdate(request_id=12, base="rr-1", document=b"{}")),
+        Envelope(withdraw_update=pb.WithdrawUpdate(request_id=13, reason="no room")),
         Envelope(metrics_request=pb.MetricsRequest(request_id=11, component="count", task_id=5, by_task=True)),
         Envelope(epoch=7, metrics_reply=pb.MetricsReply(request_id=11, document=b"[]")),
         Envelope(change_state=pb.ChangeState(request_id=10, state="paused")),
@@ -261,6 +273,12 @@ PHYSICAL = PhysicalPlan(
     tasks=(TaskPlan(1, "word", 0, 1), TaskPlan(2, "word", 1, 2), TaskPlan(3, "count", 0, 1)),
     stmgrs=(StreamManagerLocation(1, 65536, "ipc:///run/c1/p65536", "here", 11),),
 )
+PHYSICAL_WITH_UPDATE = replace(
+    PHYSICAL,
+    tasks=(*PHYSICAL.tasks, TaskPlan(4, "count", 1, 1)),
+    key_owners={"count": KeyOwners(((3, 64),))},
+    update=PlanUpdate(4, UpdatePhase.SWITCH, "rr-2", (4,), (2,), {"count": KeyOwners(((3, 32), (4, 32)))}, (1,)),
+)
 STATUS = TopologyStatus(
     topology="words",
     topology_id="words-1",
@@ -290,6 +308,7 @@ STATUS_OF_TROUBLES = replace(
 STATUS_WITH_REASONS = replace(
     STATUS_OF_TROUBLES, outages=(SinkOutage("graphite", 1, 12.5, "flush: connection refused"),)
 )
+STATUS_WITH_UPDATE = replace(STATUS_WITH_REASONS, update=UpdateStatus(4, "switch", "rr-2", (4,), (2,), "task 2"))
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -310,8 +329,8 @@ TRACKING: dict[str, bytes] = {
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
-    "physical-plan": encode_plan(PHYSICAL),
-    "status-with-reasons": encode_status(STATUS_WITH_REASONS),
+    "physical-plan-with-update": encode_plan(PHYSICAL_WITH_UPDATE),
+    "status-with-update": encode_status(STATUS_WITH_UPDATE),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -329,7 +348,14 @@ FILES: dict[str, bytes] = (
 )
 
 
-FOR_READING = ("payload-pickle.bin", "status-of-troubles.json", "status-with-processes.json", "status.json")
+FOR_READING = (
+    "payload-pickle.bin",
+    "physical-plan.json",
+    "status-of-troubles.json",
+    "status-with-processes.json",
+    "status-with-reasons.json",
+    "status.json",
+)
 
 
 def read(name: str) -> bytes:
@@ -442,11 +468,13 @@ def test_documents_decode() -> None:
     """Later versions must read the documents in the state manager."""
     assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
-    assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL
+    assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL  # from before it had updates
+    assert decode_physical_plan(read("physical-plan-with-update.json"), "golden") == PHYSICAL_WITH_UPDATE
     assert decode_status(read("status.json")) == STATUS  # from before it had processes
     assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES  # before outages of sinks
     assert decode_status(read("status-of-troubles.json")) == STATUS_OF_TROUBLES  # before reasons of outages
-    assert decode_status(read("status-with-reasons.json")) == STATUS_WITH_REASONS
+    assert decode_status(read("status-with-reasons.json")) == STATUS_WITH_REASONS  # before updates
+    assert decode_status(read("status-with-update.json")) == STATUS_WITH_UPDATE
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 
