@@ -19,6 +19,7 @@ from heron.ipc.status import (
     TaskStatus,
     TopologyStatus,
     Unreached,
+    UpdateStatus,
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
@@ -177,3 +178,19 @@ def test_an_unreachable_container_is_named_with_those_that_cannot_reach_it() -> 
     text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
     assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; tuples for it wait" in text
     assert "container 1 is not reached from container 2, for 1 min 20 s" in text
+
+
+@pytest.mark.parametrize(
+    ("phase", "waits_for", "line"),
+    [
+        ("prepare", "container 3", "update 4 is in phase prepare and waits for container 3"),
+        ("switch", "", "update 4 is in phase switch"),
+        ("withdrawn", "task 7 does not run", "the last update was withdrawn: task 7 does not run"),
+    ],
+)
+def test_an_update_is_shown_until_it_is_complete(phase: str, waits_for: str, line: str) -> None:
+    """Another command may wait for it, and the reason of a withdrawal is needed for the next attempt."""
+    update = UpdateStatus(4, phase, "target", waits_for=waits_for)
+    assert line in shown(status_text(StatusReport(replace(STATUS, update=update), RUN), 100.0))
+    complete = replace(update, phase="complete")
+    assert "update" not in shown(status_text(StatusReport(replace(STATUS, update=complete), RUN), 100.0))

@@ -130,7 +130,11 @@ def run_update(
         topology.begin_update(encode_plan(update.after), update.before.id)
         if added:
             _add(scheduler, topology, added)
-        _wait(environment.statemgr, topology, update, on_phase)
+        try:
+            _wait(environment.statemgr, topology, update, on_phase)
+        except TopologyFailedError:
+            _remove(scheduler, topology, _containers(update.before))
+            raise
         _remove(scheduler, topology, _containers(update.after))
     return replace(update, took_s=round(monotonic_s() - began_s, 3))
 

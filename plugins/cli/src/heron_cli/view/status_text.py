@@ -29,7 +29,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
         parts += [Text(line) for line in _leader_lines(status, wall_s)]
     parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
-    parts += [Text(line, style="yellow") for line in _unreached_lines(status)]
+    parts += [Text(line, style="yellow") for line in (*_unreached_lines(status), *_update_lines(status))]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
     if report.run:
@@ -131,6 +131,18 @@ def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
         sources = ", ".join(f"container {each.by}" for each in there)
         longest = format_duration(max(each.silent_s for each in there))
         yield f"container {container_id} is not reached from {sources}, for {longest}; tuples for it wait"
+
+
+def _update_lines(status: TopologyStatus) -> Iterator[str]:
+    """Yield the update under way, or why the last one was withdrawn."""
+    update = status.update
+    if update is None or update.phase == "complete":
+        return
+    if update.phase == "withdrawn":
+        yield f"the last update was withdrawn: {update.waits_for}"
+    else:
+        waits = f" and waits for {update.waits_for}" if update.waits_for else ""
+        yield f"update {update.number} is in phase {update.phase}{waits}"
 
 
 def _error_lines(status: TopologyStatus) -> Iterator[str]:
