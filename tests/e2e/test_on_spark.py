@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import signal
 import socket
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal
+from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal, status_or_empty
+from tallies import check_tallies
 from visible_data import logs, processes
 
 from heron_testing.pytest_plugin import wait_until
@@ -262,6 +264,32 @@ def _full(folder: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_tasks_and_containers_come_and_go_on_the_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
+    """An update adds a Spark executor and removes it again; each number is counted once."""
+    run = sandbox.start("updating.py", command="submit cluster")
+    assert run.wait() == 0, run.all_output
+
+    def tallied() -> int:
+        components = status_or_empty(sandbox, "updating").get("status", {}).get("components", [])
+        return sum(each["executed"] for each in components if each["name"] == "tally")
+
+    def update(parallelism: str) -> dict[str, object]:
+        before = tallied()
+        words = ("update", "updating", "--component-parallelism", parallelism, *HERE, "--json")
+        done: dict[str, object] = json.loads(sandbox.output_of(*words))
+        wait_until(lambda: tallied() > before + 1000, BACK_S, f"tuples after {parallelism}")
+        return done
+
+    wait_until(lambda: tallied() > 1000, BACK_S, "tuples")
+    added = update("pass:4")["added_containers"]
+    assert added
+    assert update("pass:1")["removed_containers"] == added
+    (run.out / "stop").touch()
+    wait_until(lambda: "finished" in sandbox.output_of("list", "cluster"), BACK_S, "the end")
+    assert check_tallies(run) > 0
+    wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 
 
 def _secret_keys(sandbox: Sandbox, topology: str) -> list[bytes]:

@@ -25,7 +25,8 @@ class NumberSpout(Spout):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
-        self.stop = Path(config["out"], "stop")
+        self.out, self.context = config["out"], context
+        self.stop = Path(self.out, "stop")
         self.acked = config["acked"]
         self.task = context.get_task_id()
         self.number = 0
@@ -40,6 +41,10 @@ class NumberSpout(Spout):
         number = self.number
         self.number = number + 1
         self.emit([self.task, number, number % KEYS], tup_id=number if self.acked else None)
+
+    def close(self) -> None:
+        """Writes how many numbers it has emitted."""
+        write_result(self.out, self.context, [[self.number]])
 
 
 class PassBolt(Bolt):
