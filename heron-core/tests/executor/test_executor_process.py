@@ -23,12 +23,12 @@ from heron.ipc.socket import SocketContext
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.role_spec import write_spec
-from heron.planner.packing_plan import PackingPlan
+from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.spi.uploader import Uploader
-from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.plans import encode_plan, encode_tasks
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron.state_nodes.topology_keys import encode_keys
 from heron_testing.pytest_plugin import Eventually
@@ -156,6 +156,11 @@ class FakeTopologyManager:
         """``(process, phase, reason)`` of each process report so far."""
         found = [each.process_report for each in self.read() if body_of(each) == "process_report"]
         return [(report.process, report.phase, report.reason) for report in found]
+
+    def set_tasks(self, *tasks: InstancePlan) -> None:
+        """Sends the tasks of the container."""
+        message = Envelope(epoch=self.hold.epoch, container_tasks=pb.ContainerTasks(document=encode_tasks(tasks)))
+        self.hub.send(self.executor, control_frame(message))
 
     def stop(self, epoch: int) -> None:
         """Orders the executor to stop."""
@@ -454,3 +459,25 @@ def test_specs_of_children_stay_in_the_private_directory(container: Container, e
     spec = json.loads((folder / "word-1.json").read_text())
     assert spec["incarnation"] == 4 * 65536
     assert (folder / "word-1.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("behaviour", ["", "stubborn"])
+def test_an_update_starts_added_tasks_and_stops_removed_ones(
+    container: Container, tmanager: FakeTopologyManager, packing: PackingPlan, eventually: Eventually, behaviour: str
+) -> None:
+    """A removed task is not restarted, and is killed after the grace period; the other processes run on."""
+    container.spec = replace(container.spec, settings={**container.spec.settings, "heron.executor.stop.grace.s": 0.5})
+    container.behave("count-2", behaviour)
+    executor = container.start()
+    eventually(lambda: all_started(container) and len(tmanager.reports()) >= len(NAMES))
+    word, count = packing.containers[0].instances
+    for _ in range(2):
+        tmanager.set_tasks(word, replace(count, task_id=4, component_index=2))
+    eventually(lambda: ("count-4", pb.PROCESS_PHASE_STARTED, "") in tmanager.reports())
+    eventually(lambda: not alive(container.starts("count-2")[0][0]))
+    eventually(lambda: len(container.starts("count-4")) == 1)
+    tmanager.stop(tmanager.hold.epoch)
+    assert executor.wait(5.0) == 0
+    assert ("count-2" in container.stops()) == (not behaviour)
+    assert {name: len(container.starts(name)) for name in (*NAMES, "count-4")} == dict.fromkeys((*NAMES, "count-4"), 1)
+    assert not [each for each in tmanager.reports() if each[1] == pb.PROCESS_PHASE_DIED]

@@ -108,3 +108,14 @@ def test_exit_codes_are_shown_as_texts() -> None:
     assert describe_exit(3) == "exit code 3"
     assert describe_exit(-9) == "killed by SIGKILL"
     assert describe_exit(-200) == "killed by signal 200"
+
+
+def test_processes_may_be_added_and_removed() -> None:
+    """The timer of a removed process still fires, and then must not start it."""
+    found = restarts()
+    found.add("c")
+    assert found.may_start("c")
+    assert deaths(found, 1)[0] is not None
+    found.remove("a")
+    assert not found.may_start("a")
+    assert [each.process for each in found.states()] == ["b", "c"]

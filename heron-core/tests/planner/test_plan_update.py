@@ -15,7 +15,7 @@ from heron.api.definition import (
 )
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase, physical_plan
-from heron.planner.plan_update import begin_update, merged, without
+from heron.planner.plan_update import begin_update, merged, reconciled, without
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 
 _WORD = (StreamDefinition("default", ("word",)),)
@@ -122,3 +122,25 @@ def test_a_plan_with_an_update_is_a_document() -> None:
     update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
     plan = replace(_plan(merged(BEFORE, LARGER)), update=update, key_owners=update.key_owners)
     assert decode_physical_plan(encode_plan(plan), "test") == plan
+
+
+def test_a_leader_that_died_between_two_writes_leaves_plans_that_can_be_reconciled() -> None:
+    """It writes the physical plan first, so the packing plan may be that of the phase before."""
+    update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
+    both = merged(BEFORE, LARGER)
+    prepared = replace(_plan(both), update=update)
+    assert reconciled(prepared, both) == (prepared, both)
+    # Begun: nobody knows the resources of the new tasks, so the update is withdrawn.
+    assert reconciled(prepared, BEFORE) == (_plan(BEFORE), BEFORE)
+    # Withdrawn: the packing plan still has the added tasks.
+    assert reconciled(_plan(BEFORE), both) == (_plan(BEFORE), without(both, {4, 5}))
+    # Complete: it still has the removed ones.
+    completed = _plan(without(merged(BEFORE, SMALLER), {3}))
+    assert reconciled(completed, merged(BEFORE, SMALLER)) == (completed, without(merged(BEFORE, SMALLER), {3}))
+
+
+def test_plans_that_agree_stay_as_they_are() -> None:
+    """A takeover without an update writes no packing plan."""
+    plan, packing = reconciled(_plan(BEFORE), BEFORE)
+    assert plan == _plan(BEFORE)
+    assert packing is BEFORE

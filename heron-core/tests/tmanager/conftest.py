@@ -30,3 +30,17 @@ def packing() -> PackingPlan:
             ContainerPlan(2, (InstancePlan("count", 3, 1, resource),), resource),
         ),
     )
+
+
+@pytest.fixture
+def larger(packing: PackingPlan) -> PackingPlan:
+    """The same with count 4 in container 3."""
+    resource = Resource(1.0, 1 << 30, 1 << 30)
+    added = ContainerPlan(3, (InstancePlan("count", 4, 2, resource),), resource)
+    return PackingPlan("larger", (*packing.containers, added), 4)
+
+
+@pytest.fixture
+def smaller(packing: PackingPlan) -> PackingPlan:
+    """The same without count 3 and its container 2."""
+    return PackingPlan("smaller", packing.containers[:1], 3)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from heron.api.definition import GroupingKind
 from heron.planner.key_owners import KeyOwners, owners_after
 from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
 from heron.planner.plan_draft import fingerprint
 
 __all__ = ["begin_update", "merged", "reconciled", "without"]
@@ -65,7 +65,7 @@ def reconciled(plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, 
     packed = {instance.task_id for _, instance in packing.instances()}
     if plan.update is not None and not packed.issuperset(plan.update.added):
         kept = tuple(task for task in plan.tasks if task.task_id not in plan.update.added)
-        plan = replace(plan, tasks=kept, update=None)
+        plan = replace(plan, tasks=kept, topology=at_parallelism_of(packing, plan.topology), update=None)
     strange = packed - {task.task_id for task in plan.tasks}
     return plan, without(packing, strange) if strange else packing
 

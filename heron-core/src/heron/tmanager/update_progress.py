@@ -9,7 +9,7 @@ import math
 
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.clock import Clock
-from heron.errors import HeronError
+from heron.errors import HeronError, known
 from heron.ipc.status import UpdateStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
@@ -130,6 +130,8 @@ class UpdateProgress:
             component, container_id = self._tasks.place(broken[0])
             error = self._tasks.last_error(broken[0])
             self.withdraw(f"task {broken[0]} of {component!r} in container {container_id} does not run: {error}")
+        elif ended := self._ended():
+            self.withdraw(f"component {self._tasks.place(ended[0])[0]!r} has ended at task {ended[0]}")
         elif not self._missing() and not self._starting():
             self._plans.switch()
         elif self._clock.monotonic_s() >= self._deadline_s:
@@ -137,6 +139,19 @@ class UpdateProgress:
         else:
             return False
         return True
+
+    def _ended(self) -> list[int]:
+        """The ended tasks of components that get more tasks: their consumers may have ended too."""
+        update = self._plans.update
+        added = update.added if update is not None else ()
+        growing = {self._tasks.place(task)[0] for task in added}
+        return [
+            each.task_id
+            for each in self._tasks.statuses()
+            if each.component in growing
+            and each.task_id not in added
+            and self._tasks.state(each.task_id) is TaskState.ENDED
+        ]
 
     def _waits_for(self) -> str:
         update = self._plans.update
@@ -165,14 +180,18 @@ def _listed(what: str, numbers: list[int]) -> str:
 
 
 def _check_places(packing: PackingPlan, target: PackingPlan) -> None:
-    """Checks that tasks which stay do not move, and that new tasks have new ids.
+    """Checks that components are known, that tasks which stay do not move, and that new tasks have new ids.
 
     Raises:
-        HeronError: when one does or has not.
+        HeronError: when the plan breaks one of these rules.
     """
+    components = packing.parallelism()
     before = {each.task_id: (each.component, container_id) for container_id, each in packing.instances()}
     last = packing.next_task_id() - 1
     for container_id, each in target.instances():
+        if each.component not in components:
+            msg = f"packing plan {target.id!r}: component {each.component!r} is unknown; known: {known(components)}"
+            raise HeronError(msg)
         if each.task_id in before and before[each.task_id] != (each.component, container_id):
             component, former = before[each.task_id]
             msg = (
