@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -21,7 +22,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import PhysicalPlan, TopologyState
+from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
 
 
 class When(Signals):
@@ -41,6 +42,11 @@ def plan_of(
     sink = bolt("sink", subscription("spout", GroupingKind.ALL), parallelism=len(sinks))
     definition = topology(spout("spout", stream("v")), sink)
     return physical_plan(definition, {"spout": (1,), "sink": sinks}, version=version, state=state)
+
+
+def updating(version: int, phase: UpdatePhase, added: int) -> PhysicalPlan:
+    """A plan with an update that adds this task."""
+    return replace(plan_of(version), update=PlanUpdate(1, phase, "target", added=(added,)))
 
 
 class Bench:
@@ -225,6 +231,20 @@ def test_a_spout_that_starts_in_a_paused_topology_is_deactivated() -> None:
     component = bench.runner.component
     assert isinstance(component, Slow)
     assert component.calls[:3] == ["deactivate", "activate", "next_tuple"]
+
+
+def test_an_added_spout_emits_nothing_before_the_switch() -> None:
+    """Rows of an update that is withdrawn would stay. It is RUNNING, or the switch would not come."""
+    bench = Bench(Slow, lambda bench: bool(bench.rows()), updating(1, UpdatePhase.PREPARE, 1))
+    Slow.bench = bench
+    bench.gateway.data_in.put(PlanReceived(updating(2, UpdatePhase.SWITCH, 1)))
+    bench.runner.run(ended=False)
+    component = bench.runner.component
+    assert isinstance(component, Slow)
+    assert component.calls[:3] == ["deactivate", "activate", "next_tuple"]
+    assert bench.output()[0] == pb.TASK_PHASE_RUNNING
+    other = Bench(Slow, lambda _: True, updating(1, UpdatePhase.PREPARE, 2))
+    assert not other.task.paused, "only added spouts wait"
 
 
 def test_a_throttled_spout_is_not_called() -> None:

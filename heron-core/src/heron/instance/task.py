@@ -79,8 +79,13 @@ class Task:
 
     @property
     def paused(self) -> bool:
-        """Whether the topology is paused."""
-        return self.index.plan.state is TopologyState.PAUSED
+        """Whether the topology is paused, or an update still prepares this task.
+
+        A spout emits nothing before the switch, because an update that is withdrawn must leave no rows.
+        """
+        plan, update = self.index.plan, self.index.plan.update
+        prepared = update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
+        return prepared or plan.state is TopologyState.PAUSED
 
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""
