@@ -255,3 +255,16 @@ def test_a_small_segment_does_not_keep_its_frame_alive() -> None:
     router.route(data_frame(tuples([1], b"small"), tuples([2], b"x" * 1000)), Room())
     assert isinstance(router.outlets[1].queue[0], bytes)
     assert isinstance(router.outlets[2].queue[0], memoryview)
+
+
+def test_a_marker_for_a_task_that_has_left_is_no_loss() -> None:
+    """A task repeats its markers in each new session, maybe before it receives the plan without the other task."""
+    router, room = router_of(1), Room()
+    frame = data_frame(
+        end_marker([9]), marker_segment([9], Marker.PLAN, 3, plan_version=1, source_task=1, incarnation=0)
+    )
+    router.route(frame, room)
+    assert router.unroutable_segments == 0
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    router.route(data_frame(tuples([9])), room)
+    assert router.unroutable_segments == 1

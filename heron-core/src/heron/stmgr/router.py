@@ -188,7 +188,7 @@ class Router:
         outlet = self.outlets.get(task_id)
         if outlet is None:
             if self._has_plan:
-                self.unroutable_segments += 1
+                self.unroutable_segments += segment[SEGMENT_KIND_AT] == _TUPLES  # a lost marker loses no tree
                 return None
             # A restarted stream manager receives data before its first plan; the data waits in new outlets.
             outlet = self.outlets[task_id] = self._outlet(task_id)

@@ -222,14 +222,20 @@ class StreamManager:
         self._peers.send_loss(task_id)
 
     def _forward_report(self, report: pb.TaskReport) -> None:
-        if report.phase == pb.TASK_PHASE_LEFT and self._context.local.container_leaves():
-            self._leaving.append(report)  # this process ends with its last task, so it must have sent everything
+        if report.phase == pb.TASK_PHASE_LEFT:
+            self._leaving.append(report)
         else:
             self._tmanager.send(Envelope(task_report=report))
 
     def _report_left(self) -> None:
-        """Reports the tasks that have left, when peers have all of their data."""
-        if self._leaving and self._peers.have_everything():
+        """Reports the tasks that have left.
+
+        This process ends with the last task of its container, so the peers must have all data before. Only the plan
+        says whether the container leaves.
+        """
+        if not self._leaving or self._plan is None:
+            return
+        if not self._context.local.container_leaves() or self._peers.have_everything():
             reports, self._leaving = self._leaving, []
             for report in reports:
                 self._tmanager.send(Envelope(task_report=report))
