@@ -171,9 +171,8 @@ def test_markers_may_arrive_before_the_plan() -> None:
     bench = Bench(plan_of(1))
     bench.put(plan_marker(1), plan_marker(2, 6))
     bench.take(plan_of(2, replace(UPDATE, removed=(3,))))
-    assert not bench.runner.ended
+    assert pb.TASK_PHASE_LEFT not in bench.output()
     bench.put(end_marker((3,), 2))
-    assert bench.runner.ended
     assert bench.output()[-1] == pb.TASK_PHASE_LEFT
 
 

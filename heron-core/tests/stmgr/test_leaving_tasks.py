@@ -83,13 +83,17 @@ def in_flight_later(stmgr: Stmgr, source: Instance) -> int:
 def test_local_tasks_are_those_of_the_plan() -> None:
     """Before the first plan, the container's spec says them. The container leaves with its last task."""
     local = LocalTasks(2, (3, 4))
-    assert (local.ids, local.container_leaves()) == ({3, 4}, False)
+    assert local.ids == {3, 4}
+    assert not local.container_leaves()
     local.set_plan(PlanIndex(plan_with(None, 2, update=removes(4))))
-    assert (local.ids, local.leaving, local.container_leaves()) == ({3, 4}, {4}, False)
+    assert local.ids == {3, 4}
+    assert local.leaving == {4}
+    assert not local.container_leaves()
     local.set_plan(PlanIndex(plan_with(None, 3, update=removes(3, 4))))
     assert local.container_leaves()
     local.set_plan(PlanIndex(plan_with(None, 4, (2,))))
-    assert (local.ids, local.container_leaves()) == (frozenset(), False)
+    assert not local.ids
+    assert not local.container_leaves()
 
 
 def test_a_task_that_a_plan_adds_may_register(site: Site) -> None:
