@@ -6,6 +6,7 @@ add before and to remove after it. See ``docs/live-updates.md``.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -126,35 +127,46 @@ def run_update(
         )
         raise UsageError(msg)
     with without_secrets(environment.profile):
-        _remove(scheduler, topology, _containers(update.before))  # of an update whose command did not reach its end
         topology.begin_update(encode_plan(update.after), update.before.id)
-        if added:
-            _add(scheduler, topology, added)
+        _change_containers(scheduler, topology, update, added)
         try:
             _wait(environment.statemgr, topology, update, on_phase)
         except TopologyFailedError:
-            _remove(scheduler, topology, _containers(update.before))
+            with contextlib.suppress(HeronError):  # it must not hide the outcome, and the next update removes them
+                _remove(scheduler, topology, set(update.added_containers()) & _present(scheduler, topology))
             raise
-        _remove(scheduler, topology, _containers(update.after))
+        _remove(scheduler, topology, set(update.removed_containers()) & _present(scheduler, topology))
     return replace(update, took_s=round(monotonic_s() - began_s, 3))
 
 
-def _add(scheduler: Scheduler, topology: RemoteTopology, added: tuple[ContainerSpec, ...]) -> None:
+def _change_containers(
+    scheduler: Scheduler, topology: RemoteTopology, update: TopologyUpdate, added: tuple[ContainerSpec, ...]
+) -> None:
+    """Add the new containers. First remove those of an update whose command did not reach its end.
+
+    The update has begun, so no other command changes containers now.
+    """
     try:
-        scheduler.update(topology.name, added, ())
+        _remove(scheduler, topology, _present(scheduler, topology) - _containers(update.before))
+        if added:
+            scheduler.update(topology.name, added, ())
     except HeronError as error:
-        topology.withdraw_update(f"the scheduler cannot add containers: {error}")
+        topology.withdraw_update(f"the scheduler cannot change containers: {error}")
         raise
 
 
-def _remove(scheduler: Scheduler, topology: RemoteTopology, kept: set[int]) -> None:
-    """Remove the containers that are not in use any more: their executors have ended."""
+def _present(scheduler: Scheduler, topology: RemoteTopology) -> set[int]:
+    """Return the containers with tasks that the scheduler has; none if it cannot change them."""
     if "update" not in scheduler.capabilities:
-        return
+        return set()
     job = scheduler.status(topology.name).of(topology.run.topology_id)
-    left = sorted({each.container_id for each in job.containers} - kept - {0})
-    if left:
-        scheduler.update(topology.name, (), left)
+    return {each.container_id for each in job.containers} - {0}
+
+
+def _remove(scheduler: Scheduler, topology: RemoteTopology, containers: set[int]) -> None:
+    """Remove containers whose executors have ended."""
+    if containers:
+        scheduler.update(topology.name, (), sorted(containers))
 
 
 def _wait(
@@ -198,11 +210,12 @@ def _is_complete(
     if now is not None and now.phase == "withdrawn":
         msg = f"the update of topology {topology.name!r} was withdrawn, nothing has changed: {now.waits_for}"
         raise TopologyFailedError(msg)
-    if now is not None or status.update is not None:
-        return now is not None and now.phase == "complete"
-    # Another topology manager leads now, and knows only updates under way.
+    if now is not None:
+        return now.phase == "complete"
+    # The update is over: another one has begun, or another topology manager leads, which knows only updates under way.
     present = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, topology.name), topology.name)
-    if present.parallelism() != update.after.parallelism():
+    tasks = {instance.task_id for _, instance in present.instances()}
+    if not update.removed().keys().isdisjoint(tasks) or not update.added().keys() <= tasks:
         msg = f"the update of topology {topology.name!r} was withdrawn when another topology manager took over"
         raise TopologyFailedError(msg)
     return True

@@ -1,0 +1,172 @@
+"""`heron update`: its options, its text and JSON, and what it does with containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron.errors import TopologyFailedError, UsageError
+from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.spi.scheduler import ContainerSpec, ContainerStatus, JobStatus, SchedulerState
+from heron.spi.statemgr import NodeKind
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.plans import encode_plan
+from heron_cli.commands.update import _parsed
+from heron_cli.launch.update import TopologyUpdate, run_update
+from heron_cli.topologies.environment import Environment, ProfileChoice
+from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.view.update_text import update_as_json, update_lines
+
+if TYPE_CHECKING:
+    from conftest import IdleScheduler
+
+EACH = Resource(1.0, 1 << 20, 1 << 20)
+WORD, COUNT, NEW = (
+    InstancePlan("word", 1, 0, EACH),
+    InstancePlan("count", 2, 0, EACH),
+    InstancePlan("count", 3, 1, EACH),
+)
+SMALL = PackingPlan("small", (ContainerPlan(1, (WORD, COUNT), EACH),), 2)
+LARGE = PackingPlan("large", (*SMALL.containers, ContainerPlan(2, (NEW,), EACH)), 3)
+UP = TopologyUpdate("words", SMALL, LARGE, {"count": 512}, 1.25)
+DOWN = TopologyUpdate("words", LARGE, replace(SMALL, last_task_id=3), {"count": 512})
+
+
+def test_the_option_is_repeatable_and_may_hold_several_numbers() -> None:
+    """The second form is that of Heron."""
+    assert _parsed(("a:2", "b:3 c:4", "a:2")) == {"a": 2, "b": 3, "c": 4}
+    assert _parsed(("namespace:a:2",)) == {"namespace:a": 2}
+
+
+@pytest.mark.parametrize("value", ["a", "a:", ":2", "a:two", "a:-1", "a:1.5"])
+def test_another_form_is_refused_with_an_example(value: str) -> None:
+    """The packing algorithm checks the numbers."""
+    with pytest.raises(UsageError, match="give COMPONENT:TASKS, such as count:4"):
+        _parsed((value,))
+
+
+def test_two_numbers_for_a_component_are_refused() -> None:
+    """One of them is a mistake."""
+    with pytest.raises(UsageError, match="component 'a' has two numbers, 2 and 3"):
+        _parsed(("a:2 a:3",))
+
+
+def test_the_text_names_tasks_containers_and_key_groups() -> None:
+    """A dry run has the same lines without the last."""
+    assert list(update_lines(UP)) == [
+        "count: 1 -> 2 tasks, 512 key groups move",
+        "  + task count/3 in container 2",
+        "  + container 2",
+        "words: the update is complete after 1.2 s",
+    ]
+    assert list(update_lines(DOWN)) == [
+        "count: 2 -> 1 tasks, 512 key groups move",
+        "  - task count/3 in container 2",
+        "  - container 2",
+    ]
+    assert list(update_lines(TopologyUpdate("words", SMALL, SMALL, {}))) == ["words: nothing to change"]
+
+
+def test_the_json_has_all_parts() -> None:
+    """`took_s` is null in a dry run."""
+    assert update_as_json(DOWN) == {
+        "topology": "words",
+        "before": {"word": 1, "count": 2},
+        "after": {"word": 1, "count": 1},
+        "added": [],
+        "removed": [{"task_id": 3, "component": "count", "container_id": 2}],
+        "added_containers": [],
+        "removed_containers": [2],
+        "moved_key_groups": {"count": 512},
+        "took_s": None,
+    }
+    assert update_as_json(UP)["took_s"] == 1.25
+
+
+class Leading(RemoteTopology):
+    """A topology whose leader is the test: it notes the requests, and `statuses` are its answers."""
+
+    def lead(self, statuses: Sequence[TopologyStatus], events: list[str]) -> None:
+        """Set the answers; the last is repeated."""
+        self.statuses, self.events = list(statuses), events
+
+    def begin_update(self, packing: bytes, base: str) -> None:
+        """Note it."""
+        assert packing
+        self.events.append(f"begin from {base}")
+
+    def withdraw_update(self, reason: str) -> None:
+        """Note it."""
+        self.events.append(f"withdraw: {reason}")
+
+    def status(self, *, control: bool = False) -> TopologyStatus:
+        """Return the next answer."""
+        assert not control
+        return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+
+
+@pytest.fixture
+def events(scheduler: IdleScheduler, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happens, in order; the scheduler has a container 7 of an update whose command was killed."""
+    found: list[str] = []
+    containers = {0, 1, 2, 7}
+
+    def update(_scheduler: object, _topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
+        found.append(f"add {[each.container_id for each in add]}, remove {list(remove)}")
+        containers.difference_update(remove)
+
+    def status(_scheduler: object, _topology: str) -> JobStatus:
+        present = tuple(ContainerStatus(each, True, 1, "") for each in sorted(containers))
+        return JobStatus(SchedulerState.RUNNING, present, "words-1")
+
+    monkeypatch.setattr(type(scheduler), "capabilities", frozenset({"update"}))
+    monkeypatch.setattr(type(scheduler), "update", update)
+    monkeypatch.setattr(type(scheduler), "status", status)
+    return found
+
+
+def run_down(environment: Environment, events: list[str], *updates: UpdateStatus | None) -> TopologyUpdate:
+    """Remove task 3 and container 2; the topology manager has these updates, one after another."""
+    run = ExecutionState("words", "words-1", 1.0, "me", "here", "here", "file:x", "/run", "/log", attached=False)
+    environment.statemgr.set(NodeKind.EXECUTION_STATE, "words", encode_execution_state(run))
+    status = TopologyStatus("words", "words-1", "running", 1.0)
+    with Leading(environment.statemgr, environment.scheduler, "words", 20.0) as topology:
+        topology.lead([replace(status, update=each) for each in updates], events)
+        return run_update(environment, ProfileChoice("here"), topology, DOWN, lambda each: events.append(each.phase))
+
+
+def phase(name: str, target: str = "small") -> UpdateStatus:
+    return UpdateStatus(2, name, target, (), (3,))
+
+
+def test_an_update_changes_containers_only_after_it_has_begun(environment: Environment, events: list[str]) -> None:
+    """Before, they may belong to the update of another command. At the end it removes only its own."""
+    assert run_down(environment, events, phase("prepare"), phase("switch"), phase("complete")).took_s is not None
+    begun = ["begin from large", "add [], remove [7]"]
+    assert events == [*begun, "prepare", "switch", "complete", "add [], remove [2]"]
+    environment.statemgr.close()
+
+
+@pytest.mark.parametrize("present", [None, phase("prepare", "of another command")])
+def test_the_outcome_is_in_the_packing_plan_when_the_topology_manager_has_forgotten_it(
+    environment: Environment, events: list[str], present: UpdateStatus | None
+) -> None:
+    """Another topology manager leads, or the next update has begun."""
+    environment.statemgr.set(NodeKind.PACKING_PLAN, "words", encode_plan(LARGE))
+    with pytest.raises(TopologyFailedError, match="was withdrawn when another topology manager took over"):
+        run_down(environment, events, present)
+    environment.statemgr.set(NodeKind.PACKING_PLAN, "words", encode_plan(SMALL))
+    assert run_down(environment, events, present).took_s is not None
+    environment.statemgr.close()
+
+
+def test_a_withdrawn_update_keeps_the_containers(environment: Environment, events: list[str]) -> None:
+    """The message has the reason of the topology manager."""
+    with pytest.raises(TopologyFailedError, match="was withdrawn, nothing has changed: too slow"):
+        run_down(environment, events, replace(phase("withdrawn"), waits_for="too slow"))
+    assert "add [], remove [2]" not in events
+    environment.statemgr.close()
