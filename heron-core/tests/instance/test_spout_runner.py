@@ -13,6 +13,7 @@ from builders import bolt, decoded_rows, instance_spec, physical_plan, spout, st
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
+from heron.api.updatable import IUpdatable
 from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import PlanReceived, SessionOpened
 from heron.instance.gateway import Gateway
@@ -276,3 +277,80 @@ def test_an_older_plan_is_ignored() -> None:
     bench.runner.run(ended=False)
     assert bench.task.index.plan.version == 5
     assert not bench.task.paused
+
+
+class Partitioned(Spout, IUpdatable):
+    """Notes the number of its tasks when it starts, emits, and is updated."""
+
+    outputs = ("v",)
+    notes: ClassVar[list[object]]
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.notes.append(("initialize", context.get_parallelism(), context.get_component_tasks("sink")))
+
+    def update(self, context: TopologyContext) -> None:
+        self.notes.append(("update", context.get_parallelism(), context.get_component_tasks("sink")))
+
+    def next_tuple(self) -> None:
+        if self.notes[-1] != "next_tuple":
+            self.notes.append("next_tuple")
+        self.emit(["x"])
+
+
+def updated_plan(version: int, phase: UpdatePhase, added: tuple[int, ...]) -> PhysicalPlan:
+    """Spout tasks 1 and 4 and sinks 2 and 3, of which an update adds some."""
+    definition = topology(
+        spout("spout", stream("v"), parallelism=2),
+        bolt("sink", subscription("spout", GroupingKind.ALL), parallelism=2),
+    )
+    plan = physical_plan(definition, {"spout": (1, 4), "sink": (2, 3)}, version=version)
+    return replace(plan, update=PlanUpdate(9, phase, "target", added))
+
+
+def test_a_new_spout_task_emits_when_the_others_are_updated() -> None:
+    """Its `initialize` sees the new tasks, but it must not take over work that others still do."""
+    Partitioned.notes = []
+    switch = PlanReceived(updated_plan(2, UpdatePhase.SWITCH, (1, 3)))
+    looks = itertools.count()
+
+    def until(bench: Bench) -> bool:
+        if next(looks) == 3:
+            assert Partitioned.notes == [("initialize", 2, [2, 3])]
+            bench.gateway.data_in.put(switch)
+        return bool(bench.rows())
+
+    bench = Bench(Partitioned, until, updated_plan(1, UpdatePhase.PREPARE, (1, 3)))
+    for _ in range(3):  # each ends a wait at once
+        bench.gateway.data_in.put(PlanReceived(updated_plan(1, UpdatePhase.PREPARE, (1, 3))))
+    bench.runner.run(ended=False)
+    assert Partitioned.notes == [("initialize", 2, [2, 3]), "next_tuple"]
+
+
+def test_a_component_follows_changes_of_its_tasks_and_of_its_consumers() -> None:
+    """Between two calls, once for each change, and before its tuples take the new routes."""
+    Partitioned.notes = []
+    plans = [
+        updated_plan(2, UpdatePhase.PREPARE, (3, 4)),
+        updated_plan(3, UpdatePhase.SWITCH, (3, 4)),
+        replace(updated_plan(4, UpdatePhase.SWITCH, (3, 4)), update=None),
+    ]
+    bench = Bench(
+        Partitioned,
+        lambda bench: bench.gateway.data_in.peek_command() is None and (4, (2, 3)) in routes_of(bench),
+        updated_plan(1, UpdatePhase.PREPARE, (3, 4)),
+    )
+    for each in plans:
+        bench.gateway.data_in.put(PlanReceived(each))
+    bench.runner.run(ended=False)
+    assert Partitioned.notes[0] == ("initialize", 1, [2])
+    assert [each for each in Partitioned.notes if isinstance(each, tuple) and each[0] == "update"] == [
+        ("update", 2, [2, 3])
+    ]
+    assert routes_of(bench) <= {(1, (2,)), (2, (2,)), (3, (2, 3)), (4, (2, 3))}
+    markers = [each[:2] for each in bench.output() if isinstance(each, tuple) and each[2] == "END"]
+    assert markers == [(3, (2,))], "only tasks from before the update get its marker"
+
+
+def routes_of(bench: Bench) -> set[tuple[int, tuple[int, ...]]]:
+    """Plan version and destinations of the segments with tuples."""
+    return {each[:2] for each in bench.output() if isinstance(each, tuple) and each[2] != "END"}

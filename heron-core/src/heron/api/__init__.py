@@ -35,6 +35,7 @@ from heron.api.task_hook import (
 )
 from heron.api.topology import Topology, TopologyBuilder, TopologyType
 from heron.api.tuple import Tuple, TupleHelper
+from heron.api.updatable import IUpdatable
 from heron.api.window_bolt import SlidingWindowBolt, TumblingWindowBolt, WindowContext
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "IMetric",
     "IReducer",
     "ITaskHook",
+    "IUpdatable",
     "MeanReducedMetric",
     "MeanReducer",
     "MultiAssignableMetrics",

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
+from heron.api.definition import ComponentDefinition
 from heron.api.spout import Spout
+from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import UserCodeError
@@ -22,7 +24,7 @@ from heron.instance.task import Task
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frame import Marker
-from heron.planner.physical_plan import UpdatePhase
+from heron.planner.physical_plan import PlanIndex, UpdatePhase
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 
@@ -149,8 +151,12 @@ class ComponentRunner(ABC):
         if command.plan.precedes(self.task.index.plan):
             return
         self.emitter.flush()  # the rows carry the version of the plan under which they were emitted
+        before = self.task.index
         routes_changed = self.task.take_plan(command.plan)
         self.emitter.origin.plan_version = command.plan.version
+        self.plan_changed()
+        if not (self.ended or self.task.is_removed()):
+            self._update_component(before)
         if routes_changed:
             self.apply_routes()
             if not self.ended:
@@ -166,6 +172,21 @@ class ComponentRunner(ABC):
         update, index = self.task.index.plan.update, self.task.index
         if update is not None and update.phase is UpdatePhase.SWITCH:
             self.emitter.send_marker(Marker.PLAN, index.former_tasks(self._downstream()), update.number)
+
+    def plan_changed(self) -> None:  # noqa: B027  # bolts ignore it
+        """Called when the task has a new plan."""
+
+    def _update_component(self, before: PlanIndex) -> None:
+        """Calls `update` of a component that follows changes of its own tasks and of the tasks that it sends to."""
+        name, index = self.task.spec.component, self.task.index
+        followed = (name, *(each.name for each in index.plan.topology.components if _sends(name, each)))
+        if isinstance(self.component, IUpdatable) and any(
+            before.tasks_of(each) != index.tasks_of(each) for each in followed
+        ):
+            try:
+                self.component.update(self.task.context)
+            except Exception as error:
+                self.user_failed("update", error, "the task continues with the new plan")
 
     def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts ignore it
         """Called when the topology is paused or resumed, and when the component starts in a paused topology."""
@@ -196,3 +217,7 @@ class ComponentRunner(ABC):
     def debug(self) -> bool:
         """Whether `topology.debug` asks for a log line per emit."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))
+
+
+def _sends(component: str, consumer: ComponentDefinition) -> bool:
+    return any(each.component == component for each in consumer.inputs)

@@ -56,7 +56,7 @@ class Task:
         self.spec = spec
         self.settings = settings
         self.gateway = gateway
-        self.index = PlanIndex(plan)
+        self.index = PlanIndex(plan, spec.task_id)
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.serializers = Serializers(spec.serializers)
@@ -101,6 +101,11 @@ class Task:
             self.serializers.for_output(self.config),
         )
 
+    def waits(self) -> bool:
+        """Whether an update adds this task, and its data does not take the new routes yet: a spout must not emit."""
+        update = self.index.plan.update
+        return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
+
     def is_removed(self) -> bool:
         """Whether an update removes this task, and its data takes the new routes."""
         update = self.index.plan.update
@@ -122,7 +127,7 @@ class Task:
     def take_plan(self, plan: PhysicalPlan) -> bool:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
-        self.index = self.context.index = PlanIndex(plan)
+        self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
         self._limit_output()
         return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
 

@@ -94,11 +94,6 @@ class PlanUpdate:
     key_owners: dict[str, KeyOwners] = field(default_factory=dict)
     absent: tuple[int, ...] = ()
 
-    @property
-    def unrouted(self) -> tuple[int, ...]:
-        """The members that receive no new data in this phase."""
-        return self.added if self.phase is UpdatePhase.PREPARE else self.removed
-
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
@@ -126,11 +121,14 @@ class PhysicalPlan:
 class PlanIndex:
     """The look-ups of routing in one physical plan.
 
-    Members may send and receive. The tasks that data is routed to are fewer while an update is under way.
+    Members may send and receive. The tasks that data is routed to are fewer while an update is under way. A `viewer` is
+    the task that uses the look-ups: a task that the update adds has the new routes from the beginning, because it sends
+    nothing before the phase `SWITCH`.
     """
 
     __slots__ = (
         "_downstream",
+        "_has_new_routes",
         "_key_owners",
         "_members",
         "_routed",
@@ -141,13 +139,18 @@ class PlanIndex:
         "tasks",
     )
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    def __init__(self, plan: PhysicalPlan, viewer: int = 0) -> None:
         self.plan = plan
+        self._has_new_routes = plan.update is not None and (
+            plan.update.phase is UpdatePhase.SWITCH or viewer in plan.update.added
+        )
         self.tasks: Mapping[int, TaskPlan] = MappingProxyType({task.task_id: task for task in plan.tasks})
         self.containers: Mapping[int, StreamManagerLocation] = MappingProxyType(
             {stmgr.container_id: stmgr for stmgr in plan.stmgrs}
         )
-        unrouted = frozenset(plan.update.unrouted) if plan.update else frozenset()
+        unrouted: frozenset[int] = frozenset()
+        if plan.update is not None:
+            unrouted = frozenset(plan.update.removed if self._has_new_routes else plan.update.added)
         members: dict[str, list[int]] = {}
         for task in sorted(plan.tasks, key=lambda task: (task.component_index, task.task_id)):
             members.setdefault(task.component, []).append(task.task_id)
@@ -213,7 +216,7 @@ class PlanIndex:
 
     def _owners_of(self, component: str) -> tuple[int, ...]:
         update = self.plan.update
-        if update is not None and update.phase is UpdatePhase.SWITCH and component in update.key_owners:
+        if update is not None and self._has_new_routes and component in update.key_owners:
             return update.key_owners[component].table()
         if component in self.plan.key_owners:
             return self.plan.key_owners[component].table()
