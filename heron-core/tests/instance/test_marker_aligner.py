@@ -39,6 +39,6 @@ def test_a_removed_task_has_all_of_its_input_when_every_upstream_task_has_switch
     aligner.switch(3, 6)
     assert not aligner.switched(update)
     aligner.switch(3, 8)
-    assert not aligner.switched(update), "a new task may have sent by the old routes before the switch"
+    assert not aligner.switched(update), "a new task sends a marker too"
     aligner.switch(4, 7)
     assert aligner.switched(update)

@@ -244,6 +244,7 @@ def test_an_update_is_complete_when_all_removed_tasks_have_left(
     assert bench.status() == UpdateStatus(2, "complete", "smaller", (), (3,), "")
     assert bench.plans.packing.containers == packing.containers[:1]
     assert not bench.update.step()
+    assert not bench.begin(smaller), "a command repeats its request when the answer was lost"
 
 
 @pytest.mark.parametrize("event", [TaskEvent.GIVEN_UP, TaskEvent.FAILED, TaskEvent.ENDED])

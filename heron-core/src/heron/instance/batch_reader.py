@@ -84,7 +84,7 @@ class MarkerAligner:
     def switched(self, update: PlanUpdate) -> bool:
         """Whether every upstream task sends this task nothing more: its PLAN marker has come, or its END.
 
-        An added task sends a marker too: before the switch it has taken the old routes. Absent tasks send nothing.
+        Each upstream task sends one at the switch, added tasks too. Absent tasks send nothing.
         """
         silent = self._ended.union(update.absent)
         return all(self._switched.get(task, 0) >= update.number for task in self._upstream - silent)

@@ -154,7 +154,6 @@ class ComponentRunner(ABC):
         before = self.task.index
         routes_changed = self.task.take_plan(command.plan)
         self.emitter.origin.plan_version = command.plan.version
-        self.plan_changed()
         if not (self.ended or self.task.is_removed()):
             self._update_component(before)
         if routes_changed:
@@ -172,9 +171,6 @@ class ComponentRunner(ABC):
         update, index = self.task.index.plan.update, self.task.index
         if update is not None and update.phase is UpdatePhase.SWITCH:
             self.emitter.send_marker(Marker.PLAN, index.former_tasks(self._downstream()), update.number)
-
-    def plan_changed(self) -> None:  # noqa: B027  # bolts ignore it
-        """Called when the task has a new plan."""
 
     def _update_component(self, before: PlanIndex) -> None:
         """Calls `update` of a component that follows changes of its own tasks and of the tasks that it sends to."""

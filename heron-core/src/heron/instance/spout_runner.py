@@ -49,7 +49,6 @@ class SpoutRunner(ComponentRunner):
         self._poll = Backoff(_SHORTEST_POLL_S, _LONGEST_POLL_S)
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._quiet = False
-        self._rests = self._must_rest()
 
     @property
     def component(self) -> Spout:
@@ -59,7 +58,7 @@ class SpoutRunner(ComponentRunner):
     def work(self) -> None:
         """`ComponentRunner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
-        if self.ended or self._rests or self.task.gateway.throttle.culprits:
+        if self.ended or self.task.paused or self.task.gateway.throttle.culprits:
             self.emitter.flush()
             data_in.wait(_RESTING_WAIT_S)
         elif not data_out.has_room():
@@ -102,13 +101,6 @@ class SpoutRunner(ComponentRunner):
             action()
         except Exception as error:
             self.user_failed(doing, error, "the task continues")
-
-    def plan_changed(self) -> None:
-        """`ComponentRunner.plan_changed`."""
-        self._rests = self._must_rest()
-
-    def _must_rest(self) -> bool:
-        return self.task.paused or self.task.waits()
 
     def _construct(self) -> None:
         spout = self._component = self._class(delegate=self._spout_emitter)

@@ -101,11 +101,6 @@ class Task:
             self.serializers.for_output(self.config),
         )
 
-    def waits(self) -> bool:
-        """Whether an update adds this task, and its data does not take the new routes yet: a spout must not emit."""
-        update = self.index.plan.update
-        return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
-
     def is_removed(self) -> bool:
         """Whether an update removes this task, and its data takes the new routes."""
         update = self.index.plan.update

@@ -46,6 +46,8 @@ class UpdateProgress:
         present = self._plans.update
         if present is not None and present.target == target.id:
             return False
+        if self._last is not None and (self._last.phase, self._last.target) == ("complete", target.id):
+            return False  # the answer to the first request was lost
         if present is not None:
             msg = (
                 f"update {present.number} of {definition.name!r} is in phase {present.phase.value} and waits for "
