@@ -12,9 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from heron.errors import AccessError, ConfigError, HeronError, PluginError, UsageError
+from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
+from heron.spi.uploader import Uploader
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron_cli.catalog.third_party import open_guarded_statemgr
+from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
 from heron_cli.client import Client, connect, profiles_of
 from heron_cli.main import heron
 from heron_cli.topologies.environment import ProfileChoice, find_profile
@@ -140,6 +142,63 @@ def test_status_with_a_wrong_profile_says_where_the_topology_runs(profiles: Path
     result = CliRunner().invoke(heron, words)
     assert result.exit_code == 2
     assert "'Words' is not in profile 'there'; it runs under 'here': give `--profile here`" in result.stderr
+
+
+def test_status_uses_the_other_profile_of_a_shared_state_manager(profiles: Path) -> None:
+    """The scheduler of the chosen profile does not know the job."""
+    write_run(profiles, replace(RUN, profile="there"))
+    (profiles / "there.yaml").write_text("extends: here\n")
+    words = ["status", "Words", "--config-path", str(profiles), "--timeout", "0.2"]
+    result = CliRunner().invoke(heron, [*words, "--profile", "here"])
+    assert result.exit_code == 2
+    assert "it runs under 'there': give `--profile there`" in result.stderr
+    (profiles / "local.yaml").write_text((profiles / "here.yaml").read_text())
+    result = CliRunner().invoke(heron, words)
+    assert result.stderr.startswith("heron: note: topology 'Words' runs under profile 'there'\n")
+    (profiles / "there.yaml").unlink()
+    assert "runs under" not in CliRunner().invoke(heron, [*words, "--profile", "here"]).stderr
+
+
+def test_settings_are_not_used_with_another_profile(profiles: Path) -> None:
+    """The other profile was found without them, so they may change the place of its state."""
+    write_run(profiles, RUN)
+    words = ["status", "Words", "--config-path", str(profiles), "--set", "run.run_dir=/tmp"]
+    result = CliRunner().invoke(heron, words)
+    assert result.exit_code == 2
+    assert "it runs under 'here': give `--profile here`" in result.stderr
+
+
+FROZEN = """
+from dataclasses import dataclass
+from heron.spi.uploader import Uploader
+
+@dataclass(frozen=True)
+class It(Uploader):
+    spi_version = 1
+
+    @classmethod
+    def open(cls, options):
+        return cls()
+
+    @staticmethod
+    def check(timeout_s):
+        return f"asked for {timeout_s:g} s"
+
+    @classmethod
+    def upload(cls, package, topology):
+        return f"{cls.__name__}:{package}/{topology}"
+
+    def download(self, uri, target): ...
+    def undo(self, uri): ...
+"""
+
+
+def test_a_frozen_driver_with_static_methods_works(install: Install) -> None:
+    """A driver may be a frozen dataclass, and its methods may be static methods or class methods."""
+    module = install("heron-uploader-frozen", "heron.uploader", "frozen", FROZEN)
+    driver = open_guarded(DriverRef("uploader", "frozen", f"{module}:It"), Uploader)
+    assert driver.check(2.0) == "asked for 2 s"
+    assert driver.upload(Path("words"), "Words") == "It:words/Words"
 
 
 BROKEN = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PYTHONPATH", "")
     yield folder
     sys.modules.pop("mine_packing", None)
+
+
+def test_a_project_is_found_by_every_spelling_of_its_name(project: Path) -> None:
+    """The names of distributions ignore case, and treat `-`, `_` and `.` alike."""
+    add_plugin_path([project])
+    assert importlib.metadata.version("Heron_packing.mine") == "0.3"
 
 
 def test_a_project_is_used_without_an_installation(project: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -84,7 +85,13 @@ class _ProjectFinder(DistributionFinder):
         self,
         context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008 - as in the base
     ) -> Iterable[importlib.metadata.Distribution]:
-        return [self.project] if context.name in {None, self.project.metadata["Name"]} else []
+        own = _normalized(self.project.metadata["Name"])
+        return [self.project] if context.name is None or _normalized(context.name) == own else []
+
+
+def _normalized(name: str) -> str:
+    """Return the name of a distribution in the form in which equal names are the same text."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _project_table(path: Path) -> dict[str, object]:

@@ -10,7 +10,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import TypeVar
 
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
@@ -23,7 +23,6 @@ from heron.spi.statemgr import StateManager
 __all__ = ["guarded", "open_guarded", "open_guarded_statemgr", "within"]
 
 D = TypeVar("D", bound=Driver)
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _ERRORS: dict[str, type[HeronError]] = {
@@ -51,9 +50,18 @@ def guarded(driver: D, ref: DriverRef) -> D:
     """
     made = type(driver)
     namespace: dict[str, object] = {"__slots__": (), "__module__": made.__module__, "__qualname__": made.__qualname__}
+    owner: list[type] = []  # the subclass, which exists after its methods
     for name in _methods(FAMILIES[ref.family]):
-        namespace[name] = _guarded_method(getattr(made, name), name, ref)
-    driver.__class__ = cast("type[D]", _subclass(made, namespace))
+        namespace[name] = _guarded_method(made, owner, name, ref)
+    try:
+        owner.append(_subclass(made, namespace))
+        object.__setattr__(driver, "__class__", owner[0])  # a frozen dataclass refuses assignments
+    except Exception as error:
+        msg = (
+            f"{ref.family} driver {ref.name!r} ({ref.entry}): its class cannot be extended: {error}; "
+            f"a mistake in the driver: upgrade it, see `heron plugins show {ref.family} {ref.name}`"
+        )
+        raise PluginError(redact(msg, ref.secrets)) from (None if ref.secrets else error)
     return driver
 
 
@@ -67,10 +75,11 @@ def _methods(base: type[Driver]) -> set[str]:
     return {name for name in found if not name.startswith("_")}
 
 
-def _guarded_method(method: Callable[P, T], name: str, ref: DriverRef) -> Callable[P, T]:
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+def _guarded_method(made: type[Driver], owner: list[type], name: str, ref: DriverRef) -> Callable[..., object]:
+    @functools.wraps(getattr(made, name))
+    def call(self: Driver, *args: object, **kwargs: object) -> object:
         try:
+            method: Callable[..., object] = getattr(super(owner[0], self), name)
             return method(*args, **kwargs)
         except HeronError as error:
             if (text := redact(str(error), ref.secrets)) == str(error):

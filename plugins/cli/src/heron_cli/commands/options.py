@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from heron.errors import UsageError, known
+from heron.errors import HeronError, UsageError, known
 from heron_cli.catalog.other_plugins import check_without
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
+from heron_cli.profiles import profile_names
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.topologies.profile_search import profiles_running
@@ -88,7 +90,7 @@ class RemoteOptions:
 
         Raises:
             HeronError: as `heron_cli.client.connect` does.
-            UsageError: when the topology runs under several other profiles.
+            UsageError: when the topology runs under several other profiles, or with `--set` under another one.
         """
         client = Client(self.choice)
         if not topology:
@@ -108,15 +110,26 @@ class RemoteOptions:
 def _other_profile(client: Client, choice: ProfileChoice, topology: str, *, given: bool) -> str:
     """Return the profile to use instead of the chosen one, or ""."""
     if topology in client.names():
-        return ""
-    others = tuple(each for each in profiles_running(topology, choice) if each != choice.name)
+        others = _submitted_with(client, choice, topology)
+    else:
+        others = tuple(each for each in profiles_running(topology, choice) if each != choice.name)
     if not others:
         return ""
-    if not given and len(others) == 1:
+    changed = choice.overrides.profile or choice.overrides.topology
+    if not given and len(others) == 1 and not changed:
         return others[0]
     places = " or ".join(f"`--profile {each}`" for each in others)
     msg = f"topology {topology!r} is not in profile {choice.name!r}; it runs under {known(others)}: give {places}"
     raise UsageError(msg)
+
+
+def _submitted_with(client: Client, choice: ProfileChoice, topology: str) -> tuple[str, ...]:
+    """Return the other profile that submitted a topology of the client's state manager, if the profile exists."""
+    with suppress(HeronError), client.topology(topology) as remote:
+        profile = remote.run.profile
+        if profile != choice.name and profile in profile_names(choice.config_path):
+            return (profile,)
+    return ()
 
 
 def remote_options(timeout_s: float, timeout_help: str = "The longest wait for an answer.") -> Decorator:
