@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,8 +19,11 @@ from heron.spi.uploader import Uploader
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
 from heron_cli.client import Client, connect, profiles_of
+from heron_cli.client import client as client_module
 from heron_cli.main import heron
-from heron_cli.topologies.environment import ProfileChoice, find_profile
+from heron_cli.profiles.overrides import split_overrides
+from heron_cli.topologies.environment import ProfileChoice, find_profile, open_environment
+from heron_cli.topologies.kill_topology import HowKilled, KillResult
 
 if TYPE_CHECKING:
     from builders.distributions import Install
@@ -199,6 +203,57 @@ def test_a_frozen_driver_with_static_methods_works(install: Install) -> None:
     driver = open_guarded(DriverRef("uploader", "frozen", f"{module}:It"), Uploader)
     assert driver.check(2.0) == "asked for 2 s"
     assert driver.upload(Path("words"), "Words") == "It:words/Words"
+
+
+UNOPENED = """
+from heron.errors import ConfigError
+from heron_scheduler_local.scheduler import LocalScheduler
+
+class It(LocalScheduler):
+    @classmethod
+    def open(cls, options):
+        raise ConfigError("no such cluster")
+"""
+CLOSED = """
+from heron_statemgr_localfs.state_manager import LocalFsStateManager
+
+class It(LocalFsStateManager):
+    def close(self):
+        print("closed")
+        raise ZeroDivisionError("boom")
+"""
+
+
+def test_a_scheduler_that_does_not_open_is_reported(
+    profiles: Path, install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The state manager is closed, and its failure does not hide the cause."""
+    install("heron-statemgr-odd", "heron.statemgr", "odd", CLOSED)
+    install("heron-scheduler-odd", "heron.scheduler", "odd", UNOPENED)
+    overrides = {"statemgr.driver": "odd", "scheduler.driver": "odd"}
+    with pytest.raises(ConfigError, match="no such cluster"):
+        connect("here", config_path=profiles, overrides=overrides)
+    profile = find_profile(ProfileChoice("here", profiles, split_overrides(overrides)))
+    with pytest.raises(ConfigError, match="no such cluster"):
+        open_environment(profile)
+    assert capsys.readouterr().out == "closed\nclosed\n"
+
+
+def test_observers_are_not_told_of_an_end_that_failed(profiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The topology may run on, so it has not ended for them."""
+    notified: list[str] = []
+
+    class Observers:
+        def notify(self, hook: str, **_: object) -> None:
+            notified.append(hook)
+
+    left = ("job: no answer",)
+    monkeypatch.setattr(client_module, "lifecycle_hooks", lambda _: contextlib.nullcontext(Observers()))
+    with connect("here", config_path=profiles) as client:
+        for result in (KillResult("Words", RUN, HowKilled.ASKED, left=left), KillResult("Words", RUN, HowKilled.ASKED)):
+            monkeypatch.setattr(client_module, "kill_topology", lambda *_, _result=result, **__: _result)
+            assert client.kill("Words") is result
+            assert len(notified) == (0 if result.left else 1)
 
 
 BROKEN = """

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 from heron.driver_kit.loading import contract_version
 from heron.errors import MissingDriverError, PluginError
 from heron.spi.families import FAMILIES
 from heron_cli.catalog.drivers import SHIPPED, Drivers
+from heron_cli.main import heron
 
 if TYPE_CHECKING:
     from builders.distributions import Install
@@ -138,6 +140,21 @@ def test_catalog_shows_the_working_and_the_broken(install: Install) -> None:
     assert (good.capabilities, good.entry, good.error) == (("events",), "heron_metricsink_a:It", "")
     assert broken.spi_version is None
     assert "no_such_module_at_all" in broken.error
+
+
+def test_a_deprecated_contract_is_shown(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin works, and the warning gives the remedy before a later core refuses the plugin."""
+    monkeypatch.setattr("heron.spi.metricsink.SPI_VERSION", 2)
+    install("heron-metricsink-a", GROUP, "a", GOOD)
+    remedy = "which is deprecated; this core supports versions 1 to 2; upgrade with `pip install -U heron-metricsink-a`"
+    for words in (["list", "metricsink"], ["check", "metricsink", "a"]):
+        result = CliRunner().invoke(heron, ["plugins", *words])
+        assert "1 (deprecated)" in result.stdout
+        assert remedy in result.stderr
+    shown = CliRunner().invoke(heron, ["plugins", "show", "metricsink", "a"])
+    assert "version 1, deprecated" in shown.stdout
+    assert "upgrade with" in shown.stdout
+    assert "as this core's" not in shown.stdout
 
 
 def test_catalog_lists_every_provider_of_a_name(install: Install) -> None:

@@ -147,7 +147,7 @@ class Client:
         try:
             self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
         except BaseException:
-            self._statemgr.close()
+            close_statemgr(self._statemgr)
             raise
 
     @property
@@ -281,7 +281,7 @@ class Client:
             raise UsageError(msg)
         result = kill_topology(self._environment(), name, timeout_s, progress or CollectedNotes(), force=force)
         killed = result.manner is not HowKilled.OVER and result.state == "killed"
-        if result.run and killed:  # else the topology manager has notified them
+        if result.run and killed and not result.left:  # else it still runs, or the topology manager notifies them
             with lifecycle_hooks(observer_entries(self._choice.without)) as observers:
                 observers.notify(
                     "heron_topology_ended", topology=name, topology_id=result.run.topology_id, state="killed"

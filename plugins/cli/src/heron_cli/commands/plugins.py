@@ -66,6 +66,7 @@ def list_plugins(family: str | None, as_json: bool) -> None:
         return
     if found:
         _print(_table(found, {}))
+        _warn(found)
     if all(each.distribution == _CORE for each in found):
         print("no plugins are installed; `pip install heron-bundle-local` brings those for one machine")
 
@@ -133,6 +134,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         )
     else:
         _print(_table(found, {id(each.plugin): each for each in checked}))
+        _warn(found)
     context.exit(0 if all(each.works for each in checked) else _EXIT_BROKEN)
 
 
@@ -178,9 +180,11 @@ def _facts(info: DriverInfo, wanted: int | None, flags: frozenset[str]) -> list[
     lacks = ", ".join(sorted(flags - set(info.capabilities)))
     flags_text = ", ".join(info.capabilities) or "none"
     text = inspect.getdoc(Drivers().driver(info.family, info.name)) or ""
+    age = "deprecated" if info.warning else "as this core's"
     return [
         *facts,
-        ("contract", f"version {info.spi_version}, as this core's"),
+        ("contract", f"version {info.spi_version}, {age}"),
+        *((("warning", info.warning),) if info.warning else ()),
         ("capabilities", f"{flags_text}; lacks {lacks}" if lacks else flags_text),
         ("what it is", text.partition("\n\n")[0].replace("\n", " ")),
     ]
@@ -193,6 +197,7 @@ def _table(found: Sequence[DriverInfo], checked: dict[int, PluginCheck]) -> Tabl
     table.add_column("server" if checked else "capabilities")
     for each in found:
         contract = "" if each.spi_version is None else str(each.spi_version)
+        contract += " (deprecated)" if each.warning else ""
         last = f"does not work: {each.error}" if each.error else _last(each, checked.get(id(each)))
         table.add_row(each.family, each.name, each.distribution, each.version, contract, each.source, last)
     return table
@@ -206,6 +211,12 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
     if check.server is ServerState.NOT_ASKED:
         return "loads; not used by the profile"
     return f"{check.server.value}: {check.detail}"
+
+
+def _warn(found: Sequence[DriverInfo]) -> None:
+    for each in found:
+        if each.warning:
+            click.echo(f"heron: warning: {each.warning}", err=True)
 
 
 def _print(table: Table) -> None:

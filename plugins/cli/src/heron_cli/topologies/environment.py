@@ -99,8 +99,13 @@ def open_environment(profile: Profile) -> Environment:
         ConfigError: when a driver does not accept its options.
     """
     statemgr = open_guarded_statemgr(profile.statemgr)
-    uploader = open_guarded(profile.uploader, Uploader)
-    return Environment(profile, statemgr, uploader, open_guarded(profile.scheduler, Scheduler))
+    try:
+        uploader = open_guarded(profile.uploader, Uploader)
+        scheduler = open_guarded(profile.scheduler, Scheduler)
+    except BaseException:
+        close_statemgr(statemgr)
+        raise
+    return Environment(profile, statemgr, uploader, scheduler)
 
 
 @contextmanager
