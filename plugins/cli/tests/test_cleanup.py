@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.topologies.cleanup import end_run, free_name, package_file, remove_run
+from heron_cli.topologies.diagnostics import diagnose_profile
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.kill_topology import HowKilled, kill_topology
 from heron_cli.topologies.topology_list import TopologyEntry, list_topologies
@@ -173,6 +175,25 @@ def test_a_damaged_node_affects_only_its_own_line(environment: Environment, run:
         "node executionstate/Words: belongs to topology 'Wrods'; the node was changed by hand; "
         "`heron kill Words` removes it",
     )
+
+
+@pytest.mark.parametrize("kind", [NodeKind.EXECUTION_STATE, NodeKind.REPORT])
+def test_the_nodes_of_a_newer_version_are_not_removed(
+    environment: Environment, run: ExecutionState, kind: NodeKind
+) -> None:
+    """They are not damaged, so the remedy is an upgrade; only `--force` removes them."""
+    report = encode_report(LastReport(TopologyStatus("Words", run.topology_id, "finished", 1.0), run))
+    document = json.loads(encode_execution_state(run) if kind is NodeKind.EXECUTION_STATE else report)
+    environment.statemgr.set(kind, "Words", json.dumps({**document, "format": 99}).encode())
+    before = nodes(environment)
+    with pytest.raises(UsageError, match=r"has format 99.* upgrade heron-core"):
+        free_name(environment, "Words")
+    with pytest.raises(UsageError, match=r"has format 99.* upgrade heron-core"):
+        kill_topology(environment, "Words", 0.0, QuietProgress())
+    found = [each for each in diagnose_profile(environment) if each.check == "topologies"]
+    assert [each.remedy for each in found] == ["pip install -U heron-core"]
+    assert nodes(environment) == before
+    assert not kill_topology(environment, "Words", 0.0, QuietProgress(), force=True).left
 
 
 def test_the_job_of_another_state_manager_is_not_ended(

@@ -78,10 +78,13 @@ def free_name(environment: Environment, topology: str) -> str:
     The caller holds the topology's lock.
 
     Raises:
-        UsageError: when a topology of that name is running, or may be running under another host or profile.
+        UsageError: when a topology of that name is running, or may be running under another host or profile, or a
+            newer version of heron-core wrote a node of it.
         StateError: when something of the last run cannot be removed; gives the reason.
     """
     facts = discover(environment, topology, locked=False)
+    if facts.newer:
+        raise UsageError(facts.newer)
     state = classify(facts)
     leaving = state in ENDED and facts.run is not None and not facts.run.attached  # its name is free at once
     if not leaving and (facts.led or facts.job is SchedulerState.RUNNING):

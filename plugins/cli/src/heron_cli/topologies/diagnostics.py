@@ -183,7 +183,9 @@ def _dead_topologies(environment: Environment) -> Iterator[Diagnosis]:
             yield Diagnosis("topologies", "warning", f"{name}: {error}", f"heron kill {name}")
             continue
         state = classify(facts)
-        if state is RunState.GARBLED or facts.error:
+        if facts.newer:
+            yield Diagnosis("topologies", "error", f"{name}: {facts.newer}", "pip install -U heron-core")
+        elif state is RunState.GARBLED or facts.error:
             yield Diagnosis("topologies", "error", f"{name}: {facts.error}", _kill(name, facts))
         elif state is RunState.LOST:
             yield Diagnosis("topologies", "warning", f"{name}: dead, it did not clean up", _kill(name, facts))

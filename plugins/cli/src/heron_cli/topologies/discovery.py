@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from heron.errors import StateError, StateUnavailableError, UsageError
+from heron.errors import NewerFormatError, StateError, StateUnavailableError, UsageError
 from heron.planner.physical_plan import ENDED_STATES, TopologyState
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
@@ -79,7 +79,8 @@ class Facts:
     `run` is the execution state, and `spare` its copy, read when the original cannot be. `error` names the node that
     could not be read. `plan` is the state in the physical plan. `led` is whether a topology manager lives, `locked`
     whether another command is working on the topology. `troubles` are the containers with an error. `other` is the
-    scheduler's job of that name when this state manager does not know its run; `job` is ABSENT then.
+    scheduler's job of that name when this state manager does not know its run; `job` is ABSENT then. `newer` is the
+    error of a node that a newer version of heron-core wrote: the node is not damaged.
     """
 
     topology: str
@@ -96,6 +97,7 @@ class Facts:
     tasks: int = 0
     other: JobStatus | None = None
     spare: ExecutionState | None = None
+    newer: str = ""
 
     @property
     def known(self) -> ExecutionState | None:
@@ -180,7 +182,7 @@ def discover(environment: Environment, topology: str, *, locked: bool | None = N
         SchedulerError: when the scheduler runs the topology, and does not answer.
     """
     statemgr = environment.statemgr
-    errors: list[str] = []
+    errors: list[StateError] = []
     run = _readable(errors, lambda: read_run(statemgr, topology))
     if run is None and not errors:
         _readable(errors, lambda: _check_orphans(statemgr, topology))
@@ -202,7 +204,7 @@ def discover(environment: Environment, topology: str, *, locked: bool | None = N
         topology,
         run,
         report,
-        errors[0] if errors else "",
+        str(errors[0]) if errors else "",
         plan,
         leader is not None,
         locked,
@@ -212,6 +214,7 @@ def discover(environment: Environment, topology: str, *, locked: bool | None = N
         *counts,
         other=None if known else found,
         spare=spare,
+        newer=next((str(each) for each in errors if isinstance(each, NewerFormatError)), ""),
     )
 
 
@@ -224,13 +227,13 @@ def _ended_state(report: LastReport | None) -> RunState | None:
         return RunState.GARBLED
 
 
-def _readable(errors: list[str], read: Callable[[], T]) -> T | None:
+def _readable(errors: list[StateError], read: Callable[[], T]) -> T | None:
     try:
         return read()
     except StateUnavailableError:
         raise
     except StateError as error:
-        errors.append(str(error))
+        errors.append(error)
         return None
 
 

@@ -63,8 +63,8 @@ def kill_topology(
     The topology has `timeout_s` to stop by itself. With `force`, another profile or host may have submitted it.
 
     Raises:
-        UsageError: when the topology does not exist, another host or profile runs it, or another command is changing
-            it; nothing was changed.
+        UsageError: when the topology does not exist, another host or profile runs it, another command is changing it,
+            or a newer version of heron-core wrote a node of it; nothing was changed.
         StateUnavailableError: when the state manager does not answer.
     """
     check_name(topology)
@@ -104,6 +104,8 @@ def _check(environment: Environment, facts: Facts, force: bool) -> None:
     if facts.other and facts.known is None and not force:
         remedy = "give the command with the profile that submitted it; if there is none, --force ends it"
         raise UsageError(another_job(environment, name, facts.other, remedy))
+    if facts.newer and not force:
+        raise UsageError(facts.newer)
     exists = facts.other or facts.run or facts.error or facts.led or facts.job is not SchedulerState.ABSENT
     if not exists:
         names = topologies(environment.statemgr)
