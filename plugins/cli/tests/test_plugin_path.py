@@ -53,6 +53,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mine_packing", None)
 
 
+def test_an_observer_that_is_switched_off_is_not_shown_as_used(install: Install) -> None:
+    """The check shows what a command with the same options uses."""
+    install("heron-hooks-audit", "heron.hooks", "audit", OBSERVER)
+    shown = CliRunner().invoke(heron, ["plugins", "check", "hooks", "audit", "--without", "hooks.audit"])
+    assert "loads; switched off by --without" in shown.stdout
+    assert "every command" not in shown.stdout
+
+
 def test_a_project_is_found_by_every_spelling_of_its_name(project: Path) -> None:
     """The names of distributions ignore case, and treat `-`, `_` and `.` alike."""
     add_plugin_path([project])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.driver_kit.redaction import redact
@@ -18,6 +18,7 @@ from heron_cli.catalog.drivers import DriverInfo
 from heron_cli.catalog.other_plugins import COMPAT_FAMILY, OBSERVER_FAMILY
 from heron_cli.catalog.third_party import open_guarded, within
 from heron_cli.profiles import Profile
+from heron_cli.profiles.overrides import is_switched_off
 
 __all__ = ["PluginCheck", "ServerState", "ask_server", "check_plugins", "refs_of"]
 
@@ -62,11 +63,16 @@ def refs_of(profile: Profile, log_dir: str) -> Mapping[tuple[str, str], DriverRe
     return {(ref.family, ref.name): ref for ref in chosen}
 
 
-def check_plugins(plugins: Sequence[DriverInfo], profile: Profile, timeout_s: float) -> tuple[PluginCheck, ...]:
-    """Check the plugins one after the other; each step takes at most about `timeout_s` seconds."""
+def check_plugins(
+    plugins: Sequence[DriverInfo], profile: Profile, timeout_s: float, without: Collection[str] = ()
+) -> tuple[PluginCheck, ...]:
+    """Check the plugins one after the other; each step takes at most about `timeout_s` seconds.
+
+    Observers that `without` names are loaded and not used.
+    """
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
         used = refs_of(profile, folder)
-        return tuple(_check(each, used.get((each.family, each.name)), timeout_s) for each in plugins)
+        return tuple(_check(each, used.get((each.family, each.name)), timeout_s, without) for each in plugins)
 
 
 def ask_server(ref: DriverRef, timeout_s: float, others: Sequence[DriverRef] = ()) -> str:
@@ -104,9 +110,11 @@ def _close(driver: Driver, what: str, limit_s: float, *, quiet: bool = False) ->
             raise
 
 
-def _check(plugin: DriverInfo, ref: DriverRef | None, timeout_s: float) -> PluginCheck:
+def _check(plugin: DriverInfo, ref: DriverRef | None, timeout_s: float, without: Collection[str]) -> PluginCheck:
     if plugin.error:
         return PluginCheck(plugin, ServerState.NOT_ASKED)
+    if plugin.family == OBSERVER_FAMILY and is_switched_off(OBSERVER_FAMILY, plugin.name, without):
+        return PluginCheck(plugin, ServerState.NOT_ASKED, "loads; switched off by --without")
     if plugin.family in _SELF_CHOSEN:
         return PluginCheck(plugin, ServerState.NONE, _SELF_CHOSEN[plugin.family])
     if ref is None:

@@ -127,7 +127,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError(msg)
     found = _named(family, name) if family and name else _catalog(family)
     chosen = find_profile(choose(profile, config_path, settings, without))
-    checked = check_plugins(found, chosen, timeout_s)
+    checked = check_plugins(found, chosen, timeout_s, without)
     if as_json:
         print_json(
             [{**_fields(each.plugin), "server": each.server.value, "server_detail": each.detail} for each in checked]
@@ -209,7 +209,7 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
     if check.server is ServerState.NONE:
         return check.detail or "works; has no server"
     if check.server is ServerState.NOT_ASKED:
-        return "loads; not used by the profile"
+        return check.detail or "loads; not used by the profile"
     return f"{check.server.value}: {check.detail}"
 
 
