@@ -240,20 +240,20 @@ def test_a_scheduler_that_does_not_open_is_reported(
 
 
 def test_observers_are_not_told_of_an_end_that_failed(profiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The topology may run on, so it has not ended for them."""
+    """A topology whose job is left may run on. One whose package is left has ended."""
     notified: list[str] = []
 
     class Observers:
         def notify(self, hook: str, **_: object) -> None:
             notified.append(hook)
 
-    left = ("job: no answer",)
     monkeypatch.setattr(client_module, "lifecycle_hooks", lambda _: contextlib.nullcontext(Observers()))
     with connect("here", config_path=profiles) as client:
-        for result in (KillResult("Words", RUN, HowKilled.ASKED, left=left), KillResult("Words", RUN, HowKilled.ASKED)):
+        for left, told in ((("job: no answer",), 0), (("package: no answer",), 1), ((), 2)):
+            result = KillResult("Words", RUN, HowKilled.ASKED, left=left)
             monkeypatch.setattr(client_module, "kill_topology", lambda *_, _result=result, **__: _result)
             assert client.kill("Words") is result
-            assert len(notified) == (0 if result.left else 1)
+            assert len(notified) == told
 
 
 BROKEN = """

@@ -281,7 +281,8 @@ class Client:
             raise UsageError(msg)
         result = kill_topology(self._environment(), name, timeout_s, progress or CollectedNotes(), force=force)
         killed = result.manner is not HowKilled.OVER and result.state == "killed"
-        if result.run and killed and not result.left:  # else it still runs, or the topology manager notifies them
+        runs_on = any(each.startswith("job") for each in result.left)
+        if result.run and killed and not runs_on:  # else it may still run, or the topology manager notifies them
             with lifecycle_hooks(observer_entries(self._choice.without)) as observers:
                 observers.notify(
                     "heron_topology_ended", topology=name, topology_id=result.run.topology_id, state="killed"
