@@ -47,6 +47,13 @@ def test_driver_is_opened_with_its_options(here: str) -> None:
     assert isinstance(open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink), Sink)
 
 
+def test_open_must_return_a_driver(here: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forgotten return would show much later, as a call of None."""
+    monkeypatch.setattr(Sink, "open", classmethod(lambda _cls, _options: None))
+    with pytest.raises(PluginError, match=r"metricsink driver 'x' .*: open returned a NoneType; it must return"):
+        open_driver(DriverRef("metricsink", "x", f"{here}:Sink", {}), MetricsSink)
+
+
 def test_refused_options_are_a_configuration_error(here: str) -> None:
     """The user gets the unchanged message of the driver."""
     ref = DriverRef("metricsink", "x", f"{here}:Sink", {"fail": ConfigError("metricsink.a: unknown key")})

@@ -88,7 +88,7 @@ def test_the_topology_manager_learns_at_once_that_a_sink_hangs_and_that_it_works
     forwarder = MetricsForwarder(
         reactor, sockets, executor_endpoint(run_dir, 1), new_keys().connecting_as(Speaker.MEMBER)
     )
-    runner = SinkRunner("graphite", sink, 60.0, clock=clock)
+    runner = SinkRunner("graphite", lambda: sink, 60.0, clock=clock)
     manager = MetricsManager(sockets.inbox(metricsmgr_endpoint(run_dir, 1)), (runner,), forwarder, SOURCE)
     client, _ = eventually(executor.receive) or (b"", b"")
     location = pb.TManagerLocation(endpoint=f"ipc://{run_dir}/t", epoch=1)

@@ -9,12 +9,12 @@ from typing import Self
 
 import pytest
 
-from heron.errors import SinkError
+from heron.errors import PluginError, SinkError
 from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.metricsmgr.sink_runner import HANG_S, SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.pytest_plugin import Eventually, wait_until
 
 RECORD = MetricsRecord(Source("wc", 1, "stmgr", 1), 1.0)
 FLUSH_S = 60.0
@@ -34,7 +34,7 @@ class TestSink(MetricsSink):
         self.blocks = ""  # the call that blocks; "" for all
         self.blocked = threading.Event()
         self.raises = ""
-        self.error: Exception = OSError("no space left on device")
+        self.error: BaseException = OSError("no space left on device")
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -77,7 +77,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def runner(sink: TestSink, clock: FakeClock) -> Iterator[SinkRunner]:
     """A runner that flushes when a test moves the clock by `FLUSH_S` and offers a record."""
-    made = SinkRunner("test", sink, FLUSH_S, clock=clock)
+    made = SinkRunner("test", lambda: sink, FLUSH_S, clock=clock)
     yield made
     sink.go_on.set()
     made.close()
@@ -109,7 +109,7 @@ def outage_s(runner: SinkRunner) -> float:
 
 def test_offered_records_are_processed_flushed_and_the_sink_is_closed_in_one_thread(sink: TestSink) -> None:
     """The contract of sinks: one thread, flush before close, close last."""
-    runner = SinkRunner("test", sink, FLUSH_S)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S)
     for _ in range(5):
         runner.offer(RECORD)
     runner.close()
@@ -122,7 +122,7 @@ def test_offered_records_are_processed_flushed_and_the_sink_is_closed_in_one_thr
 def test_a_slow_sink_loses_its_own_records_and_they_are_counted(sink: TestSink) -> None:
     """The sink must not delay another process, and its queue must stay bounded."""
     sink.go_on.clear()
-    runner = SinkRunner("test", sink, FLUSH_S, queue_records=3)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S, queue_records=3)
     for _ in range(10):
         runner.offer(RECORD)
     assert 6 <= dropped(runner)["full"] <= 7
@@ -131,10 +131,55 @@ def test_a_slow_sink_loses_its_own_records_and_they_are_counted(sink: TestSink) 
     assert runner.join(5.0)
 
 
+def test_a_sink_that_cannot_be_opened_is_named_and_its_records_count_as_dropped() -> None:
+    """Its container has metrics all the same, and the status shows the reason."""
+
+    def refuse() -> MetricsSink:
+        message = "metricsink driver 'test' does not open: no server"
+        raise PluginError(message)
+
+    runner = SinkRunner("test", refuse, FLUSH_S)
+    runner.offer(RECORD)
+    wait_until(lambda: runner.problem() == "open: PluginError: metricsink driver 'test' does not open: no server")
+    wait_until(lambda: any(each.value == 1 and each.labels["reason"] == "failed" for each in runner.metrics()[:3]))
+    runner.close()
+    assert runner.join(5.0)
+
+
+def test_a_sink_that_hangs_while_it_is_opened_is_named(clock: FakeClock) -> None:
+    """It stops neither the metrics manager nor the other sinks."""
+    opening, opened = threading.Event(), threading.Event()
+
+    def hang() -> MetricsSink:
+        opening.set()
+        opened.wait()
+        message = "the test is over"
+        raise PluginError(message)
+
+    runner = SinkRunner("test", hang, FLUSH_S, clock=clock)
+    assert opening.wait(5.0)
+    clock.advance(HANG_S)
+    assert runner.problem() == "open has not returned for more than 8 s"
+    runner.close()
+    opened.set()
+    assert runner.join(5.0)
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), ValueError("no")])
+def test_a_sink_that_ends_the_interpreter_only_fails(sink: TestSink, error: BaseException) -> None:
+    """Its thread would end without a word, and the status would call it slow."""
+    sink.raises, sink.error = "flush", error
+    runner = SinkRunner("test", lambda: sink, 0.02)
+    wait_until(lambda: runner.problem().startswith(f"flush: {type(error).__name__}"))
+    sink.raises = ""
+    runner.close()
+    assert runner.join(5.0)
+
+
 def test_a_sink_that_raises_in_process_loses_that_record_and_continues(sink: TestSink) -> None:
     """The next record is tried again: the sink may connect again then."""
     sink.raises = "process"
-    runner = SinkRunner("test", sink, FLUSH_S)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S)
     runner.offer(RECORD)
     runner.offer(RECORD)
     runner.close()
@@ -146,7 +191,7 @@ def test_a_sink_that_raises_in_process_loses_that_record_and_continues(sink: Tes
 def test_a_sink_that_hangs_at_the_end_is_abandoned_and_its_queue_counted(sink: TestSink) -> None:
     """The executor waits two seconds, and then kills the metrics manager."""
     sink.go_on.clear()
-    runner = SinkRunner("test", sink, FLUSH_S)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S)
     for _ in range(4):
         runner.offer(RECORD)
     runner.close()
@@ -156,7 +201,7 @@ def test_a_sink_that_hangs_at_the_end_is_abandoned_and_its_queue_counted(sink: T
 
 def test_the_sink_is_flushed_each_interval_without_records(sink: TestSink, eventually: Eventually) -> None:
     """Records that a sink keeps must not wait for the next record."""
-    runner = SinkRunner("test", sink, 0.02)
+    runner = SinkRunner("test", lambda: sink, 0.02)
     eventually(lambda: sink.calls.count("flush") >= 2)
     runner.close()
     assert runner.join(5.0)
@@ -166,7 +211,7 @@ def test_a_sink_states_its_losses_and_their_reason_itself(sink: TestSink) -> Non
     """Only the sink knows how many records its buffer held."""
     sink.raises = "process"
     sink.error = SinkError("the oldest records are dropped", lost=7, reason="unsent")
-    runner = SinkRunner("test", sink, FLUSH_S)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S)
     runner.offer(RECORD)
     runner.close()
     assert runner.join(5.0)
@@ -243,7 +288,7 @@ def test_a_call_that_hangs_is_named_within_10_s_and_so_is_its_end(
 
 def test_a_sink_that_never_reaches_its_flush_has_an_outage(sink: TestSink, clock: FakeClock) -> None:
     """No single call hangs, but records arrive faster than the sink processes them."""
-    runner = SinkRunner("test", sink, FLUSH_S, clock=clock)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S, clock=clock)
     clock.advance(FLUSH_S + 10.1)
     assert runner.problem() == "too slow: records arrive faster than the sink takes them"
     runner.close()
@@ -253,7 +298,7 @@ def test_a_sink_that_never_reaches_its_flush_has_an_outage(sink: TestSink, clock
 
 def test_the_reason_is_one_short_line_without_secrets(sink: TestSink, clock: FakeClock, eventually: Eventually) -> None:
     """Libraries put credentials and whole pages into their errors, and everyone may read the status."""
-    runner = SinkRunner("test", sink, FLUSH_S, secrets=("pa55word",), clock=clock)
+    runner = SinkRunner("test", lambda: sink, FLUSH_S, secrets=("pa55word",), clock=clock)
     sink.raises, sink.error = "flush", SinkError("http://me:pa55word@graphite\nrefused" + "!" * 1000)
     flush_due(runner, clock)
     eventually(lambda: runner.problem() != "")

@@ -35,7 +35,7 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
     if reason := deprecation(driver, base, what, distribution):
         _log.warning("%s", reason)
     try:
-        return driver.open(ref.options)
+        opened = driver.open(ref.options)
     except HeronError as error:
         if (text := redact(str(error), ref.secrets)) != str(error):
             raise type(error)(text) from None
@@ -43,6 +43,10 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
     except (Exception, SystemExit) as error:
         msg = redact(f"{what} ({ref.entry}) does not open: {type(error).__name__}: {error}", ref.secrets)
         raise PluginError(msg) from (None if ref.secrets else error)
+    if not isinstance(opened, base):
+        msg = f"{what} ({ref.entry}): open returned a {type(opened).__name__}; it must return an object of the driver"
+        raise PluginError(msg)
+    return opened
 
 
 def load_object(entry: str, what: str = "object") -> object:

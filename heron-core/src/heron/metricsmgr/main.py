@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
-from heron.errors import HeronError
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -31,18 +30,12 @@ _DRAIN_S = 0.3
 _LINGER_S = 0.2
 _SINK_CHECK_S = 1.0  # a hanging sink is reported after at most this time and `HANG_S`
 
-_log = logging.getLogger(__name__)
-
 
 def open_sinks(refs: Sequence[DriverRef], flush_s: float) -> tuple[SinkRunner, ...]:
-    """Returns a runner for each sink; logs a sink that cannot be opened and leaves it out."""
-    runners = []
-    for ref in refs:
-        try:
-            runners.append(SinkRunner(ref.name, open_driver(ref, MetricsSink), flush_s, secrets=ref.secrets))
-        except HeronError as error:
-            _log.error("metrics sink left out: %s", error)
-    return tuple(runners)
+    """Returns a runner for each sink, which opens it on its own thread: a sink may hang there too."""
+    return tuple(
+        SinkRunner(ref.name, partial(open_driver, ref, MetricsSink), flush_s, secrets=ref.secrets) for ref in refs
+    )
 
 
 def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> MetricsManager:

@@ -49,16 +49,19 @@ class SinkRunner:
     def __init__(
         self,
         name: str,
-        sink: MetricsSink,
+        open_sink: Callable[[], MetricsSink],
         flush_s: float,
         *,
         queue_records: int = QUEUE_RECORDS,
         secrets: Iterable[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        """Calls `flush` every `flush_s` seconds; `secrets` are removed from the errors that `problem` returns."""
+        """Opens the sink on its thread and calls `flush` every `flush_s` seconds.
+
+        `secrets` are removed from the errors that `problem` returns.
+        """
         self.name = name
-        self._sink = sink
+        self._open_sink = open_sink
         self._flush_s = flush_s
         self._secrets = tuple(secrets)
         self._clock = clock or SystemClock()
@@ -143,45 +146,63 @@ class SinkRunner:
         return f"{call.name} has not returned for more than {HANG_S:g} s"
 
     def _run(self) -> None:
+        opened: list[MetricsSink] = []
+        if self._guarded("open", lambda: opened.append(self._open_sink())):
+            self._serve(opened[0])
+        else:
+            self._problem, self._failure = self._failure, ""
+            _log.error("metrics sink left out: %s: %s", self.name, self._problem)
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Drops the records of a sink that could not be opened."""
+        while not self._closing.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            while not self._queue.empty():
+                self._queue.get_nowait()
+                self._dropped["failed"] += 1
+
+    def _serve(self, sink: MetricsSink) -> None:
         flush_at_s = self._clock.monotonic_s() + self._flush_s
         while True:
             closing = self._closing.is_set()  # read before the queue is emptied: earlier records are still processed
-            self._drain()
+            self._drain(sink)
             if closing:
                 break
             now_s = self._clock.monotonic_s()
             if now_s >= flush_at_s:
                 flush_at_s = now_s + self._flush_s
-                self._flush()
+                self._flush(sink)
             self._wake.wait(max(0.0, flush_at_s - self._clock.monotonic_s()))
             self._wake.clear()
-        self._flush()
-        self._guarded("close", self._sink.close)
+        self._flush(sink)
+        self._guarded("close", sink.close)
 
-    def _drain(self) -> None:
+    def _drain(self, sink: MetricsSink) -> None:
         while True:
             try:
                 record = self._queue.get_nowait()
             except queue.Empty:
                 return
-            if self._guarded("process", self._sink.process, record):
+            if self._guarded("process", sink.process, record):
                 self._unflushed += 1
 
-    def _flush(self) -> None:
-        if self._guarded("flush", self._sink.flush):
+    def _flush(self, sink: MetricsSink) -> None:
+        if self._guarded("flush", sink.flush):
             self._unflushed = 0
         self._problem, self._failure = self._failure, ""
         if not self._problem:
             self._worked_s = self._clock.monotonic_s()
 
-    def _guarded(self, name: str, call: Callable[..., None], *arguments: MetricsRecord) -> bool:
+    def _guarded(self, name: str, call: Callable[..., object], *arguments: MetricsRecord) -> bool:
         """Calls the sink; False when the call raised, with its losses counted."""
         self._call = _Call(name, self._clock.monotonic_s())
         try:
             call(*arguments)
         except SinkError as error:
             self._failed(f"{name}: {error}", error.lost, error.reason)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # SystemExit would end the thread without a word
             self._failed(f"{name}: {type(error).__name__}: {error}", self._lost_in(name), "failed")
         else:
             return True
