@@ -137,14 +137,14 @@ def test_the_last_tasks_of_a_container_have_left_when_peers_have_all_data(site: 
     send(site, plan_with(site, 2, update=removes(3, 4)))
     assert (first.expect_plan(), second.expect_plan()) == (2, 2)
     site.linked(2, 1, 2)
-    big = b"x" * 15_000  # more than the window of a link, so that some of it waits for task 2
-    size = first.send(site.tuples([2], big), site.tuples([2], big))
+    big = b"x" * 15_000  # three of them exceed the hard limit, so the peer confirms the last one when task 2 has room
+    size = first.send(*(site.tuples([2], big) for _ in range(3)))
     first.report(LEFT)
     first.released(size + first.send())
     second.report(RUNNING)
     assert next_report(stmgr) == (4, RUNNING), "the report of task 3 is held"
     second.report(LEFT)
-    assert site.registered(2).payloads(2) == [big, big]
+    assert site.registered(2).payloads(3) == [big, big, big]
     assert {next_report(stmgr), next_report(stmgr)} == {(3, LEFT), (4, LEFT)}
 
 
