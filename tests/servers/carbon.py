@@ -92,8 +92,13 @@ class CarbonServer(ServerProcess):
         if not path.exists():
             return {}
         data = path.read_bytes()
+        if len(data) < _HEADER.size + _ARCHIVE.size:
+            return {}
         offset, step_s, count = _ARCHIVE.unpack_from(data, _HEADER.size)
-        found = dict(_POINT.iter_unpack(data[offset : offset + count * _POINT.size]))
+        end = offset + count * _POINT.size
+        if len(data) < end:  # carbon creates a file in several writes
+            return {}
+        found = dict(_POINT.iter_unpack(data[offset:end]))
         newest = max(found)
         # A slot that carbon has not written yet has time 0: it creates a file before it writes the first value.
         return {at_s: found[at_s] for at_s in sorted(found) if at_s and at_s > newest - step_s * count}
