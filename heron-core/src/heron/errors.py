@@ -16,6 +16,7 @@
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
     ├── PackageError            a package cannot be made, moved or trusted
+    ├── CheckpointError         a checkpoint cannot be stored, loaded or used
     ├── SinkError               a monitoring system does not accept records; has the number of lost records
     ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
     ├── IllegalTransitionError  a state machine received an event that its table does not have
@@ -35,6 +36,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "AccessError",
+    "CheckpointError",
     "ConfigError",
     "EmitError",
     "HeronError",
@@ -129,6 +131,10 @@ class SchedulerError(HeronError):
 
 class PackageError(HeronError):
     """A topology package cannot be made, moved or trusted."""
+
+
+class CheckpointError(HeronError):
+    """A checkpoint cannot be stored, loaded, or used by this topology."""
 
 
 class SinkError(HeronError):

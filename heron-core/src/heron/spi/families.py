@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import Driver
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
@@ -21,5 +22,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "packing": Packing,
     "metricsink": MetricsSink,
     "serializer": Serializer,
+    "checkpoint": CheckpointStore,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""
