@@ -34,7 +34,7 @@ __all__ = [
     "setting",
 ]
 
-NOT_YET = "EFFECTIVELY_ONCE and Streamlets are not supported yet; use ATLEAST_ONCE, and spouts and bolts"
+NOT_YET = "Streamlets are not supported yet; use spouts and bolts"
 """The end of every error about a part of heronpy that is planned but not supported."""
 
 _PREFIX = "topology."
@@ -199,15 +199,19 @@ def _choice(key: ConfigKey, value: object, place: str) -> str:
         close = nearest(str(value), key.choices)
         msg = f"{place}: {value!r:.60}{close} is not a choice; give one of {known(key.choices)}"
         raise ConfigError(msg)
-    if value == TopologyReliabilityMode.EFFECTIVELY_ONCE:
-        msg = f"{place}: {NOT_YET}"
-        raise ConfigError(msg)
     return str(value)
 
 
 def _check_together(checked: Mapping[str, object], place: str) -> None:
-    at_least_once = setting(checked, TOPOLOGY_RELIABILITY_MODE) == TopologyReliabilityMode.ATLEAST_ONCE
+    mode = setting(checked, TOPOLOGY_RELIABILITY_MODE)
+    at_least_once = mode == TopologyReliabilityMode.ATLEAST_ONCE
     drops = setting(checked, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE)
+    if drops and mode == TopologyReliabilityMode.EFFECTIVELY_ONCE:
+        msg = (
+            f"{place}: {TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE} drops tuples, and {TOPOLOGY_RELIABILITY_MODE} "
+            "EFFECTIVELY_ONCE restores a checkpoint after each loss; switch one of them"
+        )
+        raise ConfigError(msg)
     if at_least_once and drops and not setting(checked, TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS):
         msg = (
             f"{place}: {TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE} with {TOPOLOGY_RELIABILITY_MODE} ATLEAST_ONCE needs "

@@ -15,6 +15,13 @@ class TaskPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_PHASE_ENDED: _ClassVar[TaskPhase]
     TASK_PHASE_LEFT: _ClassVar[TaskPhase]
 
+class CheckpointPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHECKPOINT_PHASE_UNSPECIFIED: _ClassVar[CheckpointPhase]
+    CHECKPOINT_PHASE_SAVED: _ClassVar[CheckpointPhase]
+    CHECKPOINT_PHASE_FAILED: _ClassVar[CheckpointPhase]
+    CHECKPOINT_PHASE_COMMITTED: _ClassVar[CheckpointPhase]
+
 class ProcessPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PROCESS_PHASE_UNSPECIFIED: _ClassVar[ProcessPhase]
@@ -26,13 +33,17 @@ TASK_PHASE_RUNNING: TaskPhase
 TASK_PHASE_FAILED: TaskPhase
 TASK_PHASE_ENDED: TaskPhase
 TASK_PHASE_LEFT: TaskPhase
+CHECKPOINT_PHASE_UNSPECIFIED: CheckpointPhase
+CHECKPOINT_PHASE_SAVED: CheckpointPhase
+CHECKPOINT_PHASE_FAILED: CheckpointPhase
+CHECKPOINT_PHASE_COMMITTED: CheckpointPhase
 PROCESS_PHASE_UNSPECIFIED: ProcessPhase
 PROCESS_PHASE_STARTED: ProcessPhase
 PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "refused")
+    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_WELCOME_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +52,7 @@ class Envelope(_message.Message):
     TASK_REPORT_SEEN_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_REPORT_FIELD_NUMBER: _ClassVar[int]
     PEER_HELLO_FIELD_NUMBER: _ClassVar[int]
     PEER_WELCOME_FIELD_NUMBER: _ClassVar[int]
     LOSS_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +72,7 @@ class Envelope(_message.Message):
     METRICS_REPLY_FIELD_NUMBER: _ClassVar[int]
     BEGIN_UPDATE_FIELD_NUMBER: _ClassVar[int]
     WITHDRAW_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    TAKE_CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     instance_hello: InstanceHello
@@ -69,6 +82,7 @@ class Envelope(_message.Message):
     task_report_seen: TaskReportSeen
     stop: Stop
     pressure: Pressure
+    checkpoint_report: CheckpointReport
     peer_hello: PeerHello
     peer_welcome: PeerWelcome
     loss: Loss
@@ -88,8 +102,9 @@ class Envelope(_message.Message):
     metrics_reply: MetricsReply
     begin_update: BeginUpdate
     withdraw_update: WithdrawUpdate
+    take_checkpoint: TakeCheckpoint
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -128,18 +143,38 @@ class Plan(_message.Message):
     def __init__(self, version: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
 
 class TaskReport(_message.Message):
-    __slots__ = ("task_id", "incarnation", "phase", "error", "totals")
+    __slots__ = ("task_id", "incarnation", "phase", "error", "totals", "restores")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     TOTALS_FIELD_NUMBER: _ClassVar[int]
+    RESTORES_FIELD_NUMBER: _ClassVar[int]
     task_id: int
     incarnation: int
     phase: TaskPhase
     error: str
     totals: MetricsPublish
-    def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[TaskPhase, str]] = ..., error: _Optional[str] = ..., totals: _Optional[_Union[MetricsPublish, _Mapping]] = ...) -> None: ...
+    restores: int
+    def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., phase: _Optional[_Union[TaskPhase, str]] = ..., error: _Optional[str] = ..., totals: _Optional[_Union[MetricsPublish, _Mapping]] = ..., restores: _Optional[int] = ...) -> None: ...
+
+class CheckpointReport(_message.Message):
+    __slots__ = ("task_id", "incarnation", "restores", "number", "phase", "snapshot", "error")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    RESTORES_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    task_id: int
+    incarnation: int
+    restores: int
+    number: int
+    phase: CheckpointPhase
+    snapshot: bytes
+    error: str
+    def __init__(self, task_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., restores: _Optional[int] = ..., number: _Optional[int] = ..., phase: _Optional[_Union[CheckpointPhase, str]] = ..., snapshot: _Optional[bytes] = ..., error: _Optional[str] = ...) -> None: ...
 
 class TaskReportSeen(_message.Message):
     __slots__ = ("task_id", "phase")
@@ -202,28 +237,32 @@ class Loss(_message.Message):
     def __init__(self, task_id: _Optional[int] = ...) -> None: ...
 
 class StmgrHello(_message.Message):
-    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks")
+    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks", "losses")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     endpoint: str
     host: str
     pid: int
     tasks: _containers.RepeatedCompositeFieldContainer[TaskReport]
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ...) -> None: ...
+    losses: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., losses: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("container_id", "incarnation")
+    __slots__ = ("container_id", "incarnation", "losses")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
+    losses: int
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., losses: _Optional[int] = ...) -> None: ...
 
 class ExecutorHello(_message.Message):
     __slots__ = ("container_id", "attempt", "pid", "host")
@@ -388,6 +427,12 @@ class WithdrawUpdate(_message.Message):
     request_id: int
     reason: str
     def __init__(self, request_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class TakeCheckpoint(_message.Message):
+    __slots__ = ("request_id",)
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    def __init__(self, request_id: _Optional[int] = ...) -> None: ...
 
 class MetricsRequest(_message.Message):
     __slots__ = ("request_id", "component", "task_id", "by_task")

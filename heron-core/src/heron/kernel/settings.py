@@ -115,6 +115,19 @@ class EngineSettings:
     update_prepare_s: float = _float(
         "heron.update.prepare.s", 120.0, "s", 0.1, "an update is withdrawn if its new tasks do not run after this time"
     )
+    checkpoint_timeout_s: float = _float(
+        "heron.checkpoint.timeout.s", 600.0, "s", 0.1, "a checkpoint that is not complete after this time is abandoned"
+    )
+    checkpoints_kept: int = _int(
+        "heron.checkpoint.kept", 3, "checkpoints", 1, "the number of complete checkpoints that a run keeps"
+    )
+    park_limit_bytes: int = _int(
+        "heron.checkpoint.park.bytes",
+        256 * _MIB,
+        "bytes",
+        4096,
+        "a task that parks more data while it aligns a checkpoint gives that checkpoint up",
+    )
     metrics_export_s: float = _float("heron.metrics.export.s", 1.0, "s", 0.01, "period of metrics reports")
     restart_backoff_s: float = _float(
         "heron.executor.restart.backoff.s", 0.1, "s", 0.0, "first wait before a dead process is restarted"

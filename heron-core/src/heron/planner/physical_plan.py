@@ -19,6 +19,8 @@ from heron.planner.packing_plan import PackingPlan, check_packing
 
 __all__ = [
     "ENDED_STATES",
+    "CheckpointPlan",
+    "HandledLosses",
     "PhysicalPlan",
     "PlanIndex",
     "PlanUpdate",
@@ -96,11 +98,39 @@ class PlanUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class HandledLosses:
+    """How many losses of data an incarnation of a stream manager had reported at the last restore."""
+
+    container_id: int
+    incarnation: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPlan:
+    """The checkpoints of a topology with `EFFECTIVELY_ONCE`, as every process has to carry them out.
+
+    `number` is the newest checkpoint that was ordered, and `complete` the newest that is complete; the number of an
+    abandoned checkpoint is not used again. `restores` counts the restores. `source` is the id of the checkpoint that
+    the last restore, or the start, loads; "" is the empty state. `since` is the version of the plan that ordered the
+    last restore: segments with an older version are from before it. `losses` were the reason.
+    """
+
+    number: int = 0
+    complete: int = 0
+    restores: int = 0
+    source: str = ""
+    since: int = 0
+    losses: tuple[HandledLosses, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PhysicalPlan:
     """The tasks and their containers. `version` grows by one at each change; `epoch` is the epoch of the leader.
 
     `tasks` are all members, also those that an update adds or removes. `key_owners` are the owners of the key groups of
-    each component that an update has changed; for other components `even_owners` says who they are.
+    each component that an update has changed; for other components `even_owners` says who they are. Only a topology
+    with `EFFECTIVELY_ONCE` has `checkpoints`.
     """
 
     version: int
@@ -112,6 +142,7 @@ class PhysicalPlan:
     stmgrs: tuple[StreamManagerLocation, ...]
     key_owners: dict[str, KeyOwners] = field(default_factory=dict)
     update: PlanUpdate | None = None
+    checkpoints: CheckpointPlan | None = None
 
     def precedes(self, other: PhysicalPlan) -> bool:
         """Whether the other is newer. A leader that cannot read the former plan starts with version 1 again."""

@@ -89,11 +89,6 @@ def _check_name(name: str, place: str) -> None:
 
 def _check_reliability(definition: TopologyDefinition) -> None:
     mode = definition.config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE.value)
-    if mode == "EFFECTIVELY_ONCE":
-        _refuse(
-            f"topology {definition.name!r}: {TOPOLOGY_RELIABILITY_MODE} EFFECTIVELY_ONCE is not supported yet, "
-            "because it needs checkpoints; use ATLEAST_ONCE"
-        )
     if mode not in _MODES:
         close = nearest(str(mode), _MODES)
         _refuse(
