@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,20 @@ def test_each_role_receives_only_what_it_needs(packing: PackingPlan, tmp_path: P
         assert secrets_in(path) == secrets_of[process.role]
     tmanager = role_spec(container_processes(0, packing)[0], SPEC, KEYS, (), 7, tmp_path)
     assert tmanager == TManagerSpec("wc", "wc-1", 1, 7, "/run", "/log", REF, KEYS.listening_to(*Speaker), SPEC.settings)
+
+
+def test_the_checkpoint_store_reaches_instances_and_topology_managers(packing: PackingPlan, tmp_path: Path) -> None:
+    """They save and restore. The other roles have no use for it, and it may contain secrets."""
+    store = DriverRef("checkpoint", "x", "m:C", {"root": "checkpoints"})
+    container = replace(SPEC, checkpoint=store)
+    for container_id in (0, 1):
+        for process in container_processes(container_id, packing):
+            path = tmp_path / f"{process.name}.json"
+            write_spec(path, role_spec(process, container, KEYS, (1, 2), 7, tmp_path))
+            assert (b"checkpoints" in path.read_bytes()) == (process.role in {"instance", "tmanager"})
+            spec = role_spec(process, SPEC, KEYS, (1, 2), 7, tmp_path)
+            if isinstance(spec, InstanceSpec | TManagerSpec):
+                assert read_spec(path, type(spec)) == replace(spec, checkpoint=store)
 
 
 def secrets_in(path: Path) -> set[str]:

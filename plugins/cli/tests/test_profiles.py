@@ -38,6 +38,21 @@ def test_missing_settings_have_defaults(reading: Reading, home: Path) -> None:
     assert profile.secret_variables == ()
 
 
+def test_the_checkpoint_store_is_optional(reading: Reading) -> None:
+    """Only topologies with EFFECTIVELY_ONCE use it. Its secrets are hidden like those of the others."""
+    assert reading.load(MINIMAL).checkpoint is None
+    profile = reading.load(MINIMAL + "checkpoint: {driver: localfs}")
+    assert profile.checkpoint is not None
+    assert (profile.checkpoint.family, profile.checkpoint.name) == ("checkpoint", "localfs")
+    assert [each.family for each in profile.singles][-1] == "checkpoint"
+
+
+def test_a_checkpoint_section_without_a_driver_is_a_problem(reading: Reading) -> None:
+    """An optional section is as strict as the others."""
+    (problem,) = reading.problems(MINIMAL + "checkpoint: {root: /checkpoints}")
+    assert "mine.yaml:7: checkpoint.driver: None is not the name of a driver" in problem
+
+
 def test_logs_of_a_run_are_filled_into_its_sinks(reading: Reading) -> None:
     """The folder is known only when there is a run."""
     assert [each.options for each in reading.load(LOCAL).sinks("/logs/words-1")] == [{"directory": "/logs/words-1"}]
@@ -103,7 +118,7 @@ def test_wrong_base_is_refused(reading: Reading, extends: str, message: str) -> 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("packing:", "packin:", "mine.yaml:5: packin: unknown section (nearest: 'packing'); known: 'engine', "),
+        ("packing:", "packin:", "mine.yaml:5: packin: unknown section (nearest: 'packing'); known: 'checkpoint', "),
         ("packing: {driver: roundrobin}", "", "mine.yaml: packing: missing; write `packing: {driver: NAME}`"),
         ("{driver: roundrobin}", "{}", "mine.yaml:5: packing.driver: None is not the name of a driver"),
         ("{driver: roundrobin}", "{driver: 3}", "mine.yaml:5: packing.driver: 3 is not the name of a driver"),

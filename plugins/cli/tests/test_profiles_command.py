@@ -113,7 +113,9 @@ def test_check_asks_servers_unless_offline(profiles: Path) -> None:
     assert command(*arguments, "--offline").exit_code == 0
 
 
-@pytest.mark.parametrize("key", ["scheduler.root", "statemgr.root", "uploader.root", "metricsink.file.directory"])
+@pytest.mark.parametrize(
+    "key", ["scheduler.root", "statemgr.root", "uploader.root", "checkpoint.root", "metricsink.file.directory"]
+)
 def test_empty_folder_is_refused(home: Path, key: str) -> None:
     """An empty path would be the current folder, which an empty variable must not choose."""
     assert home.is_dir()

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.driver_kit.core_version import core_version
-from heron.errors import HeronError, PackageError, SchedulerError, StateError, UsageError
+from heron.errors import ConfigError, HeronError, PackageError, SchedulerError, StateError, UsageError
 from heron.ipc.status import TopologyStatus
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
+from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
@@ -22,8 +24,8 @@ from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.commands.submit import SUBMIT_STEPS
 from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.prepare import prepare
-from heron_cli.launch.submission import Submission, Terms, start_topology
+from heron_cli.launch.prepare import Prepared, prepare
+from heron_cli.launch.submission import Submission, Terms, new_submission, start_topology
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.cleanup import end_run
 from heron_cli.topologies.discovery import discover, read_report
@@ -120,6 +122,35 @@ def test_state_package_and_job_agree(
     assert discover(environment, "Words").containers == len(job.containers)
     assert job.attached
     assert list(submission.run_dir.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [each.value for each in TopologyReliabilityMode])
+def test_only_effectively_once_has_a_checkpoint_store(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, mode: str
+) -> None:
+    """The other modes run in processes that know no store."""
+    store = DriverRef("checkpoint", "localfs", "m:C", {"root": "checkpoints"})
+    profile = replace(environment.profile, checkpoint=store)
+    made = new_submission(profile, with_mode(submission.prepared, mode), (), Terms())
+    start_topology(environment, made, NoNotes())
+    found = [each.checkpoint for each in scheduler.jobs[0].containers]
+    assert found == [store if mode == TopologyReliabilityMode.EFFECTIVELY_ONCE else None] * 2
+
+
+def test_effectively_once_without_a_checkpoint_store_is_refused(
+    environment: Environment, submission: Submission
+) -> None:
+    """The refusal names the file to change. Nothing has been written then."""
+    prepared = with_mode(submission.prepared, TopologyReliabilityMode.EFFECTIVELY_ONCE.value)
+    with pytest.raises(ConfigError, match=r"'Words': .* profile 'here' has none; add `checkpoint: .*here\.yaml"):
+        new_submission(environment.profile, prepared, (), Terms())
+
+
+def with_mode(prepared: Prepared, mode: str) -> Prepared:
+    """Return the topology with that reliability mode."""
+    loaded = prepared.loaded
+    definition = replace(loaded.definition, config={**loaded.definition.config, TOPOLOGY_RELIABILITY_MODE: mode})
+    return replace(prepared, loaded=replace(loaded, definition=definition))
 
 
 def test_a_failed_schedule_leaves_nothing(

@@ -49,6 +49,20 @@ def test_the_value_of_a_variable_travels_unless_it_is_a_secret() -> None:
     assert redacted["options"] == {"hosts": "zk1:2181"}
 
 
+def test_the_secret_of_a_checkpoint_store_does_not_travel(tmp_path: Path) -> None:
+    """Only topologies with checkpoints have the store in their specs."""
+    here = tmp_path / "password"
+    here.write_text(SECRET)
+    here.chmod(0o600)
+    referring = (ReferringOption(("secret_key",), f"${{file:{here}}}"),)
+    store = DriverRef("checkpoint", "s3", "m:C", {"secret_key": SECRET}, (SECRET,), referring)
+    redacted = redact_spec(spec(DriverRef("statemgr", "localfs", "m:C")) | {"checkpoint": asdict(store)})
+    assert SECRET not in json.dumps(redacted)
+    found = resolve_spec(redacted)["checkpoint"]
+    assert isinstance(found, dict)
+    assert found["options"] == {"secret_key": SECRET}
+
+
 @pytest.mark.parametrize("referring", [(), (ReferringOption(("password",), "${env:PASSWORD}"),)])
 def test_any_other_secret_is_refused_without_being_shown(referring: tuple[ReferringOption, ...]) -> None:
     """The message names the driver and the remedy."""

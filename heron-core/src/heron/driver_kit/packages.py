@@ -7,7 +7,6 @@ another folder.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from heron.driver_kit.os_errors import translated_os_errors
 from heron.errors import PackageError
 from heron.spi.uploader import Progress
 
@@ -36,8 +36,6 @@ CHUNK_BYTES = 256 * 1024
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _FILE = re.compile(r"(?P<name>.+)-(?P<digest>[0-9a-f]{64})\.tar\.gz")
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NAME_LIMIT = 180  # with digest and ending it stays below 255 bytes, the limit for file names in most stores
 
 
@@ -176,20 +174,9 @@ def receive(
 
 @contextmanager
 def translated_errors(what: str, remedy: str) -> Iterator[None]:
-    """Turn an OSError of the block into a PackageError that starts with `what` and ends with `remedy`.
-
-    The remedy for a full disk is always to free space. For a missing permission, granting it comes before `remedy`.
-    """
-    try:
+    """Turn an OSError of the block into a PackageError, as `heron.driver_kit.os_errors` does."""
+    with translated_os_errors(PackageError, what, remedy):
         yield
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            remedy = "free some space there"
-        elif error.errno in _NOT_PERMITTED:
-            remedy = f"grant the permission, or {remedy}"
-        place = f" ({error.filename})" if error.filename else ""
-        msg = f"{what}: {error.strerror or error}{place}; {remedy}"
-        raise PackageError(msg) from error
 
 
 class _Unbuffered:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 from heron.errors import ConfigError
 
-__all__ = ["make_private_dir", "read_secret", "write_private"]
+__all__ = ["check_usable", "make_private_dir", "read_secret", "write_private"]
 
 _MAX_SECRET_BYTES = 64 * 1024  # a key or a certificate has a few thousand
 
@@ -24,6 +25,18 @@ def make_private_dir(path: Path) -> None:
         each.mkdir(mode=0o700, exist_ok=True)
     if not path.is_dir():
         path.mkdir(mode=0o700)
+
+
+def check_usable(path: Path) -> None:
+    """Check that this user may list and change the folder, or the first existing one of its parents.
+
+    Raises:
+        OSError: when the user may not.
+    """
+    existing = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    os.listdir(existing)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(existing))
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -80,6 +80,7 @@ def role_spec(
             package_dir=str(package_dir),
             settings=container.settings,
             serializers=container.serializers,
+            checkpoint=container.checkpoint,
         )
     if process.role == "stmgr":
         return StmgrSpec(
@@ -106,6 +107,7 @@ def role_spec(
             keys=keys.listening_to(*Speaker),
             settings=container.settings,
             hooks=container.hooks,
+            checkpoint=container.checkpoint,
         )
     return MetricsmgrSpec(
         topology=container.topology,

@@ -25,7 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TManagerSpec:
-    """For a topology manager. In each spec, `settings` are the engine settings by key."""
+    """For a topology manager. In each spec, `settings` are the engine settings by key.
+
+    `checkpoint` is the store of the checkpoints, for a topology that takes any; also in an `InstanceSpec`.
+    """
 
     topology: str
     topology_id: str
@@ -37,6 +40,7 @@ class TManagerSpec:
     keys: ServerKeys
     settings: dict[str, object] = field(default_factory=dict)
     hooks: tuple[str, ...] = ()
+    checkpoint: DriverRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class InstanceSpec:
     package_dir: str
     settings: dict[str, object] = field(default_factory=dict)
     serializers: tuple[DriverRef, ...] = ()
+    checkpoint: DriverRef | None = None
 
 
 def incarnation(attempt: int, restarts: int) -> int:

@@ -41,7 +41,8 @@ class ContainerSpec:
     short, because a socket path has at most 107 bytes. `settings` are the engine settings (`heron.kernel.settings`).
     `hooks` are the observers of lifecycle events, each ``module:object``. `serializers` are those that components of
     the topology name. The topology's keys are not included: the executor reads them from the state manager. `required`
-    are the resources in the packing plan; zero for container 0, which is not in the plan.
+    are the resources in the packing plan; zero for container 0, which is not in the plan. `checkpoint` is the store for
+    a topology with EFFECTIVELY_ONCE; None in the other modes, which take no checkpoints.
     """
 
     topology: str
@@ -58,6 +59,7 @@ class ContainerSpec:
     hooks: tuple[str, ...] = ()
     serializers: tuple[DriverRef, ...] = ()
     required: Resource = NO_RESOURCE
+    checkpoint: DriverRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ def _is_on_workers(written: str) -> bool:
 def _drivers(spec: Spec) -> Iterator[dict[str, object]]:
     for one in ("statemgr", "uploader"):
         yield _section(spec[one])
+    if spec.get("checkpoint") is not None:
+        yield _section(spec["checkpoint"])
     for several in ("sinks", "serializers"):
         yield from map(_section, _list(spec[several]))
 

@@ -13,6 +13,7 @@ from heron.driver_kit.core_version import core_version
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.errors import HeronError, SchedulerError
+from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
@@ -75,6 +76,8 @@ def _use(described: dict[str, object]) -> str:
                 statemgr.close()
         elif ref.family == "uploader":
             open_driver(ref, Uploader).check(_ANSWER_S)
+        elif ref.family == "checkpoint":
+            open_driver(ref, CheckpointStore).check(_ANSWER_S)
     except HeronError as error:
         msg = f"on {os.uname().nodename}: {described['family']} driver {described['name']!r}: {error}"
         raise SchedulerError(msg) from error

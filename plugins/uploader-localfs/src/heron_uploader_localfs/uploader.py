@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -20,7 +19,7 @@ import msgspec
 
 from heron.clock import wall_s
 from heron.driver_kit.packages import PackageName, chunks_of, sha256_of, translated_errors
-from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.private_files import check_usable, make_private_dir
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
@@ -57,10 +56,7 @@ class LocalfsUploader(Uploader):
     def check(self, timeout_s: float) -> str:
         """Check that the folder is writable or can be created."""
         with translated_errors(f"folder {self._root}: cannot be used", "choose another uploader.root"):
-            there = next(each for each in (self._root, *self._root.parents) if os.path.lexists(each))
-            os.listdir(there)
-            if not os.access(there, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+            check_usable(self._root)
         return f"folder {self._root}"
 
     def upload(self, package: Path, name: str) -> str:

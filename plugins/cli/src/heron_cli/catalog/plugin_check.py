@@ -59,8 +59,7 @@ class PluginCheck:
 
 def refs_of(profile: Profile, log_dir: str) -> Mapping[tuple[str, str], DriverRef]:
     """Return the drivers that a profile uses, by family and name; sinks write to `log_dir`."""
-    chosen = (profile.scheduler, profile.statemgr, profile.uploader, profile.packing, *profile.sinks(log_dir))
-    return {(ref.family, ref.name): ref for ref in chosen}
+    return {(ref.family, ref.name): ref for ref in (*profile.singles, *profile.sinks(log_dir))}
 
 
 def check_plugins(

@@ -18,6 +18,8 @@ from heron_cli.profiles import Problem, read_profile
 
 __all__ = ["Ask", "CheckedDriver", "ProfileCheck", "check_profile", "open_once"]
 
+_IN_CONTAINERS = frozenset({"statemgr", "uploader", "checkpoint"})  # besides the sinks
+
 Ask = Callable[[DriverRef, Sequence[DriverRef]], str]
 """Tries a driver, given the drivers of the profile that containers need. Returns what the driver or its server
 answers, and raises HeronError when the driver cannot be used."""
@@ -86,8 +88,8 @@ def check_profile(
     problems: list[Problem] = []
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
         sinks = profile.sinks(folder)
-        needed = (profile.statemgr, profile.uploader, *sinks)
-        for each in (profile.scheduler, profile.statemgr, profile.uploader, profile.packing):
+        needed = (*(each for each in profile.singles if each.family in _IN_CONTAINERS), *sinks)
+        for each in profile.singles:
             try:
                 drivers.append(CheckedDriver(each.family, each.name, redact_for_command(ask(each, needed))))
             except HeronError as error:

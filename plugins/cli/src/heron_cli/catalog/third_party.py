@@ -15,7 +15,15 @@ from typing import TypeVar
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.redaction import redact
-from heron.errors import HeronError, PackageError, PackingError, PluginError, SchedulerError, StateError
+from heron.errors import (
+    CheckpointError,
+    HeronError,
+    PackageError,
+    PackingError,
+    PluginError,
+    SchedulerError,
+    StateError,
+)
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
 from heron.spi.statemgr import StateManager
@@ -30,6 +38,7 @@ _ERRORS: dict[str, type[HeronError]] = {
     "statemgr": StateError,
     "uploader": PackageError,
     "packing": PackingError,
+    "checkpoint": CheckpointError,
 }
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.config import setting
+from heron.api.definition import TopologyDefinition
+from heron.errors import ConfigError
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import Resource
 from heron.spi.driver import DriverRef
@@ -11,7 +15,24 @@ from heron.spi.scheduler import ContainerSpec
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.profiles import Profile
 
-__all__ = ["container_specs"]
+__all__ = ["checkpoint_store", "container_specs"]
+
+
+def checkpoint_store(profile: Profile, topology: TopologyDefinition) -> DriverRef | None:
+    """Return the checkpoint store for a topology; None in the modes without checkpoints.
+
+    Raises:
+        ConfigError: when the topology has EFFECTIVELY_ONCE, and the profile has no checkpoint store.
+    """
+    if setting(topology.config, TOPOLOGY_RELIABILITY_MODE) != TopologyReliabilityMode.EFFECTIVELY_ONCE:
+        return None
+    if profile.checkpoint is None:
+        msg = (
+            f"topology {topology.name!r}: {TOPOLOGY_RELIABILITY_MODE} EFFECTIVELY_ONCE needs a checkpoint store, and "
+            f"profile {profile.name!r} has none; add `checkpoint: {{driver: NAME}}` to {profile.source}"
+        )
+        raise ConfigError(msg)
+    return profile.checkpoint
 
 
 def container_specs(
@@ -21,6 +42,7 @@ def container_specs(
     settings: EngineSettings,
     hooks: tuple[str, ...],
     serializers: tuple[DriverRef, ...],
+    checkpoint: DriverRef | None,
 ) -> tuple[ContainerSpec, ...]:
     """Return the specs of these containers for their first start; `required` are their resources by container id."""
     return tuple(
@@ -39,6 +61,7 @@ def container_specs(
             hooks=hooks,
             serializers=serializers,
             required=resource,
+            checkpoint=checkpoint,
         )
         for container_id, resource in required.items()
     )

@@ -23,6 +23,7 @@ from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE
+from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Job
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
@@ -31,7 +32,7 @@ from heron.state_nodes.report import LastReport, encode_report
 from heron.state_nodes.scheduler_location import encode_scheduler_location
 from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.catalog.other_plugins import observer_entries
-from heron_cli.launch.container_specs import container_specs
+from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 from heron_cli.launch.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
@@ -83,6 +84,7 @@ class Submission:
     settings: EngineSettings
     hooks: tuple[str, ...] = ()
     terms: Terms = Terms()
+    checkpoint: DriverRef | None = None
 
     @property
     def loaded(self) -> LoadedTopology:
@@ -101,6 +103,7 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
     Raises:
         UsageError: when there is no folder for the run directory.
         LimitExceededError: when socket paths in it could become too long.
+        ConfigError: when the topology needs a checkpoint store, and the profile has none.
     """
     definition = prepared.loaded.definition
     topology_id = new_topology_id(definition.name)
@@ -113,6 +116,7 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
         engine_settings(profile.engine, definition, on_failure),
         tuple(hooks),
         terms,
+        checkpoint_store(profile, definition),
     )
 
 
@@ -294,5 +298,13 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
 def _job(environment: Environment, submission: Submission, run: ExecutionState) -> Job:
     prepared, profile = submission.prepared, environment.profile
     required = {0: NO_RESOURCE} | {each.container_id: each.required for each in prepared.plan.containers}
-    specs = container_specs(profile, run, required, submission.settings, submission.hooks, prepared.serializers)
+    specs = container_specs(
+        profile,
+        run,
+        required,
+        submission.settings,
+        submission.hooks,
+        prepared.serializers,
+        submission.checkpoint,
+    )
     return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)

@@ -26,7 +26,7 @@ from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, d
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.catalog.third_party import open_guarded
-from heron_cli.launch.container_specs import container_specs
+from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.prepare import named_serializers
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
@@ -236,6 +236,7 @@ def _specs(
         engine_settings(profile.engine, definition, profile.engine.on_failure),
         tuple(observer_entries(choice.without)),
         named_serializers(definition, Drivers(without=choice.without).resolve),
+        checkpoint_store(profile, definition),
     )
 
 

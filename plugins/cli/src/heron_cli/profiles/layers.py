@@ -12,15 +12,28 @@ from heron.errors import known, nearest
 from heron_cli.profiles.findings import Findings
 from heron_cli.profiles.located import Located
 
-__all__ = ["DRIVER", "RUN_KEYS", "SECTIONS", "SINGLE", "SINKS", "Sections", "known_sections", "merge_sections"]
+__all__ = [
+    "CHECKPOINT",
+    "DRIVER",
+    "RUN_KEYS",
+    "SECTIONS",
+    "SINGLE",
+    "SINKS",
+    "Sections",
+    "known_sections",
+    "merge_sections",
+]
 
 SINGLE = ("scheduler", "statemgr", "uploader", "packing")
 """The families of which a profile chooses exactly one driver."""
 
+CHECKPOINT = "checkpoint"
+"""The family of which a profile chooses at most one driver."""
+
 SINKS = "metricsink"
 """The family of which a profile has a list."""
 
-SECTIONS = (*SINGLE, SINKS, "engine", "run")
+SECTIONS = (*SINGLE, CHECKPOINT, SINKS, "engine", "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 

@@ -12,7 +12,16 @@ from heron.kernel.settings import EngineSettings, checked_setting
 from heron.spi.driver import DriverRef
 from heron_cli.profiles.changes import changed, command_changes, environment_changes
 from heron_cli.profiles.findings import Findings, Problem
-from heron_cli.profiles.layers import DRIVER, RUN_KEYS, SINGLE, SINKS, Sections, known_sections, merge_sections
+from heron_cli.profiles.layers import (
+    CHECKPOINT,
+    DRIVER,
+    RUN_KEYS,
+    SINGLE,
+    SINKS,
+    Sections,
+    known_sections,
+    merge_sections,
+)
 from heron_cli.profiles.located import Located, Step, plain
 from heron_cli.profiles.overrides import is_switched_off
 from heron_cli.profiles.references import RUN_LOGS, References
@@ -31,7 +40,7 @@ __all__ = [
     "read_profile",
 ]
 
-ALL_FAMILIES = (*SINGLE, SINKS)
+ALL_FAMILIES = (*SINGLE, CHECKPOINT, SINKS)
 """The families whose drivers a profile names."""
 
 RUN_DEFAULTS = {"log_dir": "~/.heron/logs", "run_dir": ""}
@@ -43,6 +52,8 @@ class Profile:
 
     `run_dir` is "" when the system's folder for temporary files is used. `secret_variables` are the variables of the
     environment that hold secrets of drivers; no process of a run may inherit them.
+
+    `checkpoint` is None when the profile has no such section: it cannot run topologies with EFFECTIVELY_ONCE.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
@@ -58,12 +69,18 @@ class Profile:
     log_dir: str
     run_dir: str
     secret_variables: tuple[str, ...] = ()
+    checkpoint: DriverRef | None = None
+
+    @property
+    def singles(self) -> tuple[DriverRef, ...]:
+        """The drivers of the families of which a profile has one, without the sinks."""
+        always = (self.scheduler, self.statemgr, self.uploader, self.packing)
+        return always if self.checkpoint is None else (*always, self.checkpoint)
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """The texts in the options of all drivers that no message may contain."""
-        drivers = (self.scheduler, self.statemgr, self.uploader, self.packing, *self.metricsinks)
-        return tuple(text for each in drivers for text in each.secrets)
+        return tuple(text for each in (*self.singles, *self.metricsinks) for text in each.secrets)
 
     def sinks(self, log_dir: str) -> tuple[DriverRef, ...]:
         """The metrics sinks for a run whose logs are in that folder."""
@@ -216,6 +233,7 @@ class _Reader:
 
     def profile(self) -> Profile | None:
         scheduler, statemgr, uploader, packing = (self._single(family) for family in SINGLE)
+        checkpoint = self._single(CHECKPOINT) if CHECKPOINT in self._layered.sections else None
         sinks = self._sinks() if SINKS in self._wanted.families else ()
         engine = self._engine()
         run = self._run()
@@ -233,6 +251,7 @@ class _Reader:
             log_dir=str(Path(run["log_dir"]).expanduser()),
             run_dir=run["run_dir"],
             secret_variables=tuple(sorted(self._findings.variables)),
+            checkpoint=checkpoint,
         )
 
     def _single(self, family: str) -> DriverRef | None:
