@@ -15,15 +15,19 @@ import msgspec
 import pytest
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
+from heron.errors import CheckpointError, PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.planner.packing_plan import PackingPlan
+from heron.spi.checkpoint import StoredObject
 from heron.spi.metricsink import Metric, MetricsRecord
 from heron.spi.serializer import Serializer
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron_checkpoint_localfs import LocalfsCheckpointStore
 from heron_metricsink_file import FileSink
 from heron_packing_roundrobin import RoundRobinPacking
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.contracts import packing
+from heron_testing.contracts.checkpoint import CheckpointStoreContract
+from heron_testing.contracts.checkpoint_faults import CheckpointStoreFaultCases
 from heron_testing.contracts.metricsink_faults import MetricsSinkFaultCases
 from heron_testing.contracts.packing import PackingContract
 from heron_testing.contracts.serializer import SerializerContract
@@ -260,6 +264,40 @@ def test_an_incomplete_download_is_found(tmp_path: Path) -> None:
                 folder / "container" / "package",
                 file_faults(folder / "root"),
             )
+
+
+class InPlace(LocalfsCheckpointStore):
+    """Writes objects under their names, so a full disk leaves a part of one."""
+
+    def store(self, name: str, data: bytes) -> None:
+        """Write into the file itself."""
+        path = self._root / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError as error:
+            raise CheckpointError(str(path)) from error
+
+
+class ByText(LocalfsCheckpointStore):
+    """Takes a prefix for text, so that the topology ``word`` lists the checkpoints of ``words``."""
+
+    def list(self, prefix: str) -> tuple[StoredObject, ...]:
+        """List all objects whose names begin with the text."""
+        above = super().list(prefix.partition("/")[0])
+        return tuple(each for each in above if each.name.startswith(prefix))
+
+
+@pytest.mark.parametrize("kind", [LocalfsCheckpointStore, InPlace, ByText])
+def test_a_torn_checkpoint_and_a_wrong_list_are_found(tmp_path: Path, kind: type[LocalfsCheckpointStore]) -> None:
+    """A topology would restore the one, and delete the checkpoints of another topology for the other."""
+    store = kind.open({"root": str(tmp_path / "root")})
+    with pytest.raises(Broken) if kind is InPlace else contextlib.nullcontext():
+        CheckpointStoreFaultCases().test_a_store_that_finds_no_space_leaves_the_former_object(
+            store, file_faults(tmp_path / "root")
+        )
+    with pytest.raises(Broken) if kind is ByText else contextlib.nullcontext():
+        CheckpointStoreContract.test_a_prefix_is_of_whole_parts(CheckpointStoreContract(), store)
 
 
 def test_an_uncounted_loss_is_found(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class CheckpointArchive:
         Raises:
             CheckpointError: as `CheckpointStore.store`.
         """
-        self._store.store(f"{self._folder(manifest.id)}/{_MANIFEST}", encode(manifest))
+        self._store.store(self._manifest_object(manifest.id), encode(manifest))
 
     def manifest(self, at: CheckpointId) -> CheckpointManifest:
         """The manifest of a checkpoint.
@@ -64,7 +64,7 @@ class CheckpointArchive:
             CheckpointError: when there is no such checkpoint, or its manifest is torn, of a newer format, or of
                 another checkpoint.
         """
-        name = f"{self._folder(at)}/{_MANIFEST}"
+        name = self._manifest_object(at)
         found = decode_manifest(self._store.load(name), name)
         if (found.topology, found.id) != (self._topology, at):
             msg = f"{name}: holds checkpoint {found.id} of topology {found.topology!r}; use another checkpoint"
@@ -93,25 +93,35 @@ class CheckpointArchive:
     def keep(self, run: str, kept: Iterable[CheckpointManifest], before: int) -> None:
         """Disposes the objects of a run's checkpoints with a number below `before` that no kept checkpoint needs.
 
+        A process that dies in the middle leaves no checkpoint without its payloads.
+
         Raises:
             CheckpointError: when the store cannot list or dispose.
         """
         manifests = tuple(kept)
-        needed = {name for each in manifests for name in each.objects()}
-        needed |= {f"{self._folder(each.id)}/{_MANIFEST}" for each in manifests}
+        needed = _objects(manifests) | {self._manifest_object(each.id) for each in manifests}
         names = [each.name for each in self._store.list(f"{self._topology}/{run}")]
-        self._store.dispose(each for each in names if each not in needed and _number(each) < before)
+        surplus = [each for each in names if each not in needed and _number(each) < before]
+        self._store.dispose(sorted(surplus, key=_is_payload))
 
     def delete(self, at: CheckpointId, others: Iterable[CheckpointManifest]) -> None:
-        """Removes a checkpoint: its manifest, then the objects that none of the `others` needs.
+        """Removes a checkpoint: its manifest, then the payloads of its run up to it that none of the `others` needs.
+
+        `others` are all other checkpoints of the topology, of every run. Never delete the newest checkpoint of a run
+        that goes on: its next checkpoint refers to the payloads of this one.
 
         Raises:
             CheckpointError: when the store cannot list or dispose.
         """
-        folder = self._folder(at)
-        needed = {name for each in others for name in each.objects()}
-        self._store.dispose([f"{folder}/{_MANIFEST}"])
-        self._store.dispose([each.name for each in self._store.list(folder) if each.name not in needed])
+        needed = _objects(others)
+        self._store.dispose([self._manifest_object(at)])
+        names = [each.name for each in self._store.list(f"{self._topology}/{at.run}")]
+        self._store.dispose(
+            each for each in names if _is_payload(each) and each not in needed and _number(each) <= at.number
+        )
+
+    def _manifest_object(self, at: CheckpointId) -> str:
+        return f"{self._folder(at)}/{_MANIFEST}"
 
     def _folder(self, at: CheckpointId) -> str:
         return f"{self._topology}/{at.run}/{at.number:0{_DIGITS}d}"
@@ -124,6 +134,14 @@ def places_of(name: str, payloads: Sequence[bytes]) -> tuple[Place, ...]:
         places.append(Place(name, start, len(each), zlib.crc32(each)))
         start += len(each)
     return tuple(places)
+
+
+def _objects(manifests: Iterable[CheckpointManifest]) -> set[str]:
+    return {name for each in manifests for name in each.objects()}
+
+
+def _is_payload(name: str) -> bool:
+    return not name.endswith(f"/{_MANIFEST}")
 
 
 def _number(name: str) -> int:

@@ -95,6 +95,8 @@ class LocalfsCheckpointStore(CheckpointStore):
         check_prefix(prefix)
         folder = self._root / prefix
         with translated_os_errors(CheckpointError, f"folder {folder}: cannot be listed", _ANOTHER_ROOT):
+            if self._root.exists():
+                os.listdir(self._root)  # another root than a folder must not look like a store without objects
             found = [each for path in _files(folder) if (each := self._object(path))]
         return tuple(sorted(found, key=lambda each: each.name))
 
@@ -106,7 +108,7 @@ class LocalfsCheckpointStore(CheckpointStore):
             path = self._root / name
             with (
                 translated_os_errors(CheckpointError, f"checkpoint object {path}: cannot be removed", "remove it"),
-                contextlib.suppress(FileNotFoundError, NotADirectoryError),
+                contextlib.suppress(FileNotFoundError),
             ):
                 path.unlink()
             parent = path.parent

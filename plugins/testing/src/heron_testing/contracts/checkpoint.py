@@ -6,7 +6,7 @@ import pytest
 
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore
-from heron_testing.contracts.driver import DriverContract
+from heron_testing.contracts.checkpoint_faults import CheckpointStoreFaultCases
 
 __all__ = ["CheckpointStoreContract"]
 
@@ -31,21 +31,8 @@ _REFUSED = [
 ]
 
 
-class CheckpointStoreContract(DriverContract):
+class CheckpointStoreContract(CheckpointStoreFaultCases):
     """Subclass it with the attributes of `DriverContract` and the fixtures `options` and `faults`."""
-
-    family = "checkpoint"
-
-    @pytest.fixture
-    def store(self, options: dict[str, object]) -> CheckpointStore:
-        """The driver under test."""
-        return self.opened(options)
-
-    def opened(self, options: dict[str, object]) -> CheckpointStore:
-        """Open the driver, as each process does."""
-        driver = self.driver_class.open(options)
-        assert isinstance(driver, CheckpointStore)
-        return driver
 
     @pytest.mark.parametrize("size", [0, 1, 5 * 1024 * 1024 + 3])
     def test_load_returns_what_was_stored(self, store: CheckpointStore, size: int) -> None:

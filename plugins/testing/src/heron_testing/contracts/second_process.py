@@ -6,6 +6,8 @@ end.
 
 | family | arguments | task |
 |---|---|---|
+| ``checkpoint`` | ``on`` NAME SIZE | writes ``storing``, replaces the object, and begins again |
+| ``checkpoint`` | ``each`` NAME COUNT | stores that many objects |
 | ``metricsink`` | none | flushes numbered records, and writes each number; ends with its stdin |
 | ``scheduler`` | JOB | writes ``scheduling``, schedules the job, writes ``scheduled``, and waits |
 | ``serializer`` | none | decodes stdin, and writes the encoded values |
@@ -15,6 +17,7 @@ end.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -26,6 +29,7 @@ import msgspec
 from heron.clock import wall_s
 from heron.driver_kit.loading import open_driver
 from heron.errors import StateConflictError
+from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink, Source
 from heron.spi.scheduler import Job, Scheduler
@@ -86,6 +90,17 @@ def _change_node(ref: DriverRef, action: str, kind: str, topology: str, count: s
     manager.close()
 
 
+def _store_objects(ref: DriverRef, action: str, name: str, number: str) -> None:
+    store = open_driver(ref, CheckpointStore)
+    if action == "each":
+        for each in range(int(number)):
+            store.store(f"{name}-{each}", f"{name}-{each}".encode())
+        return
+    for stored in itertools.count(1):
+        _write_line("storing")
+        store.store(name, pattern(stored, int(number)))
+
+
 def _upload_on(ref: DriverRef, package: str, name: str) -> None:
     uploader = open_driver(ref, Uploader)
     while True:
@@ -135,6 +150,7 @@ def _write_line(line: str) -> None:
 _ACTIONS = {"increment": _increment, "write-on": _write_on, "count": _count, "hold": _hold}
 
 _TASKS: dict[str, Callable[..., None]] = {
+    "checkpoint": _store_objects,
     "metricsink": _feed,
     "scheduler": _schedule,
     "serializer": _transcode,
