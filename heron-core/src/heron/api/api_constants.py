@@ -34,6 +34,7 @@ TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE = "topology.droptuples.upon.backpressure"
 TOPOLOGY_COMPONENT_OUTPUT_BPS = "topology.component.output.bps"
 
 TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS = "topology.stateful.checkpoint.interval.seconds"
+TOPOLOGY_STATEFUL_START_FROM = "topology.stateful.start.from"
 TOPOLOGY_STATEFUL_START_CLEAN = "topology.stateful.start.clean"
 TOPOLOGY_STATEFUL_CHECKPOINTMANAGER_RAM = "topology.stateful.checkpointmanager.ram"
 TOPOLOGY_STATEFUL_SPILL_STATE = "topology.stateful.spill.state"

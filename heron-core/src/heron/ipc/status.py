@@ -13,6 +13,7 @@ import msgspec
 from heron.errors import RemoteProtocolError
 
 __all__ = [
+    "CheckpointStatus",
     "ComponentStatus",
     "Culprit",
     "LeaderStatus",
@@ -129,6 +130,32 @@ class Unreached:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointStatus:
+    """The checkpoints of a topology with `EFFECTIVELY_ONCE`.
+
+    `number` is the newest one that was ordered, `complete` the newest complete one of this run, 0 for none; the next
+    five fields describe it. `align_s` is the longest time that a task held data back for it. `failed` counts those that
+    failed under this leader, and `last_error` says why the last one did. `source` is the id of the checkpoint that the
+    last restore loaded, and `last_loss` the reason of that restore. `waits_for` names what the one under way waits for.
+    """
+
+    number: int = 0
+    complete: int = 0
+    completed_at_s: float = 0.0
+    duration_s: float = 0.0
+    size_bytes: int = 0
+    align_s: float = 0.0
+    slowest_task: int = 0
+    failed: int = 0
+    last_error: str = ""
+    restores: int = 0
+    source: str = ""
+    last_loss: str = ""
+    restored_at_s: float = 0.0
+    waits_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateStatus:
     """The newest update: `phase` is ``prepare`` or ``switch``, or how it ended: ``complete`` or ``withdrawn``.
 
@@ -166,6 +193,7 @@ class TopologyStatus:
     standbys: tuple[StandbyStatus, ...] = ()
     unreached: tuple[Unreached, ...] = ()
     update: UpdateStatus | None = None
+    checkpoints: CheckpointStatus | None = None
 
 
 def encode_status(status: TopologyStatus) -> bytes:

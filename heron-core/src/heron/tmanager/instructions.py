@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from heron.checkpoints.manifest import CheckpointManifest
 from heron.ipc.status import TopologyStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 
-__all__ = ["EndTopology", "Instruction", "NoteEvent", "NotifyHook", "PublishPlan", "SendPlan"]
+__all__ = ["EndTopology", "Instruction", "NoteEvent", "NotifyHook", "PublishPlan", "SendPlan", "StoreManifest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,13 @@ class EndTopology:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreManifest:
+    """Store the manifest of a checkpoint, and report the outcome to the leader."""
+
+    manifest: CheckpointManifest
+
+
+@dataclass(frozen=True, slots=True)
 class NoteEvent:
     """Write this into the event log."""
 
@@ -52,4 +60,4 @@ class NotifyHook:
     facts: dict[str, object] = field(default_factory=dict)
 
 
-Instruction = PublishPlan | SendPlan | EndTopology | NoteEvent | NotifyHook
+Instruction = PublishPlan | SendPlan | StoreManifest | EndTopology | NoteEvent | NotifyHook

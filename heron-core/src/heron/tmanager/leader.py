@@ -13,11 +13,26 @@ from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import StreamManagerLocation, TopologyState
+from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
 from heron.tmanager.back_pressure_reports import BackPressureReports
-from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.checkpoint_progress import (
+    CheckpointProgress,
+    CheckpointReport,
+    checkpoint_run,
+    first_checkpoints,
+    takes_checkpoints,
+)
+from heron.tmanager.instructions import (
+    EndTopology,
+    Instruction,
+    NoteEvent,
+    NotifyHook,
+    PublishPlan,
+    SendPlan,
+    StoreManifest,
+)
 from heron.tmanager.membership import PlanMaker, Registration, Registry
 from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.process_reports import ProcessReport, ProcessTable
@@ -54,8 +69,15 @@ class Leader:
         for stmgr in self._plan.stmgrs if self._plan else ():
             self._registry.register(stmgr, clock.monotonic_s())
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
-        self._tasks = TaskTable(takeover.packing)
-        self._update = UpdateProgress(self._plans, self._tasks, self._registry, settings.update_prepare_s, clock)
+        self._checkpoints: CheckpointProgress | None = None
+        self._tasks = TaskTable(takeover.packing, self._first_checkpoints(takeover).restores)
+        if takes_checkpoints(takeover.definition):
+            self._plans.checkpoints = self._first_checkpoints(takeover)
+            run = checkpoint_run(takeover.definition, takeover.topology_id, settings)
+            self._checkpoints = CheckpointProgress(run, self._plans, self._tasks, clock)
+        self._update = UpdateProgress(
+            self._plans, self._tasks, self._registry, settings.update_prepare_s, clock, self._checkpoints
+        )
         self._processes = ProcessTable()
         self._metrics = MetricsStore(settings.metrics_export_s)
         self._back_pressure = BackPressureReports()
@@ -86,8 +108,8 @@ class Leader:
             return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
         return [*instructions, *([PublishPlan(self._plan, self._plans.packing)] if self._plan else [])]
 
-    def stmgr_registered(self, location: StreamManagerLocation) -> list[Instruction]:
-        """A stream manager registers.
+    def stmgr_registered(self, location: StreamManagerLocation, losses: int = 0) -> list[Instruction]:
+        """A stream manager registers; `losses` says how often it has lost data.
 
         Raises:
             HeronError: when the packing plan does not have its container, or a newer incarnation has registered.
@@ -105,6 +127,10 @@ class Leader:
             facts = {"incarnation": str(location.incarnation)}
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
+        if self._checkpoints is not None:
+            if registration is Registration.CHANGED:
+                self._checkpoints.stmgr_replaced(container_id)
+            self._checkpoints.losses_reported(container_id, location.incarnation, losses)
         before = self._plan
         instructions += self._replan()
         instructions += self._continue_update()
@@ -112,8 +138,10 @@ class Leader:
             instructions.append(SendPlan(container_id, before))
         return instructions
 
-    def stmgr_heard(self, container_id: int) -> list[Instruction]:
-        """A stream manager has given a sign of life."""
+    def stmgr_heard(self, container_id: int, incarnation: int = 0, losses: int = 0) -> list[Instruction]:
+        """A stream manager has given a sign of life; `losses` says how often this incarnation has lost data."""
+        if self._checkpoints is not None and self._registry.is_present(container_id, incarnation):
+            self._checkpoints.losses_reported(container_id, incarnation, losses)
         if self._registry.heard(container_id, self._clock.monotonic_s()):
             return [NoteEvent("stmgr-heard-again", f"stmgr-{container_id}")]
         return []
@@ -134,7 +162,38 @@ class Leader:
             self._errors.add(error)
             if self._stop_on_failure and not self._update.prepares(report.task_id):
                 instructions += self._end(LifeEvent.FAILED, error)
-        return instructions + self._continue_update() + self._finish_if_done()
+        return instructions + self._go_on()
+
+    def checkpoint_reported(self, report: CheckpointReport) -> list[Instruction]:
+        """A task reports what it has done for a checkpoint."""
+        if self._checkpoints is not None:
+            self._checkpoints.reported(report)
+        return self._go_on()
+
+    def manifest_stored(self, number: int, error: str = "") -> list[Instruction]:
+        """The manifest of a checkpoint is stored, or could not be."""
+        if self._checkpoints is None or self.ended:
+            return []
+        changed = self._checkpoints.manifest_stored(number, error)
+        facts = {"outcome": "failed", "reason": error} if error else {"outcome": "complete" if changed else "abandoned"}
+        instructions: list[Instruction] = [NoteEvent("checkpoint", f"checkpoint-{number}", facts)]
+        return [*instructions, *(self._replan() if changed else []), *self._go_on()]
+
+    def checkpoint_asked(self) -> list[Instruction]:
+        """A command asks for a checkpoint.
+
+        Raises:
+            HeronError: when the topology takes none, or is not running.
+        """
+        name = self._given.definition.name
+        if self._checkpoints is None:
+            msg = f"topology {name!r} takes no checkpoints; set topology.reliability.mode to EFFECTIVELY_ONCE"
+            raise HeronError(msg)
+        if self._plan is None or self.ended:
+            msg = f"topology {name!r} is {self._life.state.value}; only a running topology takes checkpoints"
+            raise HeronError(msg)
+        self._checkpoints.ask()
+        return self._go_on()
 
     def executor_registered(self, container_id: int, attempt: int, pid: int, host: str) -> None:
         """An executor registers, for the first time or again."""
@@ -203,7 +262,47 @@ class Leader:
     def tick(self) -> list[Instruction]:
         """Time has passed."""
         silent = self._registry.newly_silent(self._clock.monotonic_s())
-        return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._continue_update()]
+        return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._go_on()]
+
+    def pulse(self) -> list[Instruction]:
+        """Some 100 ms have passed; called only for a topology that takes checkpoints."""
+        return self._go_on()
+
+    @property
+    def takes_checkpoints(self) -> bool:
+        """Whether the topology takes checkpoints."""
+        return self._checkpoints is not None
+
+    def _go_on(self) -> list[Instruction]:
+        """Everything that may be due after an event."""
+        return self._continue_update() + self._continue_checkpoint() + self._finish_if_done()
+
+    def _continue_checkpoint(self) -> list[Instruction]:
+        if self._checkpoints is None or self.ended or self._plan is None:
+            return []
+        missing = self._plans.containers(starting=False) - self._registry.locations().keys()
+        changed = self._checkpoints.step(may_order=not missing)
+        instructions: list[Instruction] = []
+        if changed:
+            plan = self._plans.checkpoints
+            assert plan is not None  # noqa: S101  # a topology with checkpoints always has it
+            restores = self._plan.checkpoints.restores if self._plan.checkpoints else 0
+            instructions.append(
+                NoteEvent("restore", f"restore-{plan.restores}", {"source": plan.source, "reason": self._loss()})
+                if plan.restores > restores
+                else NoteEvent("checkpoint", f"checkpoint-{plan.number}", {"outcome": "ordered"})
+            )
+            instructions += self._replan()
+        manifest = self._checkpoints.take_manifest()
+        return [*instructions, *([StoreManifest(manifest)] if manifest is not None else [])]
+
+    def _loss(self) -> str:
+        return self._checkpoints.status().last_loss if self._checkpoints is not None else ""
+
+    @staticmethod
+    def _first_checkpoints(takeover: Takeover) -> CheckpointPlan:
+        former = takeover.plan.checkpoints if takeover.plan else None
+        return former or first_checkpoints(takeover.definition)
 
     def update_asked(self, target: PackingPlan, base: str) -> list[Instruction]:
         """A command requests other tasks; `base` is the id of the packing plan that `target` was made from.
@@ -297,6 +396,7 @@ class Leader:
             standbys=standbys(self._processes.statuses(), self._given.leader),
             unreached=self._unreached(self._clock.monotonic_s()),
             update=self._update.status(),
+            checkpoints=self._checkpoints.status() if self._checkpoints is not None else None,
         )
 
     def _present_errors(self) -> tuple[str, ...]:
@@ -332,6 +432,7 @@ class Leader:
 
     def _finish_if_done(self) -> list[Instruction]:
         done = self._tasks.all_ended() and self._life.allows(LifeEvent.FINISHED)
+        done = done and (self._checkpoints is None or self._checkpoints.is_final())
         return self._end(LifeEvent.FINISHED, "") if done else []
 
     def _end(self, event: LifeEvent, error: str) -> list[Instruction]:

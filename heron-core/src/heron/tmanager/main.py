@@ -17,6 +17,7 @@ from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import LeaderStatus
+from heron.kernel.checkpoint_store import open_archive
 from heron.kernel.observer_threads import Hooks, ThreadedHooks
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import TManagerSpec, read_spec
@@ -46,6 +47,7 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
         sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
         Source(spec.topology, spec.container_id, "tmanager", spec.incarnation),
     )
+    archive = open_archive(spec.checkpoint, spec.topology)
     lease = Lease(reactor, statemgr, spec.topology)
     location = TManagerLocation(
         hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
@@ -55,7 +57,7 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
     def begin(epoch: int) -> None:
         standby_metrics.cancel()
         leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
-        host = ServiceHost(settings, reactor, hub, store, telemetry, hooks)
+        host = ServiceHost(settings, reactor, hub, store, telemetry, hooks, archive)
         Service(host, store.take_over(leader)).begin()
 
     def check_lease() -> None:
@@ -76,7 +78,7 @@ def main(signals: Signals) -> int:
         topology=spec.topology,
         container=spec.container_id,
         process="tmanager",
-        secrets=spec.statemgr.secrets,
+        secrets=(*spec.statemgr.secrets, *(spec.checkpoint.secrets if spec.checkpoint else ())),
     )
     reactor = Reactor()
     settings = EngineSettings.from_keys(spec.settings)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from heron.api.definition import TopologyDefinition
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
+    CheckpointPlan,
     PhysicalPlan,
     PlanIndex,
     PlanUpdate,
@@ -68,6 +69,11 @@ class Registry:
         entry.silent = False
         return was_silent
 
+    def is_present(self, container_id: int, incarnation: int) -> bool:
+        """Whether this incarnation of the stream manager is the registered one."""
+        entry = self._entries.get(container_id)
+        return entry is not None and entry.location.incarnation == incarnation
+
     def newly_silent(self, now_s: float) -> tuple[int, ...]:
         """The containers whose stream manager has just exceeded the time limit; each silence is returned once."""
         found = []
@@ -114,6 +120,7 @@ class PlanMaker:
         self._key_owners = dict(former.key_owners) if former else {}
         self.packing = packing
         self.update = former.update if former else None
+        self.checkpoints: CheckpointPlan | None = former.checkpoints if former else None
 
     def taken_over(self, plan: PhysicalPlan) -> PhysicalPlan:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
@@ -170,10 +177,21 @@ class PlanMaker:
             topology_id=self._topology_id,
             state=state,
         )
-        candidate = replace(candidate, key_owners=dict(self._key_owners), update=self.update)
+        candidate = replace(
+            candidate, key_owners=dict(self._key_owners), update=self.update, checkpoints=self.checkpoints
+        )
         if candidate == current:
             return current
-        return replace(candidate, version=candidate.version + 1)
+        version = candidate.version + 1
+        if self.checkpoints is not None and self.checkpoints.restores > _restores(current):
+            self.checkpoints = replace(self.checkpoints, since=version)
+        return replace(candidate, version=version, checkpoints=self.checkpoints)
+
+    def routed_tasks(self) -> frozenset[int]:
+        """The members that data is routed to, and not only prepared."""
+        update = self.update
+        added = update.added if update is not None and update.phase is UpdatePhase.PREPARE else ()
+        return frozenset(each.task_id for _, each in self.packing.instances() if each.task_id not in added)
 
     def containers(self, *, starting: bool = True) -> set[int]:
         """The containers of the members; without `starting`, only those that are in use while an update is prepared."""
@@ -184,3 +202,7 @@ class PlanMaker:
     def _end_update(self, task_ids: Collection[int]) -> None:
         self.packing = without(self.packing, task_ids)
         self.update = None
+
+
+def _restores(plan: PhysicalPlan | None) -> int:
+    return plan.checkpoints.restores if plan is not None and plan.checkpoints is not None else 0

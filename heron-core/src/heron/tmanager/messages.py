@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from heron.checkpoints.manifest import decode_snapshot
 from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
+from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.process_reports import ProcessReport
 from heron.tmanager.task_table import TaskEvent, TaskReport
 
-__all__ = ["check_speaker", "location_of", "process_report", "task_report", "totals_of"]
+__all__ = ["check_speaker", "checkpoint_report", "location_of", "process_report", "task_report", "totals_of"]
 
 _QUESTIONS = frozenset({"status_request", "metrics_request"})
-_COMMANDS = frozenset({"begin_update", "change_state", "withdraw_update"})
+_COMMANDS = frozenset({"begin_update", "change_state", "take_checkpoint", "withdraw_update"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {
     pb.TASK_PHASE_RUNNING: TaskEvent.INITIALISED,
@@ -26,6 +28,11 @@ _PROCESS_EVENTS: dict[int, TaskEvent] = {
     pb.PROCESS_PHASE_STARTED: TaskEvent.STARTED,
     pb.PROCESS_PHASE_DIED: TaskEvent.DIED,
     pb.PROCESS_PHASE_GIVEN_UP: TaskEvent.GIVEN_UP,
+}
+_CHECKPOINT_EVENTS: dict[int, CheckpointEvent] = {
+    pb.CHECKPOINT_PHASE_SAVED: CheckpointEvent.SAVED,
+    pb.CHECKPOINT_PHASE_FAILED: CheckpointEvent.FAILED,
+    pb.CHECKPOINT_PHASE_COMMITTED: CheckpointEvent.COMMITTED,
 }
 
 
@@ -61,7 +68,26 @@ def task_report(report: pb.TaskReport) -> TaskReport:
     if event is None:
         msg = f"task {report.task_id} reports phase {report.phase}, which is unknown"
         raise RemoteProtocolError(msg)
-    return TaskReport(report.task_id, report.incarnation, event, report.error)
+    return TaskReport(report.task_id, report.incarnation, event, report.error, restores=report.restores)
+
+
+def checkpoint_report(report: pb.CheckpointReport) -> CheckpointReport:
+    """The report of a task about a checkpoint.
+
+    Raises:
+        RemoteProtocolError: when its phase is unknown.
+        CheckpointError: when its snapshot cannot be read.
+    """
+    event = _CHECKPOINT_EVENTS.get(report.phase)
+    if event is None:
+        msg = f"task {report.task_id} reports checkpoint phase {report.phase}, which is unknown"
+        raise RemoteProtocolError(msg)
+    snapshot = None
+    if event is CheckpointEvent.SAVED:
+        snapshot = decode_snapshot(report.snapshot, f"the snapshot of task {report.task_id}")
+    return CheckpointReport(
+        report.task_id, report.incarnation, report.restores, report.number, event, snapshot, report.error
+    )
 
 
 def totals_of(report: pb.TaskReport) -> MetricsRecord | None:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from heron.checkpoints.archive import CheckpointArchive
+from heron.checkpoints.manifest import CheckpointManifest
 from heron.clock import SystemClock
 from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
@@ -25,9 +27,25 @@ from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
 from heron.tmanager.containers import Containers
-from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
+from heron.tmanager.instructions import (
+    EndTopology,
+    Instruction,
+    NoteEvent,
+    NotifyHook,
+    PublishPlan,
+    SendPlan,
+    StoreManifest,
+)
 from heron.tmanager.leader import Leader
-from heron.tmanager.messages import check_speaker, location_of, process_report, task_report, totals_of
+from heron.tmanager.manifest_writer import ManifestWriter
+from heron.tmanager.messages import (
+    check_speaker,
+    checkpoint_report,
+    location_of,
+    process_report,
+    task_report,
+    totals_of,
+)
 from heron.tmanager.plan_publisher import PlanPublisher
 from heron.tmanager.state_store import StateStore
 from heron.tmanager.topology_end import TopologyEnd
@@ -35,6 +53,7 @@ from heron.tmanager.topology_state import Takeover
 
 __all__ = ["Service", "ServiceHost"]
 
+_PULSE_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
 _MESSAGES_A_ROUND = 256  # timers run between two rounds
 
 _log = logging.getLogger(__name__)
@@ -50,6 +69,7 @@ class ServiceHost:
     store: StateStore
     telemetry: Telemetry
     hooks: Hooks
+    archive: CheckpointArchive | None = None
 
 
 class Service:
@@ -65,6 +85,10 @@ class Service:
         self._end = TopologyEnd(
             host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
         )
+        self._manifests: ManifestWriter | None = None
+        if host.archive is not None:
+            kept = host.settings.checkpoints_kept
+            self._manifests = ManifestWriter(host.reactor, host.archive, kept, self._manifest_stored)
         self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
@@ -73,11 +97,17 @@ class Service:
             "process_report": lambda _, each: self._leader.process_reported(process_report(each.process_report)),
             "metrics_publish": self._metrics_publish,
             "pressure": self._pressure,
+            "checkpoint_report": lambda _, each: self._leader.checkpoint_reported(
+                checkpoint_report(each.checkpoint_report)
+            ),
             "status_request": self._status_request,
             "metrics_request": self._metrics_request,
             "change_state": self._change_state,
             "begin_update": self._begin_update,
             "withdraw_update": self._withdraw_update,
+            "take_checkpoint": lambda identity, each: self._confirm(
+                identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
+            ),
             "done": self._done,
         }
 
@@ -88,6 +118,8 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
+        if self._leader.takes_checkpoints:
+            host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
         self._publish()  # report the takeover even if this leader ends soon
 
     def _publish(self) -> None:
@@ -135,6 +167,8 @@ class Service:
                     self._plans.publish(plan, packing)
                 case SendPlan(container_id, plan):
                     self._plans.send(container_id, plan)
+                case StoreManifest(manifest):
+                    self._store_manifest(manifest)
                 case EndTopology(report, reason):
                     _log.info("%s %s", reason, report.error)
                     self._end.begin(report, reason)
@@ -143,6 +177,15 @@ class Service:
                     self._host.telemetry.events.note(name, subject, **attributes)
                 case NotifyHook(hook, facts):
                     self._end.when_written(functools.partial(self._host.hooks.notify, hook, **facts))
+
+    def _store_manifest(self, manifest: CheckpointManifest) -> None:
+        if self._manifests is None:
+            self._carry_out(self._leader.manifest_stored(manifest.number, "the job was submitted without a store"))
+        else:
+            self._manifests.store(manifest)
+
+    def _manifest_stored(self, number: int, error: str) -> None:
+        self._carry_out(self._leader.manifest_stored(number, error))
 
     def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         hello = envelope.stmgr_hello
@@ -153,9 +196,10 @@ class Service:
             self._carry_out(self._leader.task_reported(task_report(report), totals_of(report)))
         return []
 
-    def _heartbeat(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
+    def _heartbeat(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
-        return [] if container_id is None else self._leader.stmgr_heard(container_id)
+        beat = envelope.heartbeat
+        return [] if container_id is None else self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses)
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         report = envelope.task_report

@@ -55,13 +55,17 @@ _TABLE = {
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A report about a task; only executors report `restarts`."""
+    """A report about a task; only executors report `restarts`.
+
+    `restores` is the number of restores that a task had carried out when it reported; executors do not report it.
+    """
 
     task_id: int
     incarnation: int
     event: TaskEvent
     error: str = ""
     restarts: int | None = None
+    restores: int | None = None
 
 
 class _TaskEntry:
@@ -80,7 +84,8 @@ _FINAL = (TaskState.ENDED, TaskState.LEFT)
 class TaskTable:
     """Every task of the packing plan."""
 
-    def __init__(self, packing: PackingPlan) -> None:
+    def __init__(self, packing: PackingPlan, restores: int = 0) -> None:
+        self._restores = restores
         self._places: dict[int, tuple[str, int]] = {}
         self.former: dict[int, str] = {}
         """The component of each task that an update has removed; its counts stay part of the totals."""
@@ -99,7 +104,7 @@ class TaskTable:
     def take(self, report: TaskReport) -> bool:
         """Takes a report; returns whether it changed the task."""
         entry = self._entries.get(report.task_id)
-        if entry is None:
+        if entry is None or (report.restores is not None and report.restores < self._restores):
             return False
         if report.incarnation > entry.incarnation:
             entry.incarnation = report.incarnation
@@ -117,6 +122,17 @@ class TaskTable:
             entry.last_error = report.error
         entry.state = following
         return True
+
+    def restart(self, restores: int) -> None:
+        """The topology is restored: every task starts again, also one that has ended."""
+        self._restores = restores
+        for entry in self._entries.values():
+            if entry.state in (TaskState.RUNNING, TaskState.ENDED):
+                entry.state = TaskState.STARTING
+
+    def incarnation(self, task_id: int) -> int:
+        """The newest incarnation of a task; 0 if it is unknown."""
+        return self._entries[task_id].incarnation if task_id in self._entries else 0
 
     def note_error(self, task_id: int, error: str) -> None:
         """An error that did not end the task."""

@@ -14,6 +14,7 @@ from heron.ipc.status import UpdateStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
 from heron.planner.verify import verify
+from heron.tmanager.checkpoint_progress import CheckpointProgress
 from heron.tmanager.membership import PlanMaker, Registry
 from heron.tmanager.task_table import TaskState, TaskTable
 
@@ -26,8 +27,19 @@ _GONE = (TaskState.LEFT, TaskState.ENDED, *_BROKEN)
 class UpdateProgress:
     """The update of one leader: `begin`, then `step` after each event. The plan maker holds its value."""
 
-    def __init__(self, plans: PlanMaker, tasks: TaskTable, registry: Registry, limit_s: float, clock: Clock) -> None:
-        """`limit_s` is how long the first phase may take."""
+    def __init__(  # the parts of the leader that an update waits for
+        self,
+        plans: PlanMaker,
+        tasks: TaskTable,
+        registry: Registry,
+        limit_s: float,
+        clock: Clock,
+        checkpoints: CheckpointProgress | None = None,
+    ) -> None:
+        """`limit_s` is how long the first phase may take. With checkpoints an update ends by a restore."""
+        self._checkpoints = checkpoints
+        self._checkpoint = 0
+        self._failures = 0
         self._plans = plans
         self._tasks = tasks
         self._registry = registry
@@ -67,7 +79,8 @@ class UpdateProgress:
             if ended:
                 msg = f"component {name!r} has ended at task {ended[0]}; its parallelism cannot change any more"
                 raise HeronError(msg)
-            if after[name] < before[name] and definition.component(name).kind is ComponentKind.SPOUT:
+            shrinks = after[name] < before[name] and definition.component(name).kind is ComponentKind.SPOUT
+            if shrinks and self._checkpoints is None:
                 msg = (
                     f"component {name!r} is a spout of {before[name]} tasks; its parallelism can only grow, because no "
                     f"other task can continue at the position of a removed one"
@@ -135,12 +148,32 @@ class UpdateProgress:
         elif ended := self._ended():
             self.withdraw(f"component {self._tasks.place(ended[0])[0]!r} has ended at task {ended[0]}")
         elif not self._missing() and not self._starting():
-            self._plans.switch()
+            if self._checkpoints is None:
+                self._plans.switch()
+            elif not self._checkpoint_taken(self._checkpoints):
+                return self._plans.update is None
         elif self._clock.monotonic_s() >= self._deadline_s:
             self.withdraw(f"{self._waits_for()} is missing after {self._limit_s:g} s (heron.update.prepare.s)")
         else:
             return False
         return True
+
+    def _checkpoint_taken(self, checkpoints: CheckpointProgress) -> bool:
+        """Asks for a checkpoint; when every task has committed it, the new plan restores it."""
+        if not self._checkpoint:
+            self._checkpoint, self._failures = checkpoints.next_number(), checkpoints.failures[0]
+            checkpoints.ask()
+        if checkpoints.is_committed(self._checkpoint):
+            self._note("complete", "")
+            self._plans.complete()
+            checkpoints.restore()
+            return True
+        failures, error = checkpoints.failures
+        if failures > self._failures:
+            self.withdraw(f"its checkpoint failed: {error}")
+        elif self._clock.monotonic_s() >= self._deadline_s:
+            self.withdraw(f"its checkpoint is not complete after {self._limit_s:g} s (heron.update.prepare.s)")
+        return False
 
     def _ended(self) -> list[int]:
         """The ended tasks of components that get more tasks: their consumers may have ended too."""
@@ -160,7 +193,8 @@ class UpdateProgress:
         if update is None:
             return ""
         if update.phase is UpdatePhase.PREPARE:
-            return _listed("container", self._missing()) or _listed("task", self._starting())
+            missing = _listed("container", self._missing()) or _listed("task", self._starting())
+            return missing or (self._checkpoints.status().waits_for if self._checkpoints is not None else "")
         return _listed("task", [task for task in update.removed if self._tasks.state(task) not in _GONE])
 
     def _missing(self) -> list[int]:
@@ -172,6 +206,7 @@ class UpdateProgress:
         return [task for task in added if self._tasks.state(task) not in (TaskState.RUNNING, TaskState.ENDED)]
 
     def _note(self, outcome: str, reason: str) -> None:
+        self._checkpoint = 0
         update = self._plans.update
         assert update is not None  # noqa: S101  # only for an update under way
         self._last = UpdateStatus(update.number, outcome, update.target, update.added, update.removed, reason)

@@ -1,0 +1,318 @@
+"""The checkpoints and restores of a topology with `EFFECTIVELY_ONCE`, as its leader orders them. Pure.
+
+See `docs/decisions/021-checkpoints-in-the-plan.md` for the protocol. `step` is called after each event and decides what
+the next plan orders. The leader stores what `take_manifest` returns.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from heron.api.api_constants import (
+    TOPOLOGY_RELIABILITY_MODE,
+    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
+    TOPOLOGY_STATEFUL_START_FROM,
+    TopologyReliabilityMode,
+)
+from heron.api.config import setting
+from heron.api.definition import TopologyDefinition
+from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot
+from heron.clock import Clock
+from heron.errors import HeronError
+from heron.ipc.status import CheckpointStatus
+from heron.kernel.settings import EngineSettings
+from heron.planner.key_group import key_groups_of
+from heron.planner.physical_plan import CheckpointPlan, HandledLosses
+from heron.tmanager.membership import PlanMaker
+from heron.tmanager.task_table import TaskState, TaskTable
+
+__all__ = ["CheckpointEvent", "CheckpointProgress", "CheckpointReport", "CheckpointRun"]
+
+_SETTLE_S = 0.2  # one death is reported by several stream managers; a restore waits until the reports are in
+_WORKS = (TaskState.RUNNING, TaskState.ENDED)
+
+
+class CheckpointEvent(enum.Enum):
+    """What a task reports about a checkpoint."""
+
+    SAVED = enum.auto()
+    FAILED = enum.auto()
+    COMMITTED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReport:
+    """The report of a task; `snapshot` comes with `SAVED`, `error` with `FAILED`."""
+
+    task_id: int
+    incarnation: int
+    restores: int
+    number: int
+    event: CheckpointEvent
+    snapshot: TaskSnapshot | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRun:
+    """The run whose checkpoints are taken, and its settings; `interval_s` is the time between two orders."""
+
+    topology: str
+    run: str
+    key_groups: int
+    interval_s: float
+    timeout_s: float
+
+
+def takes_checkpoints(definition: TopologyDefinition) -> bool:
+    """Whether a topology asks for `EFFECTIVELY_ONCE`."""
+    mode = setting(definition.config, TOPOLOGY_RELIABILITY_MODE)
+    return mode == TopologyReliabilityMode.EFFECTIVELY_ONCE
+
+
+def checkpoint_run(definition: TopologyDefinition, run: str, settings: EngineSettings) -> CheckpointRun:
+    """The settings of a run."""
+    interval_s = setting(definition.config, TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS)
+    assert isinstance(interval_s, int | float)  # noqa: S101  # the key has a type and a default
+    groups = key_groups_of(definition)
+    return CheckpointRun(definition.name, run, groups, float(interval_s), settings.checkpoint_timeout_s)
+
+
+def first_checkpoints(definition: TopologyDefinition) -> CheckpointPlan:
+    """The value of the first plan; the numbers of a run that starts from a checkpoint continue those of the former run.
+
+    Raises:
+        CheckpointError: when the id of that checkpoint has a wrong form.
+    """
+    source = str(definition.config.get(TOPOLOGY_STATEFUL_START_FROM) or "")
+    return CheckpointPlan(CheckpointId.parse(source).number if source else 0, source=source)
+
+
+class CheckpointProgress:
+    """The checkpoint under way, the reasons for the next one, and the losses that ask for a restore."""
+
+    def __init__(self, run: CheckpointRun, plans: PlanMaker, tasks: TaskTable, clock: Clock) -> None:
+        self._run = run
+        self._plans = plans
+        self._tasks = tasks
+        self._clock = clock
+        self._next_s = clock.monotonic_s() + run.interval_s
+        self._asked = False
+        self._saved: dict[int, TaskSnapshot] | None = None
+        self._ordered_s = 0.0
+        self._ordered_after_end = False
+        self._manifest: CheckpointManifest | None = None
+        self._storing = False
+        self._complete_after_end = False
+        self._committed: dict[int, int] = {}
+        self._lossy: dict[int, HandledLosses] = {}
+        self._lost_at_s: float | None = None
+        self._status = CheckpointStatus()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a checkpoint is ordered and neither complete nor abandoned."""
+        return self._saved is not None
+
+    def ask(self) -> None:
+        """Asks for a checkpoint as soon as one can be taken."""
+        self._asked = True
+
+    def losses_reported(self, container_id: int, incarnation: int, losses: int) -> None:
+        """A stream manager reports how often it has lost data; another incarnation has lost all that it held."""
+        handled = next((each for each in self._plan().losses if each.container_id == container_id), None)
+        known = self._lossy.get(container_id) or handled or HandledLosses(container_id, incarnation, 0)
+        reported = HandledLosses(container_id, incarnation, losses)
+        if reported == known:
+            return
+        self._lossy[container_id] = reported
+        self._lost(f"data was lost in container {container_id}")
+
+    def stmgr_replaced(self, container_id: int) -> None:
+        """Another incarnation of a stream manager has registered."""
+        self._lost(f"the stream manager of container {container_id} was replaced")
+
+    def reported(self, report: CheckpointReport) -> None:
+        """A task reports; reports that do not belong to the checkpoint under way change nothing."""
+        plan = self._plan()
+        if report.restores != plan.restores or report.incarnation != self._tasks.incarnation(report.task_id):
+            return
+        if report.event is CheckpointEvent.COMMITTED:
+            self._committed[report.task_id] = max(report.number, self._committed.get(report.task_id, 0))
+        elif self._saved is None or report.number != plan.number:
+            return
+        elif report.event is CheckpointEvent.SAVED and report.snapshot is not None:
+            self._saved[report.task_id] = report.snapshot
+        elif report.event is CheckpointEvent.FAILED:
+            self._abandon(report.error)
+
+    def manifest_stored(self, number: int, error: str = "") -> bool:
+        """The manifest of a checkpoint is stored, or is not (`error`); returns whether the plan changes."""
+        plan, manifest = self._plan(), self._manifest
+        if manifest is None or manifest.number != number:
+            return False
+        if error:
+            self._abandon(error)
+            return False
+        self._plans.checkpoints = replace(plan, complete=number)
+        self._complete_after_end = self._ordered_after_end
+        slowest = max(manifest.tasks, key=lambda each: each.align_s + each.save_s, default=None)
+        self._status = replace(
+            self._status,
+            completed_at_s=manifest.taken_at_s,
+            duration_s=manifest.duration_s,
+            size_bytes=manifest.size_bytes(),
+            align_s=max((each.align_s for each in manifest.tasks), default=0.0),
+            slowest_task=slowest.task_id if slowest else 0,
+        )
+        self._end()
+        return True
+
+    def step(self, *, may_order: bool) -> bool:
+        """Decides what is due; returns whether the plan changes. `may_order`: no container is missing."""
+        now_s = self._clock.monotonic_s()
+        if self._lost_at_s is not None:
+            if now_s - self._lost_at_s < _SETTLE_S:
+                return False
+            self.restore()
+            return True
+        if self._saved is not None:
+            missing = self._missing()
+            if not missing and not self._storing:
+                self._complete_manifest()
+            elif missing and now_s - self._ordered_s >= self._run.timeout_s:
+                self._abandon(
+                    f"{_tasks(missing)} did not save within {self._run.timeout_s:g} s (heron.checkpoint.timeout.s)"
+                )
+            return False
+        if not may_order or self._unready() or not (self._asked or now_s >= self._next_s or self._final_is_due()):
+            return False
+        self._order(now_s)
+        return True
+
+    def take_manifest(self) -> CheckpointManifest | None:
+        """The manifest to store now, once."""
+        if self._manifest is None or self._storing:
+            return None
+        self._storing = True
+        return self._manifest
+
+    def restore(self) -> None:
+        """Orders that every task returns to the newest complete checkpoint."""
+        plan = self._plan()
+        self._abandon("")
+        self._lost_at_s = None
+        handled = {each.container_id: each for each in plan.losses} | self._lossy
+        containers = self._plans.containers()
+        self._plans.checkpoints = replace(
+            plan,
+            restores=plan.restores + 1,
+            source=str(CheckpointId(self._run.run, plan.complete)) if plan.complete else plan.source,
+            losses=tuple(handled[each] for each in sorted(handled) if each in containers),
+        )
+        self._tasks.restart(plan.restores + 1)
+        self._complete_after_end = False
+        self._next_s = self._clock.monotonic_s() + self._run.interval_s
+        self._status = replace(self._status, restored_at_s=self._clock.wall_s())
+
+    def is_committed(self, number: int) -> bool:
+        """Whether a checkpoint with this number or a later one is complete, and every task has committed it."""
+        complete = self._plan().complete
+        return complete >= number and not self._uncommitted(complete)
+
+    def is_final(self) -> bool:
+        """Whether a checkpoint after the end of all tasks is complete and committed."""
+        return self._complete_after_end and self.is_committed(self._plan().complete)
+
+    def next_number(self) -> int:
+        """The number of the next checkpoint that is ordered."""
+        return self._plan().number + 1
+
+    @property
+    def failures(self) -> tuple[int, str]:
+        """How many checkpoints have failed, and why the last one did."""
+        return self._status.failed, self._status.last_error
+
+    def status(self) -> CheckpointStatus:
+        """The checkpoints for people."""
+        plan = self._plan()
+        return replace(
+            self._status,
+            number=plan.number,
+            complete=plan.complete,
+            restores=plan.restores,
+            source=plan.source,
+            waits_for=self._waits_for(),
+        )
+
+    def _plan(self) -> CheckpointPlan:
+        plan = self._plans.checkpoints
+        if plan is None:
+            msg = f"topology {self._run.topology!r} has no checkpoints"
+            raise HeronError(msg)
+        return plan
+
+    def _order(self, now_s: float) -> None:
+        plan = self._plan()
+        self._plans.checkpoints = replace(plan, number=plan.number + 1)
+        self._saved = {}
+        self._ordered_s = now_s
+        self._ordered_after_end = self._tasks.all_ended()
+        self._asked = False
+        self._next_s = now_s + self._run.interval_s
+
+    def _abandon(self, error: str) -> None:
+        if error:
+            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error)
+        self._asked = self._asked or (self._saved is not None and not error)
+        self._end()
+
+    def _end(self) -> None:
+        self._saved = None
+        self._manifest = None
+        self._storing = False
+
+    def _lost(self, reason: str) -> None:
+        self._lost_at_s = self._clock.monotonic_s()
+        self._status = replace(self._status, last_loss=reason)
+        self._abandon("")
+
+    def _complete_manifest(self) -> None:
+        assert self._saved is not None  # noqa: S101  # only for a checkpoint under way
+        if self._manifest is None:
+            routed = self._plans.routed_tasks()
+            self._manifest = CheckpointManifest(
+                topology=self._run.topology,
+                run=self._run.run,
+                number=self._plan().number,
+                taken_at_s=self._clock.wall_s(),
+                duration_s=self._clock.monotonic_s() - self._ordered_s,
+                key_groups=self._run.key_groups,
+                tasks=tuple(self._saved[task_id] for task_id in sorted(routed)),
+            )
+
+    def _missing(self) -> list[int]:
+        saved = self._saved or {}
+        return sorted(self._plans.routed_tasks() - saved.keys())
+
+    def _unready(self) -> list[int]:
+        """The tasks that do not work since the last restore."""
+        return [task_id for task_id in sorted(self._plans.routed_tasks()) if self._tasks.state(task_id) not in _WORKS]
+
+    def _uncommitted(self, number: int) -> list[int]:
+        return [task for task in sorted(self._plans.routed_tasks()) if self._committed.get(task, 0) < number]
+
+    def _final_is_due(self) -> bool:
+        return self._tasks.all_ended() and not self._complete_after_end
+
+    def _waits_for(self) -> str:
+        if self._lost_at_s is not None:
+            return "a restore"
+        if self._saved is None:
+            return _tasks(self._unready())
+        return _tasks(self._missing()) or "its manifest"
+
+
+def _tasks(task_ids: list[int]) -> str:
+    return f"task{'s' if len(task_ids) > 1 else ''} {', '.join(map(str, task_ids))}" if task_ids else ""

@@ -1,0 +1,75 @@
+"""Stores manifests on a thread, because a store may block for many seconds, and removes what no checkpoint needs."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from heron.checkpoints.archive import CheckpointArchive
+from heron.checkpoints.manifest import CheckpointManifest
+from heron.errors import HeronError
+from heron.ipc.reactor import Reactor
+from heron.ipc.wakeup import Wakeup
+
+__all__ = ["ManifestWriter"]
+
+_log = logging.getLogger(__name__)
+
+
+class ManifestWriter:
+    """Stores one manifest after the other; `on_stored` gets the number and "", or why it could not be stored.
+
+    It calls `on_stored` on the thread of the reactor.
+    """
+
+    def __init__(
+        self, reactor: Reactor, archive: CheckpointArchive, kept: int, on_stored: Callable[[int, str], None]
+    ) -> None:
+        """`kept` is the number of complete checkpoints that stay in the store."""
+        self._archive = archive
+        self._kept = kept
+        self._on_stored = on_stored
+        self._wanted: queue.SimpleQueue[CheckpointManifest] = queue.SimpleQueue()
+        self._outcomes: deque[tuple[int, str]] = deque()
+        self._wakeup = Wakeup()
+        self._wakeup.asleep = True
+        reactor.on_readable(self._wakeup.fd, self._deliver)
+        threading.Thread(target=self._run, name="manifests", daemon=True).start()
+
+    def store(self, manifest: CheckpointManifest) -> None:
+        """Stores a manifest soon."""
+        self._wanted.put(manifest)
+
+    def _run(self) -> None:
+        while True:
+            manifest = self._wanted.get()
+            error = ""
+            try:
+                self._archive.save_manifest(manifest)
+            except HeronError as failure:
+                error = f"its manifest cannot be stored: {failure}"
+            except Exception as failure:  # of a driver of a third party
+                _log.exception("storing the manifest of checkpoint %s", manifest.id)
+                error = f"its manifest cannot be stored: {type(failure).__name__}: {failure}"
+            self._outcomes.append((manifest.number, error))
+            self._wakeup.wake()
+            if not error:
+                self._clean_up(manifest)
+
+    def _clean_up(self, newest: CheckpointManifest) -> None:
+        """Disposes older checkpoints. A failure costs space only: the next checkpoint tries again."""
+        try:
+            kept = self._archive.checkpoints(newest.run)[-self._kept :]
+            manifests = [self._archive.manifest(each) for each in kept if each != newest.id]
+            self._archive.keep(newest.run, [*manifests, newest], before=newest.number)
+        except Exception as error:
+            _log.warning("old checkpoints cannot be removed, the next checkpoint tries again: %s", error)
+
+    def _deliver(self) -> None:
+        self._wakeup.drain()
+        self._wakeup.asleep = True  # before the look at the outcomes, so that none is missed
+        while self._outcomes:
+            self._on_stored(*self._outcomes.popleft())
