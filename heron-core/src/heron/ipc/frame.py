@@ -36,6 +36,7 @@ __all__ = [
     "parse_segment",
     "retargeted",
     "segment",
+    "segment_plan",
     "segment_routes",
 ]
 
@@ -49,6 +50,7 @@ _ROUTE = struct.Struct("<I20xHHI")
 _ROUTE_LENGTH = struct.Struct("<I")
 _ROUTE_COUNT = struct.Struct("<H")
 _MARKER_VALUE = struct.Struct("<q")
+_PLAN_AT = 8
 _COUNT_AT = 24
 
 FRAME_HEADER_BYTES = _FRAME.size
@@ -268,6 +270,11 @@ def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
         payload_start,
         start + length,
     )
+
+
+def segment_plan(data: bytes | memoryview) -> int:
+    """The plan version of the segment that begins with `data`."""
+    return int.from_bytes(data[_PLAN_AT : _PLAN_AT + 4], "little")
 
 
 def credit_body(task_id: int, released_bytes: int) -> bytes:

@@ -46,8 +46,15 @@ class TaskReports:
         self._by_task: dict[int, pb.TaskReport] = {}
 
     def note(self, report: pb.TaskReport) -> None:
-        """Stores a report."""
-        if not (self.ended(report.task_id) or self.left(report.task_id)):
+        """Stores a report; a restore starts a task again that has ended."""
+        present = self._by_task.get(report.task_id)
+        if present is not None and report.restores < present.restores:
+            return
+        if (
+            present is None
+            or report.restores > present.restores
+            or not (self.ended(report.task_id) or self.left(report.task_id))
+        ):
             self._by_task[report.task_id] = report
 
     def ended(self, task_id: int) -> bool:
@@ -165,12 +172,16 @@ class InstanceLinks:
         context: LinkContext,
         on_report: Callable[[pb.TaskReport], None],
         on_lost: Callable[[int], None],
+        on_checkpoint: Callable[[Envelope], None],
     ) -> None:
-        """Calls `on_report` with each task report and `on_lost` with the id of each task whose session ends."""
+        """Calls `on_report` with each task report, `on_lost` with the id of each task whose session ends, and
+        `on_checkpoint` with each report about a checkpoint.
+        """
         self.reports = TaskReports()
         self._context = context
         self._on_report = on_report
         self._on_lost = on_lost
+        self._on_checkpoint = on_checkpoint
         self._links: dict[int, InstanceLink] = {}
         self._sessions = itertools.count(1)
         self._plan: Envelope | None = None
@@ -313,6 +324,9 @@ class InstanceLinks:
             self._drop(link)
 
     def _handle_control(self, envelope: Envelope) -> None:
+        if body_of(envelope) == "checkpoint_report":
+            self._on_checkpoint(envelope)
+            return
         if body_of(envelope) != "task_report":
             msg = f"{body_of(envelope)} from an instance"
             raise RemoteProtocolError(msg)

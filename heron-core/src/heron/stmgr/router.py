@@ -6,7 +6,15 @@ from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import FRAME_HEADER_BYTES, SEGMENT_KIND_AT, Marker, SegmentKind, parse_segment, segment_routes
+from heron.ipc.frame import (
+    FRAME_HEADER_BYTES,
+    SEGMENT_KIND_AT,
+    Marker,
+    SegmentKind,
+    parse_segment,
+    segment_plan,
+    segment_routes,
+)
 from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermarks
 
 __all__ = ["AckDestination", "LastMarkers", "PeerProducers", "Router"]
@@ -88,6 +96,8 @@ class Router:
         self.drops = False
         """Whether tuples for a congested task are dropped and counted (``topology.droptuples.upon.backpressure``)."""
         self.dropped_tuples: dict[int, int] = {}
+        self.valid_since = 0
+        """Segments of older plans are from before the last restore: nothing is lost with them."""
 
     def set_tasks(self, task_ids: Iterable[int]) -> tuple[Outlet, ...]:
         """Makes outlets for the tasks of a plan; returns the outlets of tasks that left it, with their segments."""
@@ -98,7 +108,7 @@ class Router:
         self.markers.keep(wanted)
         gone = tuple(self.outlets.pop(task_id) for task_id in self.outlets.keys() - wanted)
         for outlet in gone:
-            self.unroutable_segments += sum(each[SEGMENT_KIND_AT] == _TUPLES for each in outlet.queue)
+            self.unroutable_segments += sum(map(self._matters, outlet.queue))
             outlet.congested = outlet.full = False
             self._congested -= {outlet.task_id}
             self._release_all_of(outlet)
@@ -188,7 +198,7 @@ class Router:
         outlet = self.outlets.get(task_id)
         if outlet is None:
             if self._has_plan:
-                self.unroutable_segments += segment[SEGMENT_KIND_AT] == _TUPLES  # a lost marker loses no tree
+                self.unroutable_segments += self._matters(segment)
                 return None
             # A restarted stream manager receives data before its first plan; the data waits in new outlets.
             outlet = self.outlets[task_id] = self._outlet(task_id)
@@ -198,6 +208,10 @@ class Router:
         outlet.put(segment)
         self.touched.add(task_id)
         return outlet
+
+    def _matters(self, segment: Segment) -> bool:
+        """Whether something is lost with this segment; a lost marker loses no tree."""
+        return segment[SEGMENT_KIND_AT] == _TUPLES and segment_plan(segment) >= self.valid_since
 
     def _outlet(self, task_id: int) -> Outlet:
         return Outlet(task_id, self._marks)

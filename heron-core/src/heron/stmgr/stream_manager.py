@@ -48,8 +48,9 @@ class StreamManager:
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._losses = 0
+        self._reported_losses = 0
         self._leaving: list[pb.TaskReport] = []
-        self._instances = InstanceLinks(context, self._forward_report, self._task_lost)
+        self._instances = InstanceLinks(context, self._forward_report, self._task_lost, self._forward)
         self._peers = PeerLinks(context)
         spec, reactor = context.spec, context.reactor
         self._metrics = context.sockets.push_to(metricsmgr_endpoint(context.run_dir, spec.container_id))
@@ -93,6 +94,7 @@ class StreamManager:
             self._losses = losses
             self._context.acks.fail_all("data under way")
             self._peers.send_loss(0)
+            self._note_loss()
 
     def _send_acks(self) -> None:
         for task_id, segments in self._context.acks.take_remote().items():
@@ -156,6 +158,7 @@ class StreamManager:
             host=socket.gethostname(),
             pid=os.getpid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
+            losses=self._reported_losses,
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
@@ -165,10 +168,13 @@ class StreamManager:
         self._context.acks.expire()
         self._lateness.fired(monotonic_s())
 
-    def _beat(self) -> None:
+    def _send_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation)
+        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation, losses=self._reported_losses)
         self._tmanager.send(Envelope(heartbeat=beat))
+
+    def _beat(self) -> None:
+        self._send_heartbeat()
         self._peers.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):
             self._note_reach(change)
@@ -197,6 +203,7 @@ class StreamManager:
         self._forget_stmgrs(index)
         self._context.local.set_plan(index)
         self._context.acks.set_plan(index.plan)
+        self._context.router.valid_since = plan.checkpoints.since if plan.checkpoints is not None else 0
         self._context.router.set_tasks(index.tasks)
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
         self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
@@ -220,12 +227,22 @@ class StreamManager:
     def _task_lost(self, task_id: int) -> None:
         self._context.acks.local_task_lost(task_id)
         self._peers.send_loss(task_id)
+        self._note_loss()
+
+    def _note_loss(self) -> None:
+        """Reports a loss at once to a topology manager that restores; hello and heartbeats repeat it."""
+        self._reported_losses += 1
+        if self._plan is not None and self._plan.checkpoints is not None:
+            self._send_heartbeat()
 
     def _forward_report(self, report: pb.TaskReport) -> None:
         if report.phase == pb.TASK_PHASE_LEFT:
             self._leaving.append(report)
         else:
             self._tmanager.send(Envelope(task_report=report))
+
+    def _forward(self, envelope: Envelope) -> None:
+        self._tmanager.send(envelope)
 
     def _report_left(self) -> None:
         """Reports the tasks that have left.
