@@ -22,7 +22,7 @@ from heron.api.metrics import (
 )
 from heron.api.serializer import IHeronSerializer, PythonSerializer, default_serializer
 from heron.api.spout import BaseSpout, Spout
-from heron.api.state import HashMapState, State, StatefulComponent
+from heron.api.state import CounterState, HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
 from heron.api.stream import Grouping, ICustomGrouping, Stream
 from heron.api.task_hook import (
     BoltAckInfo,
@@ -49,6 +49,7 @@ __all__ = [
     "BoltExecuteInfo",
     "BoltFailInfo",
     "CountMetric",
+    "CounterState",
     "EmitInfo",
     "GlobalStreamId",
     "Grouping",
@@ -59,6 +60,7 @@ __all__ = [
     "IMetric",
     "IReducer",
     "ITaskHook",
+    "ITwoPhaseStatefulComponent",
     "IUpdatable",
     "MeanReducedMetric",
     "MeanReducer",

@@ -10,6 +10,7 @@ from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
 from heron.api.definition import GroupingDefinition
 from heron.api.metrics import IMetric
+from heron.api.state import CounterState
 from heron.api.task_hook import ITaskHook
 
 __all__ = ["TopologyContext"]
@@ -49,6 +50,14 @@ class TopologyContext(ABC):
         Raises:
             UsageError: when the topology has no such component.
         """
+
+    @abstractmethod
+    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
+        """Return the keyed state of this name."""
+
+    @abstractmethod
+    def owns(self, key: object) -> bool:
+        """Return whether this task owns the key group of a key."""
 
     @abstractmethod
     def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:

@@ -13,11 +13,13 @@ from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
+from heron.instance.channel_alignment import ChannelAlignment, Verdict
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
+from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.user_component import BoltHookCalls, specialise
 from heron.ipc.frame import (
@@ -50,6 +52,10 @@ class BoltRunner(ComponentRunner):
         self._acks = BoltAcks(emitter, task.metrics)
         if task.tracks_acks:
             self._acks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+        self._alignment: ChannelAlignment | None = None
+        if task.checkpoints is not None:
+            self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
+            self._restart_alignment(self._alignment)
         self._finish_roots = FinishRoots(emitter, task.metrics, self._replay_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
@@ -68,14 +74,16 @@ class BoltRunner(ComponentRunner):
             self._flush_acks_before_waiting()
             data_out.wait_for_room(_WAIT_S)
             return
-        item = data_in.get()
+        if self._alignment is not None and (segment := self._alignment.take_ready()) is not None:
+            self._align(self._alignment, segment)
+            item: bytes | Command | None = None
+        elif (item := data_in.get()) is None:
+            self._idle()
         if isinstance(item, bytes):
             largest_bytes = self._process_frame(item)
             data_in.consume(len(item) - FRAME_HEADER_BYTES, largest_bytes)
         elif item is not None:
             self.handle(item)
-        else:
-            self._idle()
         self._tick_if_due()
         if self.ended:
             return
@@ -108,7 +116,10 @@ class BoltRunner(ComponentRunner):
         make = self._finish_roots.make_stream if self._finish_roots.begun else self._acks.make_stream
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin, make))
         self._reader.set_plan(self.task.index)
-        self._aligner.set_upstream(self.task.index.upstream_tasks(self.task.spec.component))
+        upstream = self.task.index.upstream_tasks(self.task.spec.component)
+        self._aligner.set_upstream(upstream)
+        if self._alignment is not None:
+            self._alignment.set_upstream(frozenset(self.task.index.former_tasks(upstream)))
 
     def _construct(self) -> None:
         bolt = self._component = self._class(delegate=self._bolt_emitter)
@@ -122,12 +133,76 @@ class BoltRunner(ComponentRunner):
             for start, segment_end, _ in segment_routes(frame):
                 if self._signals.stop_requested:
                     break  # an orderly stop does not wait for many slow calls
-                self._process_segment(frame, parse_segment(frame, start))
+                if self._alignment is None:
+                    self._process_segment(frame, parse_segment(frame, start))
+                elif self._alignment.waits():
+                    self._alignment.queue(frame[start:segment_end])
+                else:
+                    self._align(self._alignment, frame[start:segment_end])
                 largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
             doing = f"reading a frame of {len(frame)} bytes"
             self.task.errors.report(doing, error, "the rest of the frame is lost")
         return largest_bytes
+
+    def _align(self, alignment: ChannelAlignment, segment: bytes) -> None:
+        """Processes a segment, parks it, or drops it; saves the task's state when a checkpoint is aligned."""
+        head, index = parse_segment(segment, 0), self.task.index
+        orders = index.plan.checkpoints
+        since = orders.since if orders is not None else 0
+        verdict = alignment.verdict(head.source_task, head.plan_version, since, index.plan.version)
+        if verdict is Verdict.PARK:
+            if alignment.park(segment):
+                self._give_up(alignment)
+        elif verdict is Verdict.PROCESS:
+            if head.kind == SegmentKind.MARKER and head.stream == Marker.CHECKPOINT:
+                alignment.mark(head.source_task, marker_value(segment, head), monotonic_s())
+                self._save_if_aligned(alignment)
+            else:
+                self._process_segment(segment, head)
+
+    def _save_if_aligned(self, alignment: ChannelAlignment) -> None:
+        number, checkpoints = alignment.aligned(), self.task.checkpoints
+        if number and checkpoints is not None:
+            self._flush(monotonic_s())
+            align_s = alignment.finish(number, monotonic_s())
+            checkpoints.save(number, self._component, ended=self.ended, align_s=align_s)
+            self._mark_checkpoint(number)
+
+    def _give_up(self, alignment: ChannelAlignment) -> None:
+        """Too much is parked. The marker is sent, so that tasks downstream do not wait for it."""
+        number, checkpoints = alignment.under_way(), self.task.checkpoints
+        if checkpoints is not None:
+            limit_bytes = self.task.settings.park_limit_bytes
+            reason = (
+                f"{alignment.parked_bytes} bytes are parked for its alignment, the limit is {limit_bytes} bytes "
+                "(heron.checkpoint.park.bytes); find what slows the other inputs down"
+            )
+            alignment.finish(number, monotonic_s())
+            checkpoints.give_up(number, reason)
+            self._mark_checkpoint(number)
+
+    def _reset(self) -> None:
+        """`ComponentRunner._reset`."""
+        index, component = self.task.index, self.task.spec.component
+        self._bolt_emitter.acked.clear()
+        self._bolt_emitter.failed.clear()
+        self._aligner = MarkerAligner(index.upstream_tasks(component))
+        self._ticks.restart()
+        if self._alignment is not None:
+            self._restart_alignment(self._alignment)
+
+    def _restart_alignment(self, alignment: ChannelAlignment) -> None:
+        index = self.task.index
+        number = index.plan.checkpoints.number if index.plan.checkpoints is not None else 0
+        upstream = index.former_tasks(index.upstream_tasks(self.task.spec.component))
+        alignment.restart(frozenset(upstream), number)
+
+    def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
+        super()._follow_checkpoints(checkpoints)
+        if self._alignment is not None:
+            self._alignment.open()  # segments that were sent under this plan may have arrived before it
+            self._save_if_aligned(self._alignment)
 
     def _process_segment(self, frame: bytes, head: SegmentHead) -> None:
         try:

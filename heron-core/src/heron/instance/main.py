@@ -20,6 +20,7 @@ from heron.instance.runner import ComponentRunner, ComponentStartError, Componen
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
+from heron.kernel.checkpoint_store import open_archive
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import InstanceSpec, read_spec
 from heron.kernel.settings import EngineSettings
@@ -47,6 +48,7 @@ def main(signals: Signals) -> int:
         process="instance",
         component=spec.component,
         task=spec.task_id,
+        secrets=spec.checkpoint.secrets if spec.checkpoint is not None else (),
     )
     settings = EngineSettings.from_keys(spec.settings)
     gateway = Gateway(spec, settings)
@@ -61,7 +63,7 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     if first is None:
         return 0
     plan, ended = first
-    task = Task(spec, settings, gateway, plan)
+    task = Task(spec, settings, gateway, plan, open_archive(spec.checkpoint, spec.topology))
     try:
         _runner(task, signals).run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 
 from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
@@ -21,10 +22,11 @@ from heron.errors import UserCodeError
 from heron.instance.data_queue import Command, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
+from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frame import Marker
-from heron.planner.physical_plan import PlanIndex, UpdatePhase
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 
@@ -72,7 +74,7 @@ class ComponentRunner(ABC):
             ComponentStartError: when the component cannot be constructed or initialised.
             ComponentStoppedError: when it failed and `topology.on.error` is ``stop``.
         """
-        if ended:
+        if ended and self.task.checkpoints is None:
             self._rest()
         else:
             self._start()
@@ -83,10 +85,12 @@ class ComponentRunner(ABC):
             self.work()
             self.task.queued.drain(self._queued_failed)
             self.task.publish_if_due(self.emitter, monotonic_s())
+            if (checkpoints := self.task.checkpoints) is not None:
+                self._continue_saving(checkpoints)
             while (command := data_in.peek_command()) is not None:
                 data_in.get()
                 self.handle(command)
-        if not ended:
+        if not ended or self.task.checkpoints is not None:
             self._close()
 
     def handle(self, command: Command) -> None:
@@ -119,7 +123,14 @@ class ComponentRunner(ABC):
 
     def _start(self) -> None:
         self._guarded("the constructor", self._construct)
+        if self.task.checkpoints is not None:
+            self._guarded("restoring its state", self._load_state)
         self._guarded("initialize", self._initialise)
+        if (checkpoints := self.task.checkpoints) is not None:
+            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
+            if checkpoints.ended:
+                self.end()
+                return
         self._repeat_markers()
         if self.task.paused:
             self.paused_changed(True)
@@ -132,7 +143,7 @@ class ComponentRunner(ABC):
     def _initialise(self) -> None:
         task, context = self.task, self.task.context
         self.apply_routes()
-        initialise(self.component, task.config, context)
+        initialise(self.component, task.config, context, has_state=task.checkpoints is not None)
         global_metrics.init(
             context, task.settings.metrics_export_s
         )  # after the author's own call, which takes precedence
@@ -150,6 +161,10 @@ class ComponentRunner(ABC):
         paused = self.task.paused
         if command.plan.precedes(self.task.index.plan):
             return
+        orders, checkpoints = command.plan.checkpoints, self.task.checkpoints
+        if checkpoints is not None and orders is not None and checkpoints.is_restore(orders):
+            self._restore(command.plan)
+            return
         self.emitter.flush()  # the rows carry the version of the plan under which they were emitted
         before = self.task.index
         routes_changed = self.task.take_plan(command.plan)
@@ -163,6 +178,51 @@ class ComponentRunner(ABC):
         self._repeat_markers()
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
+        if checkpoints is not None and orders is not None:
+            checkpoints.set_plan(orders)
+            self._follow_checkpoints(checkpoints)
+
+    def _continue_saving(self, checkpoints: TaskCheckpoints) -> None:
+        """Encodes a slice of the state; a task whose output waits for room has time for all slices."""
+        more, gateway = checkpoints.advance(), self.task.gateway
+        while more and not gateway.data_out.has_room():
+            more = checkpoints.advance()
+        if more:
+            gateway.data_in.sleeper.nudge()
+
+    def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
+        """Commits what is complete; spouts also save what is ordered."""
+        try:
+            checkpoints.commit(self.component)
+        except Exception as error:
+            line = self.task.errors.report("post_save", error, "the task restarts, and commits again")
+            raise ComponentStoppedError(line) from error
+
+    def _restore(self, plan: PhysicalPlan) -> None:
+        """Constructs the component again, with the state of the checkpoint that the plan names.
+
+        What the task has emitted since is of an older plan, so its receivers drop it.
+        """
+        self._close_component()
+        self.emitter.flush()  # under the former plan
+        self.ended = False
+        self.task.restart(plan)
+        self.emitter.origin.plan_version = plan.version
+        self._reset()
+        self._start()
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Forgets everything that belongs to the former component and its input."""
+
+    def _load_state(self) -> None:
+        checkpoints = self.task.checkpoints
+        assert checkpoints is not None  # noqa: S101  # both callers have checked it
+        checkpoints.restore(self.task.index, self.component)
+
+    def _mark_checkpoint(self, number: int) -> None:
+        """Sends the marker of a checkpoint; tasks that an update still prepares take no part."""
+        self.emitter.send_marker(Marker.CHECKPOINT, self.task.index.former_tasks(self._downstream()), number)
 
     def _repeat_markers(self) -> None:
         """Sends the markers that the present plan asks for; the receivers ignore those that they have."""
@@ -202,12 +262,15 @@ class ComponentRunner(ABC):
 
     def _close(self) -> None:
         self.emitter.flush()
+        self._close_component()
+        self.task.gateway.publish(self.task.record(self.emitter, final=True))
+
+    def _close_component(self) -> None:
         for doing, action in (("close", self.component.close), *(("clean_up", h.clean_up) for h in self.emitter.hooks)):
             try:
                 action()
             except Exception as error:
                 self.task.errors.report(doing, error, "the task ends anyway")
-        self.task.gateway.publish(self.task.record(self.emitter, final=True))
 
     @property
     def debug(self) -> bool:

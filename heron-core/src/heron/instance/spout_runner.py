@@ -17,6 +17,7 @@ from heron.instance.pending_roots import ImmediateAcks, PendingRoots, RootCallba
 from heron.instance.runner import ComponentRunner
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
+from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import SpoutHookCalls, specialise
 
@@ -86,6 +87,23 @@ class SpoutRunner(ComponentRunner):
             self.emitter.set_streams(self.task.out_streams(origin, self._root_stream))
         else:
             self.emitter.set_streams(self.task.out_streams(origin), ids=self._immediate.ids)
+
+    def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
+        super()._follow_checkpoints(checkpoints)
+        if checkpoints.save_is_due() and not self.task.is_prepared():
+            number = checkpoints.plan.number
+            self.emitter.flush()
+            checkpoints.save(number, self._component, ended=self.ended)
+            self._mark_checkpoint(number)
+
+    def _reset(self) -> None:
+        """`ComponentRunner._reset`."""
+        self._spout_emitter.ending = False
+        self._quiet = False
+        self._poll.reset()
+        self._backoff.reset()
+        if self._immediate is not None and self._immediate.ids:
+            self._immediate.ids.clear()
 
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""

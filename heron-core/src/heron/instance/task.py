@@ -13,14 +13,17 @@ from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELI
 from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
-from heron.clock import monotonic_s, wall_s
+from heron.checkpoints.archive import CheckpointArchive
+from heron.clock import SystemClock, monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
+from heron.instance.keyed_state import KeyedStateStore
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import StreamRoutes, routes_of
+from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import UserPackage
@@ -39,6 +42,7 @@ from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
+from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 
@@ -52,7 +56,15 @@ _log = logging.getLogger(__name__)
 class Task:
     """The parts of one task, and the operations on them that all runners share."""
 
-    def __init__(self, spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, plan: PhysicalPlan) -> None:
+    def __init__(
+        self,
+        spec: InstanceSpec,
+        settings: EngineSettings,
+        gateway: Gateway,
+        plan: PhysicalPlan,
+        archive: CheckpointArchive | None = None,
+    ) -> None:
+        """Without an `archive` the task takes no checkpoints."""
         self.spec = spec
         self.settings = settings
         self.gateway = gateway
@@ -64,9 +76,14 @@ class Task:
         self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = self._metric_failed
-        self.queued_target = QueuedTarget()
-        self.queued = QueuedCollector(self.queued_target, gateway.data_in.sleeper)
-        self.context = TaskContext(self.index, spec.task_id, self.metrics, self.queued)
+        self.keyed = KeyedStateStore(spec.component, spec.task_id, key_groups_of(plan.topology), SystemClock())
+        self.keyed.set_owned(self._owned_groups)
+        self.checkpoints: TaskCheckpoints | None = None
+        if archive is not None and plan.checkpoints is not None:
+            self.checkpoints = TaskCheckpoints(
+                spec, archive, self.keyed, gateway.data_out.put_control, gateway.data_in.sleeper.nudge
+            )
+        self._make_context()
         self.package = UserPackage(Path(spec.package_dir))
         self.phase = pb.TASK_PHASE_UNSPECIFIED
         self._events: list[Event] = []
@@ -83,9 +100,12 @@ class Task:
 
         A spout emits nothing before the switch, because an update that is withdrawn must leave no rows.
         """
-        plan, update = self.index.plan, self.index.plan.update
-        prepared = update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
-        return prepared or plan.state is TopologyState.PAUSED
+        return self.is_prepared() or self.index.plan.state is TopologyState.PAUSED
+
+    def is_prepared(self) -> bool:
+        """Whether an update adds this task, and no data is routed to it yet."""
+        update = self.index.plan.update
+        return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
 
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""
@@ -123,13 +143,36 @@ class Task:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
+        self.keyed.set_owned(self._owned_groups)
         self._limit_output()
         return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
+
+    def restart(self, plan: PhysicalPlan) -> None:
+        """The component is constructed again: plan, context, and the metrics that the author registers, are new."""
+        self.queued_target.clear()  # threads of the former component call into nothing
+        self.metrics.forget_registered()
+        self.take_plan(plan)
+        self._make_context()
+
+    def _owned_groups(self) -> frozenset[int]:
+        owners = self.index.key_owners(self.spec.component)
+        return frozenset(group for group, owner in enumerate(owners) if owner == self.spec.task_id)
+
+    def _make_context(self) -> None:
+        self.queued_target = QueuedTarget()
+        self.queued = QueuedCollector(self.queued_target, self.gateway.data_in.sleeper)
+        self.context = TaskContext(self.index, self.spec.task_id, self.metrics, self.queued, self.keyed)
 
     def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
         """Reports the phase of the task; the report is repeated to each new stream manager."""
         self.phase = phase
-        report = pb.TaskReport(task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=phase, error=error)
+        report = pb.TaskReport(
+            task_id=self.spec.task_id,
+            incarnation=self.spec.incarnation,
+            phase=phase,
+            error=error,
+            restores=self.checkpoints.restores if self.checkpoints is not None else 0,
+        )
         if phase != pb.TASK_PHASE_RUNNING:
             report.totals.CopyFrom(publish_message(self.record(emitter, final=True)))
         self._last_report = report
@@ -139,7 +182,11 @@ class Task:
         """Reports that the task failed; its process ends after this."""
         self.phase = pb.TASK_PHASE_FAILED
         report = pb.TaskReport(
-            task_id=self.spec.task_id, incarnation=self.spec.incarnation, phase=self.phase, error=error
+            task_id=self.spec.task_id,
+            incarnation=self.spec.incarnation,
+            phase=self.phase,
+            error=error,
+            restores=self.checkpoints.restores if self.checkpoints is not None else 0,
         )
         self.gateway.data_out.put_control(Envelope(task_report=report))
 

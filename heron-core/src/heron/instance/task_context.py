@@ -13,10 +13,13 @@ from heron.api.component_spec import GlobalStreamId
 from heron.api.context import TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
+from heron.api.state import CounterState
 from heron.api.task_hook import ITaskHook
 from heron.api.tuple import Tuple
+from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest
 from heron.instance.data_queue import Sleeper
+from heron.instance.keyed_state import KeyedStateStore
 from heron.instance.task_metrics import TaskMetrics
 from heron.planner.physical_plan import PlanIndex
 
@@ -29,8 +32,16 @@ _LOOK_EVERY_S = 0.25
 class TaskContext(TopologyContext):
     """`TopologyContext` of one task, answered from its physical plan."""
 
-    def __init__(self, index: PlanIndex, task_id: int, metrics: TaskMetrics, collector: ThreadsafeCollector) -> None:
+    def __init__(
+        self,
+        index: PlanIndex,
+        task_id: int,
+        metrics: TaskMetrics,
+        collector: ThreadsafeCollector,
+        keyed: KeyedStateStore | None = None,
+    ) -> None:
         self.index = index
+        self._keyed = keyed or KeyedStateStore("", task_id, 1, SystemClock())
         self.hooks: list[ITaskHook] = []
         self.initialised = False
         self._task = index.tasks[task_id]
@@ -86,6 +97,14 @@ class TaskContext(TopologyContext):
             raise UsageError(msg)
         self.hooks.append(task_hook)
 
+    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
+        """`TopologyContext`."""
+        return self._keyed.state(name, kind)
+
+    def owns(self, key: object) -> bool:
+        """`TopologyContext`."""
+        return self._keyed.owns(key)
+
     def threadsafe_collector(self) -> ThreadsafeCollector:
         """`TopologyContext`."""
         return self._collector
@@ -108,6 +127,10 @@ class QueuedTarget:
         self.ack: Callable[[Tuple], None] | None = None
         self.fail: Callable[[Tuple], None] | None = None
         self.end: Callable[[], None] | None = None
+
+    def clear(self) -> None:
+        """Calls have no effect any more."""
+        self.emit = self.ack = self.fail = self.end = None
 
 
 class QueuedCollector:

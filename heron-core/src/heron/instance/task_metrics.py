@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
+from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
 from heron.clock import monotonic_s
 from heron.errors import UsageError
@@ -95,6 +96,10 @@ class TaskMetrics:
             msg = f"metric {name!r}: time_bucket_in_sec {period_s} s is not above 0 s"
             raise UsageError(msg)
         self._user[name] = _UserMetric(metric, period_s, monotonic_s())
+
+    def forget_registered(self) -> None:
+        """Removes the author's metrics, except the counters of the process."""
+        self._user = {name: each for name, each in self._user.items() if name == root_name}
 
     def _read(self, name: str, user: _UserMetric, now_s: float) -> None:
         try:

@@ -64,9 +64,14 @@ class UserPackage:
         return found
 
 
-def initialise(component: Spout | Bolt, config: Mapping[str, object], context: TaskContext) -> None:
-    """Initialises the component: gives it an empty state, calls its `initialize`, and prepares its task hooks."""
-    if isinstance(component, StatefulComponent):
+def initialise(
+    component: Spout | Bolt, config: Mapping[str, object], context: TaskContext, *, has_state: bool = False
+) -> None:
+    """Initialises the component: calls its `initialize`, and prepares its task hooks.
+
+    Unless it `has_state`, it gets an empty one.
+    """
+    if isinstance(component, StatefulComponent) and not has_state:
         component.init_state(HashMapState())
     component.initialize(config, context)
     for entry in _hook_entries(config.get(TOPOLOGY_AUTO_TASK_HOOKS)):
