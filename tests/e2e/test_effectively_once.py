@@ -1,0 +1,87 @@
+"""Effectively once: whatever dies, the committed output has each number once, in order, with the right count."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from committed_lines import check_committed, committed
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+pytestmark = pytest.mark.timeout(240)
+
+PARTITIONS = 40
+
+
+def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status of the checkpoints."""
+    found: dict[str, Any] = json.loads(sandbox.output_of("status", "exactly_once", "--json"))["status"]["checkpoints"]
+    return found
+
+
+def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str) -> HeronRun:
+    """Start the topology; output is committed."""
+    run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s)))
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    commits(run, "at the start")
+    return run
+
+
+def commits(run: HeronRun, what: str) -> None:
+    """Wait until more lines are committed."""
+    before = sum(map(len, committed(run.out).values()))
+    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
+
+
+def check_exact(run: HeronRun) -> None:
+    """End the run: what was counted is committed, also what came after the last periodic checkpoint."""
+    (run.out / "stop").touch()
+    components = run.finished().components
+    lines = check_committed(run.out, PARTITIONS)
+    assert lines > 0
+    assert lines <= components["read"].emitted
+
+
+def test_the_output_is_exact_without_a_fault(sandbox: Sandbox) -> None:
+    """Every line that was emitted is committed at the end."""
+    run = started(sandbox)
+    (run.out / "stop").touch()
+    components = run.finished().components
+    assert check_committed(run.out, PARTITIONS) == components["read"].emitted == components["commit"].executed > 0
+
+
+@pytest.mark.parametrize("role", ["read", "count", "commit", "stmgr", "tmanager"])
+def test_a_death_changes_nothing_in_the_output(sandbox: Sandbox, role: str) -> None:
+    """A killed process: the topology returns to its last checkpoint."""
+    run = started(sandbox)
+    before = checkpoints(sandbox)["restores"]
+    victim = run.processes("instance", f"{role}-")[0] if role in ("read", "count", "commit") else run.processes(role)[0]
+    victim.kill()
+    if role != "tmanager":
+        run.until(lambda: checkpoints(sandbox)["restores"] > before, "a restore")
+    commits(run, "after the death")
+    check_exact(run)
+
+
+def update(sandbox: Sandbox, *parallelism: str) -> dict[str, Any]:
+    """Run the command to its end."""
+    words = [word for each in parallelism for word in ("--component-parallelism", each)]
+    done: dict[str, Any] = json.loads(sandbox.output_of("update", "exactly_once", *words, "--json"))
+    return done
+
+
+def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> None:
+    """Spouts and bolts come and go; positions and counts follow their key groups, and what is removed has committed."""
+    run = started(sandbox)
+    up = update(sandbox, "read:3", "count:4", "commit:3")
+    assert len(up["added"]) == 4
+    commits(run, "after more tasks")
+    down = update(sandbox, "read:1 count:1 commit:1")
+    assert len(down["removed"]) == 7
+    commits(run, "after fewer tasks")
+    run.until(lambda: len(run.processes("instance")) == 3, "only these tasks run")
+    check_exact(run)
