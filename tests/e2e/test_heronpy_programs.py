@@ -168,6 +168,6 @@ def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
     run = sandbox.run(program)
     assert run.process.returncode == 2, run.all_output
     assert run.stderr == (
-        f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: EFFECTIVELY_ONCE and Streamlets are not "
-        "supported yet; use ATLEAST_ONCE, and spouts and bolts\n    Builder()\n"
+        f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: Streamlets are not supported yet; "
+        "use spouts and bolts\n    Builder()\n"
     )

@@ -10,6 +10,7 @@ import pytest
 
 from heron.api import (
     BoltCollector,
+    CounterState,
     GlobalStreamId,
     IMetric,
     ITaskHook,
@@ -91,6 +92,12 @@ class LoneContext(TopologyContext):
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         return [1]
+
+    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
+        raise NotImplementedError
+
+    def owns(self, key: object) -> bool:
+        raise NotImplementedError
 
     def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
         return {}

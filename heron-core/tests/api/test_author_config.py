@@ -62,7 +62,10 @@ def test_an_authors_own_keys_are_left_alone() -> None:
             {"topology.reliability.mode": "ATLEAST"},
             r"'ATLEAST' \(nearest: 'ATLEAST_ONCE'\) is not a choice; give one of",
         ),
-        ({"topology.reliability.mode": "EFFECTIVELY_ONCE"}, "EFFECTIVELY_ONCE and Streamlets are not supported yet"),
+        (
+            {"topology.reliability.mode": "EFFECTIVELY_ONCE", "topology.droptuples.upon.backpressure": True},
+            "topology.droptuples.upon.backpressure drops tuples, and .* restores a checkpoint after each loss",
+        ),
         ({3: 1}, "the key 3 is a int, not a string"),
         ({"a": {1: 2}}, "here: a: the key 1 is a int, not a string"),
         ({"a": {"b": [0, {1}]}}, r"here: a.b\[1\]: a value of type set is not JSON; give None"),

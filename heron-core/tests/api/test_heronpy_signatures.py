@@ -154,5 +154,5 @@ def test_streamlets_are_refused_by_name(name: str) -> None:
     """Nobody should take the names for a working API."""
     from heron.api import streamlet  # noqa: PLC0415 - the author's own import is the subject
 
-    with pytest.raises(TopologyError, match="EFFECTIVELY_ONCE and Streamlets are not supported yet"):
+    with pytest.raises(TopologyError, match="Streamlets are not supported yet"):
         getattr(streamlet, name)()

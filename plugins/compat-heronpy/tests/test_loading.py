@@ -133,14 +133,14 @@ def test_a_program_may_import_streamlets_without_using_them(load: Load) -> None:
 def test_a_use_of_streamlets_is_refused_with_its_file_and_line(load: Load, use: str, name: str) -> None:
     """The author finds the use without a search."""
     line = len(IMPORTED.splitlines()) + 2
-    refusal = f"old_topology.py:{line}: heronpy.{name}: EFFECTIVELY_ONCE and Streamlets are not supported yet; "
+    refusal = f"old_topology.py:{line}: heronpy.{name}: Streamlets are not supported yet; "
     with pytest.raises(TopologyError, match=f"{re.escape(refusal)}.*\n *{re.escape(use)}$"):
         load(f"{IMPORTED}\n{use}\n{DERIVED}")
 
 
 def test_a_subclass_of_a_streamlet_class_is_refused_when_it_is_called(load: Load) -> None:
     """The class statement alone is allowed."""
-    with pytest.raises(TopologyError, match=r"old_topology\.Numbers: EFFECTIVELY_ONCE and Streamlets"):
+    with pytest.raises(TopologyError, match=r"old_topology\.Numbers: Streamlets are not supported"):
         load(f"{IMPORTED}\nNumbers()\n{DERIVED}")
 
 
@@ -158,11 +158,11 @@ def test_every_module_of_streamlets_can_be_found() -> None:
     assert spec is not None
 
 
-def test_effectively_once_is_refused_by_the_same_error(load: Load) -> None:
-    """The engine must not give a weaker guarantee than the program asks for."""
+def test_effectively_once_is_taken_over(load: Load) -> None:
+    """The program gets the guarantee that it asks for."""
     mode = "constants.TopologyReliabilityMode.EFFECTIVELY_ONCE"
-    with pytest.raises(TopologyError, match=r"reliability\.mode: EFFECTIVELY_ONCE and Streamlets are not supported"):
-        load(BUILT.replace("DELIVERY", mode), ["old-words"])
+    loaded = load(BUILT.replace("DELIVERY", mode), ["old-words"])
+    assert loaded.config["topology.reliability.mode"] == "EFFECTIVELY_ONCE"
 
 
 def test_a_program_that_exits_is_refused(load: Load) -> None:
