@@ -85,3 +85,37 @@ def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> N
     commits(run, "after fewer tasks")
     run.until(lambda: len(run.processes("instance")) == 3, "only these tasks run")
     check_exact(run)
+
+
+def test_a_checkpoint_that_cannot_be_stored_fails_and_the_next_one_succeeds(sandbox: Sandbox) -> None:
+    """Data flows meanwhile, and the status says why; nothing is restored."""
+    run = started(sandbox)
+    root = run.home / ".heron" / "checkpoints"
+    aside = root.with_name("aside")
+    before = checkpoints(sandbox)
+    root.rename(aside)
+    root.write_text("not a folder", encoding="utf-8")
+    run.until(lambda: checkpoints(sandbox)["failed"] > before["failed"] + 1, "failed checkpoints")
+    shown = checkpoints(sandbox)
+    assert "checkpoint" in shown["last_error"]
+    assert str(root) in shown["last_error"]
+    root.unlink()
+    aside.rename(root)
+    run.until(lambda: checkpoints(sandbox)["complete"] > shown["complete"] + 1, "complete checkpoints")
+    assert checkpoints(sandbox)["restores"] == before["restores"]
+    check_exact(run)
+
+
+def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
+    """A component with state of `init_state` keeps its parallelism, and the reason names the remedy."""
+    run = sandbox.start("exactly_once.py", args=("--interval", "0.5", "--operator", "1"))
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    commits(run, "at the start")
+    run.until(lambda: checkpoints(sandbox)["complete"] > 0, "a checkpoint")
+    refused = sandbox.output_of("update", "exactly_once", "--component-parallelism", "count:3", code=2)
+    assert "component 'count' keeps state in init_state, which belongs to one task" in refused
+    assert "keyed_state" in refused
+    run.processes("instance", "count-")[0].kill()
+    commits(run, "after a death")
+    check_exact(run)

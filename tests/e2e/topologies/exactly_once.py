@@ -19,6 +19,8 @@ from heron.api import (
     Grouping,
     ITwoPhaseStatefulComponent,
     Spout,
+    State,
+    StatefulComponent,
     TopologyBuilder,
     TopologyContext,
     Tuple,
@@ -66,6 +68,23 @@ class CountBolt(Bolt):
         self.emit([partition, number, self.counts.add(partition)])
 
 
+class OperatorCountBolt(Bolt, StatefulComponent):
+    """Counts the same in the state of its task."""
+
+    outputs = ("partition", "number", "count")
+
+    def init_state(self, state: State) -> None:
+        """Takes the counts."""
+        self.state = state
+
+    def process(self, tup: Tuple) -> None:
+        """Counts a number."""
+        partition, number = tup.values
+        count = (self.state.get(partition) or 0) + 1
+        self.state.put(partition, count)
+        self.emit([partition, number, count])
+
+
 class CommitBolt(Bolt, ITwoPhaseStatefulComponent):
     """Writes lines to a file that is part of the output when its checkpoint is complete."""
 
@@ -106,7 +125,7 @@ class CommitBolt(Bolt, ITwoPhaseStatefulComponent):
 
 
 if __name__ == "__main__":
-    options = arguments(interval=1.0)
+    options = arguments(interval=1.0, operator=0)
     builder = TopologyBuilder("exactly_once")
     builder.set_config(
         {
@@ -116,7 +135,8 @@ if __name__ == "__main__":
             "out": options.out,
         }
     )
+    counting = OperatorCountBolt if options.operator else CountBolt
     read = builder.add_spout("read", PartitionSpout, par=2)
-    count = builder.add_bolt("count", CountBolt, par=2, inputs={read: Grouping.fields("partition")})
+    count = builder.add_bolt("count", counting, par=2, inputs={read: Grouping.fields("partition")})
     builder.add_bolt("commit", CommitBolt, par=2, inputs={count: Grouping.fields("partition")})
     builder.build_and_submit()

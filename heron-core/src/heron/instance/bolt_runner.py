@@ -75,7 +75,7 @@ class BoltRunner(ComponentRunner):
             data_out.wait_for_room(_WAIT_S)
             return
         if self._alignment is not None and (segment := self._alignment.take_ready()) is not None:
-            self._align(self._alignment, segment)
+            self._align(self._alignment, segment, 0)
             item: bytes | Command | None = None
         elif (item := data_in.get()) is None:
             self._idle()
@@ -138,28 +138,28 @@ class BoltRunner(ComponentRunner):
                 elif self._alignment.waits():
                     self._alignment.queue(frame[start:segment_end])
                 else:
-                    self._align(self._alignment, frame[start:segment_end])
+                    self._align(self._alignment, frame, start)
                 largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
             doing = f"reading a frame of {len(frame)} bytes"
             self.task.errors.report(doing, error, "the rest of the frame is lost")
         return largest_bytes
 
-    def _align(self, alignment: ChannelAlignment, segment: bytes) -> None:
+    def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
         """Processes a segment, parks it, or drops it; saves the task's state when a checkpoint is aligned."""
-        head, index = parse_segment(segment, 0), self.task.index
+        head, index = parse_segment(frame, start), self.task.index
         orders = index.plan.checkpoints
         since = orders.since if orders is not None else 0
         verdict = alignment.verdict(head.source_task, head.plan_version, since, index.plan.version)
         if verdict is Verdict.PARK:
-            if alignment.park(segment):
+            if alignment.park(frame[start : head.end]):
                 self._give_up(alignment)
         elif verdict is Verdict.PROCESS:
             if head.kind == SegmentKind.MARKER and head.stream == Marker.CHECKPOINT:
-                alignment.mark(head.source_task, marker_value(segment, head), monotonic_s())
+                alignment.mark(head.source_task, marker_value(frame, head), monotonic_s())
                 self._save_if_aligned(alignment)
             else:
-                self._process_segment(segment, head)
+                self._process_segment(frame, head)
 
     def _save_if_aligned(self, alignment: ChannelAlignment) -> None:
         number, checkpoints = alignment.aligned(), self.task.checkpoints

@@ -5,6 +5,12 @@ from __future__ import annotations
 __all__ = [
     "ACK_COUNT",
     "BACKPRESSURE",
+    "CHECKPOINTS_FAILED",
+    "CHECKPOINT_AGE",
+    "CHECKPOINT_ALIGN",
+    "CHECKPOINT_BYTES",
+    "CHECKPOINT_DURATION",
+    "CHECKPOINT_NUMBER",
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
     "CPU_SECONDS",
@@ -31,6 +37,7 @@ __all__ = [
     "OUT_QUEUE_CAPACITY",
     "PEER_SILENT",
     "RESIDENT_BYTES",
+    "RESTORES",
     "ROOTS_IN_FLIGHT",
     "SETTLED_ROOTS",
     "SINK_DROPPED",
@@ -61,6 +68,13 @@ LATE_S = "late-s"  # counter, s; how late a stream manager's own timer has fired
 HELD_BACK = "held-back-s"  # counter, s; time for which back pressure has throttled a spout
 DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; refused messages of a deposed topology manager
 LEADER_EPOCH = "leader-epoch"  # gauge; the epoch of the topology manager that leads; it grows with each leader
+CHECKPOINTS_FAILED = "checkpoints-failed"  # counter, checkpoints; those that failed under this topology manager
+CHECKPOINT_AGE = "checkpoint-age-s"  # gauge, s; time since the newest complete checkpoint
+CHECKPOINT_ALIGN = "checkpoint-align-s"  # gauge, s; how long a task held data back for it, at most
+CHECKPOINT_BYTES = "checkpoint-bytes"  # gauge, bytes; the size of its state
+CHECKPOINT_DURATION = "checkpoint-duration-s"  # gauge, s; from its order until its manifest was stored
+CHECKPOINT_NUMBER = "checkpoint-number"  # gauge; its number
+RESTORES = "restores"  # counter, restores of the topology
 TAKEOVERS = "takeovers"  # counter; how often the topology manager of this container has replaced another leader
 PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached; in a stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process

@@ -106,6 +106,7 @@ class CheckpointProgress:
         self._storing = False
         self._complete_after_end = False
         self._committed: dict[int, int] = {}
+        self._undivided: frozenset[str] = frozenset()
         self._lossy: dict[int, HandledLosses] = {}
         self._lost_at_s: float | None = None
         self._status = CheckpointStatus()
@@ -157,6 +158,7 @@ class CheckpointProgress:
             return False
         self._plans.checkpoints = replace(plan, complete=number)
         self._complete_after_end = self._ordered_after_end
+        self._undivided = frozenset(each.component for each in manifest.tasks if each.operator is not None)
         slowest = max(manifest.tasks, key=lambda each: each.align_s + each.save_s, default=None)
         self._status = replace(
             self._status,
@@ -224,6 +226,10 @@ class CheckpointProgress:
     def is_final(self) -> bool:
         """Whether a checkpoint after the end of all tasks is complete and committed."""
         return self._complete_after_end and self.is_committed(self._plan().complete)
+
+    def undivided(self) -> frozenset[str]:
+        """The components that had operator state at the newest complete checkpoint of this leader."""
+        return self._undivided
 
     def next_number(self) -> int:
         """The number of the next checkpoint that is ordered."""

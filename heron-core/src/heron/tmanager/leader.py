@@ -10,7 +10,7 @@ from __future__ import annotations
 from heron.clock import Clock
 from heron.errors import HeronError, known, nearest
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import TopologyStatus, Unreached
+from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, TopologyState
@@ -268,10 +268,9 @@ class Leader:
         """Some 100 ms have passed; called only for a topology that takes checkpoints."""
         return self._go_on()
 
-    @property
-    def takes_checkpoints(self) -> bool:
-        """Whether the topology takes checkpoints."""
-        return self._checkpoints is not None
+    def checkpoints(self) -> CheckpointStatus | None:
+        """The checkpoints of the topology; None if it takes none."""
+        return self._checkpoints.status() if self._checkpoints is not None else None
 
     def _go_on(self) -> list[Instruction]:
         """Everything that may be due after an event."""
@@ -396,7 +395,7 @@ class Leader:
             standbys=standbys(self._processes.statuses(), self._given.leader),
             unreached=self._unreached(self._clock.monotonic_s()),
             update=self._update.status(),
-            checkpoints=self._checkpoints.status() if self._checkpoints is not None else None,
+            checkpoints=self.checkpoints(),
         )
 
     def _present_errors(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
+from heron.tmanager.checkpoint_metrics import checkpoint_metrics
 from heron.tmanager.containers import Containers
 from heron.tmanager.instructions import (
     EndTopology,
@@ -118,7 +119,7 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
-        if self._leader.takes_checkpoints:
+        if self._leader.checkpoints() is not None:
             host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
         self._publish()  # report the takeover even if this leader ends soon
 
@@ -129,7 +130,8 @@ class Service:
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
             Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
         )
-        self._host.telemetry.publish((*own, *connection_metrics(self._host.hub.gate.refused())))
+        checkpoints = checkpoint_metrics(self._leader.checkpoints(), SystemClock().wall_s())
+        self._host.telemetry.publish((*own, *checkpoints, *connection_metrics(self._host.hub.gate.refused())))
 
     def _read(self) -> None:
         for _ in range(_MESSAGES_A_ROUND):

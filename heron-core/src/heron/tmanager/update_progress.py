@@ -6,6 +6,7 @@ See `docs/decisions/020-live-plans.md` for the protocol.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.clock import Clock
@@ -74,7 +75,10 @@ class UpdateProgress:
         _check_places(packing, target)
         index = PlanIndex(plan)
         before, after = packing.parallelism(), target.parallelism()
-        for name in (each for each in after if after[each] != before[each]):
+        changed = [each for each in after if after[each] != before[each]]
+        if undivided := self._undivided(changed):
+            raise HeronError(undivided)
+        for name in changed:
             ended = [task for task in index.members_of(name) if self._tasks.state(task) is TaskState.ENDED]
             if ended:
                 msg = f"component {name!r} has ended at task {ended[0]}; its parallelism cannot change any more"
@@ -164,6 +168,11 @@ class UpdateProgress:
             self._checkpoint, self._failures = checkpoints.next_number(), checkpoints.failures[0]
             checkpoints.ask()
         if checkpoints.is_committed(self._checkpoint):
+            update = self._plans.update
+            assert update is not None  # noqa: S101  # only for an update under way
+            if undivided := self._undivided(self._tasks.place(each)[0] for each in (*update.added, *update.removed)):
+                self.withdraw(undivided)
+                return False
             self._note("complete", "")
             self._plans.complete()
             checkpoints.restore()
@@ -174,6 +183,17 @@ class UpdateProgress:
         elif self._clock.monotonic_s() >= self._deadline_s:
             self.withdraw(f"its checkpoint is not complete after {self._limit_s:g} s (heron.update.prepare.s)")
         return False
+
+    def _undivided(self, components: Iterable[str]) -> str:
+        """Why one of these components cannot have other tasks: its state belongs to one task. "" if all can."""
+        undivided = self._checkpoints.undivided() if self._checkpoints is not None else frozenset[str]()
+        for name in components:
+            if name in undivided:
+                return (
+                    f"component {name!r} keeps state in init_state, which belongs to one task; its parallelism cannot "
+                    "change; keep state that moves in keyed_state"
+                )
+        return ""
 
     def _ended(self) -> list[int]:
         """The ended tasks of components that get more tasks: their consumers may have ended too."""
