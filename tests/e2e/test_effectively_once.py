@@ -9,6 +9,7 @@ import pytest
 from committed_lines import check_committed, committed
 
 if TYPE_CHECKING:
+    import psutil
     from conftest import HeronRun, Sandbox
 
 pytestmark = pytest.mark.timeout(240)
@@ -16,9 +17,15 @@ pytestmark = pytest.mark.timeout(240)
 PARTITIONS = 40
 
 
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status document."""
+    found: dict[str, Any] = json.loads(sandbox.output_of("status", "exactly_once", "--json"))["status"]
+    return found
+
+
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status of the checkpoints."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", "exactly_once", "--json"))["status"]["checkpoints"]
+    found: dict[str, Any] = status(sandbox)["checkpoints"]
     return found
 
 
@@ -29,6 +36,11 @@ def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str) -> HeronRu
     run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
     commits(run, "at the start")
     return run
+
+
+def processes(run: HeronRun, role: str) -> list[psutil.Process]:
+    """Return the processes of a component or of a role of the engine."""
+    return run.processes("instance", f"{role}-") if role in ("read", "count", "commit") else run.processes(role)
 
 
 def commits(run: HeronRun, what: str) -> None:
@@ -59,8 +71,7 @@ def test_a_death_changes_nothing_in_the_output(sandbox: Sandbox, role: str) -> N
     """A killed process: the topology returns to its last checkpoint."""
     run = started(sandbox)
     before = checkpoints(sandbox)["restores"]
-    victim = run.processes("instance", f"{role}-")[0] if role in ("read", "count", "commit") else run.processes(role)[0]
-    victim.kill()
+    processes(run, role)[0].kill()
     if role != "tmanager":
         run.until(lambda: checkpoints(sandbox)["restores"] > before, "a restore")
     commits(run, "after the death")
@@ -118,4 +129,20 @@ def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     assert "keyed_state" in refused
     run.processes("instance", "count-")[0].kill()
     commits(run, "after a death")
+    check_exact(run)
+
+
+@pytest.mark.parametrize("role", ["read", "commit", "stmgr", "tmanager"])
+def test_a_death_while_an_update_is_prepared(sandbox: Sandbox, role: str) -> None:
+    """The new tasks still start; the update is completed afterwards, and the output stays exact."""
+    run = started(sandbox)
+    (run.out / "wait").touch()
+    asked = sandbox.start_command("update", "exactly_once", "--component-parallelism", "count:3", "--json")
+    run.until(lambda: (status(sandbox)["update"] or {}).get("phase") == "prepare", "the first phase")
+    victim = processes(run, role)[0]
+    victim.kill()
+    run.until(lambda: victim not in processes(run, role), "the death")
+    (run.out / "wait").unlink()
+    assert asked.wait(90) == 0, asked.all_output
+    commits(run, "after the update")
     check_exact(run)
