@@ -18,6 +18,7 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology, encode_plan
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import decode_scheduler_location
+from heron.tmanager.checkpoint_progress import takes_checkpoints
 from heron.tmanager.plan_record import PlanRecord
 from heron.tmanager.topology_state import Takeover
 
@@ -45,7 +46,8 @@ class StateStore:
         Raises:
             StateConflictError: when another topology manager has taken over in the meantime.
             StateError: when the topology or the packing plan is missing or unreadable, or the plan cannot be claimed.
-            TopologyFailedError: when the name belongs to another run.
+            TopologyFailedError: when the name belongs to another run, or when the plan of a topology with checkpoints
+                is damaged.
         """
         troubles: list[str] = []
         submitted = self._submitted(troubles)
@@ -61,7 +63,14 @@ class StateStore:
         started_at_s = submitted.submitted_at_s if submitted else wall_s()
         deactivated = submitted is not None and submitted.deactivated
         first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
+        readable = len(troubles)
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
+        if takes_checkpoints(definition) and len(troubles) > readable:
+            msg = (
+                f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is not known: "
+                f"{troubles[-1]}; kill it, and submit it again with --from-checkpoint latest"
+            )
+            raise TopologyFailedError(msg)
         report = self._report(plan, started_at_s, troubles)
         if plan.version and not report:
             plan, packing = self._reconcile(plan, packing)
