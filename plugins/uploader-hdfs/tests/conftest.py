@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 from heron_testing.relay import Relay
-from heron_uploader_hdfs.driver import HdfsUploader
-from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+from heron_uploader_hdfs.driver import ERRORS, HdfsUploader
 from servers.hdfs import HdfsServer
 
 Opener = Callable[..., HdfsUploader]
@@ -42,7 +42,7 @@ def opened(options: dict[str, object]) -> Opener:
 @pytest.fixture
 def web(hdfs: HdfsServer) -> Iterator[WebHdfs]:
     """HDFS as the user of the packages sees it, without a relay."""
-    with WebHdfs(hdfs.url, "heron", "") as web:
+    with WebHdfs(hdfs.url, "heron", "", ERRORS) as web:
         web.limit(600.0)  # tests may wait long between two calls
         yield web
 

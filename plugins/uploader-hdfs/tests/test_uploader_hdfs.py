@@ -17,14 +17,15 @@ import pytest
 
 from heron.errors import ConfigError, PackageError
 from heron.spi.uploader import PackageEntry
+from heron_hdfs_kit.owner import home
+from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 from heron_testing.contracts.driver import in_time
 from heron_testing.contracts.second_process import second_process
 from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.pytest_plugin import wait_until
 from heron_uploader_hdfs.driver import HdfsUploader
-from heron_uploader_hdfs.parts import home, is_abandoned
-from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+from heron_uploader_hdfs.parts import is_abandoned
 from servers.faketime import shifted_clock
 from servers.hdfs import HdfsServer
 from servers.server_process import free_port

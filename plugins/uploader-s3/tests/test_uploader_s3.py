@@ -20,13 +20,13 @@ import pytest
 from botocore.client import BaseClient
 
 from heron.errors import ConfigError, PackageError
+from heron_s3_kit.bucket import Condition
 from heron_testing.contracts.uploader import UploaderContract
 from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
 from heron_uploader_s3 import S3Uploader
-from heron_uploader_s3.bucket import Condition
 from servers.faketime import shifted_clock
 from servers.s3 import S3Server
 from servers.server_process import free_port

@@ -9,32 +9,30 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.driver_kit.packages import PackageName, receive, sha256_of, translated_errors
+from heron.driver_kit.packages import InterruptedTransferError, PackageName, receive, sha256_of, translated_errors
 from heron.errors import PackageError
-from heron.spi.options import Secret, decode_options
+from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_hdfs_kit.place import HdfsPlace, HdfsRoot
+from heron_hdfs_kit.web_hdfs import HdfsErrors, WebHdfs
 from heron_uploader_hdfs.parts import PARTS, Parts
-from heron_uploader_hdfs.web_hdfs import WebHdfs
 
-__all__ = ["HdfsOptions", "HdfsUploader"]
+__all__ = ["ERRORS", "HdfsOptions", "HdfsUploader"]
 
-_URL = r"^https?://[^/;?#\s]+/?(;https?://[^/;?#\s]+/?)*$"
-_ROOT = r"^(/[A-Za-z0-9_.,=@+-]+)+$"
+ERRORS = HdfsErrors(
+    section="uploader",
+    space="run `heron packages prune`",
+    again="submit the topology again",
+    refused=PackageError,
+    unanswered=InterruptedTransferError,
+)
 
 
-class HdfsOptions(msgspec.Struct, frozen=True):
+class HdfsOptions(HdfsPlace, frozen=True):
     """The driver's section of a profile."""
 
-    url: Annotated[str, msgspec.Meta(pattern=_URL)]
-    root: Annotated[str, msgspec.Meta(pattern=_ROOT)] = "/heron/packages"
-    user: str = ""
-    token: Secret = ""
+    root: HdfsRoot = "/heron/packages"
     part_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] = 64 * 1024 * 1024
-
-    def __post_init__(self) -> None:
-        if {".", ".."} & set(self.root.split("/")):
-            message = f"root {self.root!r} contains . or ..; give the path without them"
-            raise ValueError(message)
 
 
 class HdfsUploader(Uploader):
@@ -54,14 +52,7 @@ class HdfsUploader(Uploader):
         self._root = options.root
 
     def check(self, timeout_s: float) -> str:
-        with self._hdfs() as hdfs:
-            hdfs.limit(timeout_s)
-            found = hdfs.entry(self._root)
-        if found is not None and not found.is_folder:
-            msg = f"{self._root} in HDFS at {self._options.url} is a file; choose another uploader.root"
-            raise PackageError(msg)
-        missing = "" if found else ", which the first upload creates"
-        return f"HDFS at {self._options.url}, folder {self._root}{missing}"
+        return self._options.check(ERRORS, timeout_s, "upload")
 
     def upload(self, package: Path, name: str) -> str:
         """Send the package in parts. A stored package and stored parts of an interrupted upload are not sent again."""
@@ -122,7 +113,7 @@ class HdfsUploader(Uploader):
             return tuple(found)
 
     def _hdfs(self) -> WebHdfs:
-        return WebHdfs(self._options.url, self._options.user, self._options.token)
+        return self._options.connected(ERRORS)
 
     def _path(self, stored: PackageName) -> str:
         return f"{self._root}/{stored.file}"

@@ -7,14 +7,11 @@
 - The name node joins the parts and renames the result, so the package is complete or absent.
 - A folder of parts belongs to one upload. Another upload renames an abandoned folder before it continues. If several
   uploads try, only one rename succeeds.
-- A folder is abandoned when its process has ended; HOME identifies the machine and the process namespace. It is also
-  abandoned when it has not changed for an hour, by the clock of HDFS.
+- A folder is abandoned when its process has ended, or when it has not changed for an hour (`heron_hdfs_kit.owner`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -22,15 +19,15 @@ from pathlib import Path
 
 from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, translated_errors
 from heron.errors import PackageError
-from heron_uploader_hdfs.web_hdfs import Entry, WebHdfs
+from heron_hdfs_kit.owner import OWNER, is_dead, new_owner
+from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 
-__all__ = ["PARTS", "Parts", "home", "is_abandoned"]
+__all__ = ["PARTS", "Parts", "is_abandoned"]
 
-PARTS = re.compile(r"\.(?P<file>.+\.tar\.gz)\.parts-(?P<home>[0-9a-f]{8})-(?P<pid>\d{1,10})-[0-9a-f]{16}")
+PARTS = re.compile(rf"\.(?P<file>.+\.tar\.gz)\.parts-{OWNER}")
 """The name of a folder of parts; ``file`` is the later name of the package."""
 
 _ATTEMPTS = 5  # for one part; a proxy that cuts it five times, for example at a size, would always cut it
-_ABANDONED_MS = 3_600_000  # no user waits an hour for one part
 
 
 class Parts:
@@ -129,21 +126,11 @@ class _Slice:
 def is_abandoned(parts: Entry, now_ms: int) -> bool:
     """Whether no running upload owns the folder of parts; False for every other entry."""
     match = PARTS.fullmatch(parts.name)
-    if match is None or not parts.is_folder:
-        return False
-    if match["home"] == home() and not Path(f"/proc/{match['pid']}").exists():
-        return True
-    return parts.modified_ms < now_ms - _ABANDONED_MS
+    return match is not None and parts.is_folder and is_dead(match.groupdict(), parts.modified_ms, now_ms)
 
 
 def _own_name(file: str) -> str:
-    return f".{file}.parts-{home()}-{os.getpid()}-{secrets.token_hex(8)}"
-
-
-def home() -> str:
-    """Identify the boot of this machine and the process namespace, within which a process id is unique."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-    return hashlib.sha256(f"{boot}{os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]
+    return f".{file}.parts-{new_owner()}"
 
 
 def _part_name(offset: int) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from heron.driver_kit.packages import LocalPackage
 from heron.errors import PackageError
 from heron.spi.uploader import Progress
-from heron_uploader_s3.bucket import Bucket, Condition
+from heron_s3_kit.bucket import Condition
+from heron_uploader_s3.package_bucket import PackageBucket
 from heron_uploader_s3.s3_errors import S3RefusedError
 
 __all__ = ["put_in_parts"]
@@ -17,7 +18,9 @@ __all__ = ["put_in_parts"]
 _MOST_PARTS = 10_000  # S3's limit
 
 
-def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Condition, progress: Progress) -> bool:
+def put_in_parts(
+    bucket: PackageBucket, key: str, package: LocalPackage, condition: Condition, progress: Progress
+) -> bool:
     """Store the package; False when `condition` does not hold, or another process ended the upload.
 
     Raises:
@@ -43,7 +46,7 @@ def put_in_parts(bucket: Bucket, key: str, package: LocalPackage, condition: Con
 
 
 def _all_parts(
-    bucket: Bucket, key: str, upload_id: str, package: LocalPackage, progress: Progress
+    bucket: PackageBucket, key: str, upload_id: str, package: LocalPackage, progress: Progress
 ) -> dict[int, str] | None:
     present = bucket.parts(key, upload_id)
     tags: dict[int, str] = {}
@@ -59,7 +62,7 @@ def _all_parts(
     return tags
 
 
-def _discard(bucket: Bucket, key: str, upload_id: str) -> None:
+def _discard(bucket: PackageBucket, key: str, upload_id: str) -> None:
     """Remove the parts. A failure here must not hide the original error."""
     try:
         bucket.abort(key, upload_id)

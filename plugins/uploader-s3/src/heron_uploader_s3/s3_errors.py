@@ -1,112 +1,27 @@
-"""Turns refusals of the server and errors of boto3 into errors with a place and a remedy."""
+"""The errors of uploads and downloads, and their words."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from email.utils import parsedate_to_datetime
-
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectionError,  # noqa: A004  # a class of botocore, not the built-in one
-    HTTPClientError,
-    IncompleteReadError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    ResponseStreamingError,
-)
-
-from heron.clock import wall_s
 from heron.driver_kit.packages import InterruptedTransferError
 from heron.errors import PackageError
+from heron_s3_kit.s3_errors import S3Errors
 
-__all__ = ["S3RefusedError", "code_of", "server_time_s", "translated"]
-
-_SKEW_S = 300.0  # S3 refuses signatures that are 15 minutes off; a third of that can explain a refusal
-
-_KEYS = "check uploader.access_key_id and uploader.secret_access_key, or the credentials that boto3 finds"
-_SPACE = "remove packages with `heron packages prune`, or raise the quota"
-_LOG = "read the server's log"
-_REMEDIES = {
-    "NoSuchBucket": "create the bucket, or correct uploader.bucket",
-    "InvalidBucketName": "correct uploader.bucket",
-    "PermanentRedirect": "set uploader.region to the region of the bucket",
-    "AuthorizationHeaderMalformed": "set uploader.region to the region of the bucket",
-    "IllegalLocationConstraintException": "set uploader.region to the region of the bucket",
-    "InvalidAccessKeyId": _KEYS,
-    "XAdminUserNotFound": _KEYS,
-    "SignatureDoesNotMatch": f"the secret key is wrong; {_KEYS}",
-    "ExpiredToken": "get a new session token",
-    "InvalidToken": "get a new session token",
-    "AccessDenied": (
-        "allow this user s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and, for multipart uploads, "
-        "s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts and s3:AbortMultipartUpload there"
-    ),
-    "AllAccessDisabled": "unlock the account",
-    "InsufficientStorage": _SPACE,
-    "QuotaExceeded": _SPACE,
-    "ServiceQuotaExceeded": _SPACE,
-    "XMinioStorageFull": _SPACE,
-    "XMinioAdminBucketQuotaExceeded": _SPACE,
-    "EntityTooLarge": "the package is larger than the server's limit; raise the limit",
-    "BadDigest": "the package changed during the upload, or the network damages data; try again",
-    "InternalError": f"{_LOG}; its disk may be full",
-    "SlowDown": "the server receives too many requests; try again later",
-}
-_QUERY = re.compile(r'\?[^\s"]*')  # botocore's messages contain URLs with long queries, which help no reader
-_CLOCK = "set the clock of this machine (or of the server)"
+__all__ = ["S3_ERRORS", "S3RefusedError"]
 
 
 class S3RefusedError(PackageError):
     """The server refused the request; nothing was stored."""
 
 
-def code_of(error: ClientError) -> str:
-    """Return the error code of S3; "" if there is none."""
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
-def server_time_s(response: Mapping[str, object]) -> float | None:
-    """Return the time of the server's clock in the answer, in seconds since 1970; None if there is none."""
-    metadata = response.get("ResponseMetadata")
-    headers = metadata.get("HTTPHeaders") if isinstance(metadata, Mapping) else None
-    date = headers.get("date") if isinstance(headers, Mapping) else None
-    try:
-        return parsedate_to_datetime(str(date)).timestamp() if date else None
-    except ValueError:
-        return None
-
-
-@contextmanager
-def translated(what: str, where: str) -> Iterator[None]:
-    """Turn errors of boto3 into PackageErrors. `what` names the operation, `where` the bucket."""
-    try:
-        yield
-    except ClientError as error:
-        raise S3RefusedError(_refusal(error, what, where)) from error
-    except (NoCredentialsError, PartialCredentialsError) as error:
-        msg = f"{where}: {what} needs credentials, but boto3 finds none ({error}); {_KEYS}"
-        raise PackageError(msg) from error
-    except (ConnectionError, HTTPClientError, ResponseStreamingError, IncompleteReadError) as error:
-        msg = (
-            f"{where}: {what} gets no answer: {_QUERY.sub('', str(error))}; "
-            f"check that the server is running and that uploader.endpoint_url and uploader.region are correct"
-        )
-        raise InterruptedTransferError(msg) from error
-    except BotoCoreError as error:
-        msg = f"{where}: {what} failed: {error}; check the section uploader of the profile"
-        raise PackageError(msg) from error
-
-
-def _refusal(error: ClientError, what: str, where: str) -> str:
-    code = code_of(error)
-    remedy = _REMEDIES.get(code, _LOG)
-    text = str(error.response.get("Error", {}).get("Message", "")).rstrip(".")
-    now_s = server_time_s(error.response)
-    skew_s = 0.0 if now_s is None else wall_s() - now_s
-    if code == "RequestTimeTooSkewed" or (abs(skew_s) > _SKEW_S and code in {"AccessDenied", "403"}):
-        off = f"{abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} the server's"
-        return f"{where}: {what} is refused: this machine's clock is {off}; {_CLOCK}"
-    return f"{where}: {what} is refused: {code}{f' ({text})' if text else ''}; {remedy}"
+S3_ERRORS = S3Errors(
+    section="uploader",
+    subject="package",
+    space="remove packages with `heron packages prune`",
+    rights=(
+        "s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and, for multipart uploads, "
+        "s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts and s3:AbortMultipartUpload"
+    ),
+    refused=S3RefusedError,
+    unanswered=InterruptedTransferError,
+    failed=PackageError,
+)

@@ -18,8 +18,9 @@ from heron.driver_kit.packages import LocalPackage, PackageName, receive, sha256
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
-from heron_uploader_s3.bucket import Bucket, Condition, S3Options, StoredObject
+from heron_s3_kit.bucket import BucketObject, Condition
 from heron_uploader_s3.multipart import put_in_parts
+from heron_uploader_s3.package_bucket import PackageBucket, S3Options
 
 __all__ = ["S3Uploader"]
 
@@ -38,7 +39,7 @@ class S3Uploader(Uploader):
     def __init__(self, options: S3Options) -> None:
         self._options = options
         self._prefix = f"{options.prefix}/" if options.prefix else ""
-        self._bucket = Bucket(options)
+        self._bucket = PackageBucket(options)
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -47,7 +48,7 @@ class S3Uploader(Uploader):
 
     def check(self, timeout_s: float) -> str:
         """Check that the bucket can be listed."""
-        for _ in Bucket(self._options, timeout_s).objects(self._prefix, most=1):
+        for _ in PackageBucket(self._options, timeout_s).objects(self._prefix, most=1):
             break
         return f"bucket {self._options.bucket} at {self._options.endpoint_url or 'AWS'}"
 
@@ -107,7 +108,7 @@ class S3Uploader(Uploader):
                 size = sum(part.size_bytes for part in self._bucket.parts(left.key, left.upload_id).values())
                 yield PackageEntry(self._uri(stored), stored.name, size, left.age_s, whole=False)
 
-    def _put(self, key: str, package: LocalPackage, replaced: StoredObject | None) -> bool:
+    def _put(self, key: str, package: LocalPackage, replaced: BucketObject | None) -> bool:
         condition = Condition(replaced.etag if replaced else "")
         if len(package.part_md5) > 1:
             return put_in_parts(self._bucket, key, package, condition, self._moved)
@@ -130,7 +131,7 @@ class S3Uploader(Uploader):
                 raise PackageError(msg)
             pause.wait(_POLL_S)
 
-    def _is_whole(self, found: StoredObject, package: LocalPackage) -> bool:
+    def _is_whole(self, found: BucketObject, package: LocalPackage) -> bool:
         if found.size_bytes != package.size_bytes:
             return False
         if found.etag == _expected_tag(package):

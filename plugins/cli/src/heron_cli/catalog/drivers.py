@@ -51,7 +51,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "packing": ("ffd", "rcrr", "roundrobin"),
     "metricsink": ("file", "graphite", "prometheus", "scribe"),
     "serializer": ("msgpack",),
-    "checkpoint": ("localfs",),
+    "checkpoint": ("hdfs", "localfs", "s3"),
 }
 """The drivers that the project ships, each as the distribution ``heron-FAMILY-NAME``."""
 

@@ -1,4 +1,4 @@
-"""The operations of WebHDFS that packages need, with a timeout without progress and with translated errors."""
+"""The operations of WebHDFS that drivers need, with a timeout without progress and with translated errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import requests
 from hdfs import Client, HdfsError
 
 from heron import clock
-from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError
-from heron.errors import PackageError
+from heron.driver_kit.packages import CHUNK_BYTES
+from heron.errors import HeronError
 
-__all__ = ["Entry", "WebHdfs"]
+__all__ = ["Entry", "HdfsErrors", "WebHdfs"]
 
 _CONNECT_S = 5.0
 _ANSWER_S = 15.0  # a data node may wait for its disk; two attempts fit into the contract's 30 s without progress
@@ -26,17 +26,19 @@ _STALL_S = 25.0
 _DATE_LENGTH = len("Sat, 21 Nov 2026 09:29:07 GMT")
 
 _NOT_FOUND = "FileNotFoundException"
+_NOT_EMPTY = "PathIsNotEmptyDirectoryException"
 _EXISTS = "FileAlreadyExistsException"
-_QUOTA = "the quota is full; run `heron packages prune`, or raise it with `hdfs dfsadmin -setSpaceQuota` or `-setQuota`"
-_SIGN_IN = "{user} cannot sign in; check uploader.user and uploader.token"
-_NO_FOLDER = "a part of the path is a file; move it away, or choose another uploader.root"
+_QUOTA = "the quota is full; {space}, or raise it with `hdfs dfsadmin -setSpaceQuota` or `-setQuota`"
+_SIGN_IN = "{user} cannot sign in; check {section}.user and {section}.token"
+_NO_FOLDER = "a part of the path is a file; move it away, or choose another {section}.root"
+_NO_RIGHT = "permission denied; grant it to {user}, or choose another {section}.root or {section}.user"
 _REFUSALS = {
-    "AccessControlException": "permission denied; grant it to {user}, or choose another uploader.root or uploader.user",
+    "AccessControlException": _NO_RIGHT,
     "QuotaExceededException": _QUOTA,
     "NSQuotaExceededException": _QUOTA,
     "DSQuotaExceededException": _QUOTA,
     "AuthenticationException": _SIGN_IN,
-    "InvalidToken": "the delegation token is invalid or has expired; set uploader.token to a new one",
+    "InvalidToken": "the delegation token is invalid or has expired; set {section}.token to a new one",
     "SecurityException": _SIGN_IN,
     "ParentNotDirectoryException": _NO_FOLDER,
 }
@@ -57,15 +59,33 @@ class Entry:
     file_id: int
 
 
-class WebHdfs:
-    """A session for one upload, download or removal; close it afterwards.
+@dataclass(frozen=True, slots=True)
+class HdfsErrors:
+    """The errors of a family, and its words in their messages.
 
-    Every call raises InterruptedTransferError when no answer comes or no byte moves for 25 s, and PackageError when
-    HDFS refuses.
+    `section` is the section of the profile, `space` how people make room, and `again` what they do about a file that is
+    gone.
     """
 
-    def __init__(self, url: str, user: str, token: str) -> None:
+    section: str
+    space: str
+    again: str
+    refused: type[HeronError]
+    """HDFS refused the request."""
+    unanswered: type[HeronError]
+    """No answer came, the connection broke, or HDFS failed; derived from `refused`."""
+
+
+class WebHdfs:
+    """A session for one operation of a driver; close it afterwards.
+
+    Every call raises an error of `errors`: `unanswered` when no answer comes or no byte moves for 25 s, and `refused`
+    when HDFS refuses.
+    """
+
+    def __init__(self, url: str, user: str, token: str, errors: HdfsErrors) -> None:
         self.url = url
+        self._errors = errors
         self._user = "the owner of the token" if token else f"user {user or getpass.getuser()!r}"
         self._session = _Session()
         self._session.params = {"delegation": token} if token else {"user.name": user or getpass.getuser()}
@@ -103,9 +123,10 @@ class WebHdfs:
             # A name node sends the header twice, and the library joins both values.
             return round(parsedate_to_datetime(date[:_DATE_LENGTH]).timestamp() * 1000) if date else 0
 
-    def read(self, path: str, offset: int) -> Iterator[bytes]:
-        """Yield the content of a file from an offset on."""
-        with self._translated("be read", path), self._client._open(path, offset=offset) as answer:
+    def read(self, path: str, offset: int, size_bytes: int | None = None) -> Iterator[bytes]:
+        """Yield the content of a file from an offset on: all of it, or at most `size_bytes`."""
+        length = {} if size_bytes is None else {"length": size_bytes}
+        with self._translated("be read", path), self._client._open(path, offset=offset, **length) as answer:
             for chunk in answer.iter_content(CHUNK_BYTES):
                 self._session.moved()
                 yield chunk
@@ -142,6 +163,15 @@ class WebHdfs:
         with self._translated("be removed", path):
             self._client.delete(path, recursive=True)
 
+    def remove_if_empty(self, folder: str) -> None:
+        """Remove a folder without content; a missing folder, or one with content, is not an error."""
+        with self._translated("be removed", folder):
+            try:
+                self._client.delete(folder)
+            except HdfsError as error:
+                if error.exception != _NOT_EMPTY:
+                    raise
+
     def _reporting(self, content: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in content:
             self._session.moved()
@@ -163,7 +193,7 @@ class WebHdfs:
         except HdfsError as error:
             raise self._refusal(what, error) from error
         except (KeyError, TypeError, ValueError) as error:
-            raise InterruptedTransferError(_no_web_hdfs(what)) from error
+            raise self._errors.unanswered(self._no_web_hdfs(what)) from error
         except requests.RequestException as error:
             # The error's own text contains the URL, and so the token.
             server = urlsplit(getattr(error.request, "url", None) or self.url)
@@ -172,22 +202,31 @@ class WebHdfs:
                 f"{what}: {server.scheme}://{server.netloc} {reason}; "
                 "check that it is running and that this machine can reach name nodes and data nodes"
             )
-            raise InterruptedTransferError(msg) from error
+            raise self._errors.unanswered(msg) from error
 
-    def _refusal(self, what: str, error: HdfsError) -> PackageError:
+    def _refusal(self, what: str, error: HdfsError) -> HeronError:
         if str(error.message).startswith("Authentication failure"):
-            return PackageError(f"{what}: {_SIGN_IN.format(user=self._user)}")
+            return self._errors.refused(f"{what}: {self._worded(_SIGN_IN)}")
         if error.exception is None:
-            return InterruptedTransferError(_no_web_hdfs(what))
+            return self._errors.unanswered(self._no_web_hdfs(what))
         if error.exception == _NOT_FOUND:
-            return PackageError(f"{what}: not found; submit the topology again")
+            return self._errors.refused(f"{what}: not found; {self._errors.again}")
         reason = _REFUSALS.get(error.exception)
         if reason is not None and "is not a directory" in str(error.message):
             reason = _NO_FOLDER  # HDFS reports it as a missing permission to search the path
         if reason is not None:
-            return PackageError(f"{what}: {reason.format(user=self._user)}")
+            return self._errors.refused(f"{what}: {self._worded(reason)}")
         report = str(error.message).strip().partition("\n")[0]
-        return InterruptedTransferError(f"{what}: HDFS reports {report!r:.300}; repair HDFS and try again")
+        return self._errors.unanswered(f"{what}: HDFS reports {report!r:.300}; repair HDFS and try again")
+
+    def _worded(self, reason: str) -> str:
+        return reason.format(user=self._user, section=self._errors.section, space=self._errors.space)
+
+    def _no_web_hdfs(self, what: str) -> str:
+        return (
+            f"{what}: the server is not WebHDFS; check that {self._errors.section}.url is the web address of a name "
+            "node and that dfs.webhdfs.enabled is true"
+        )
 
 
 class _Client(Client):  # type: ignore[misc]  # ships no types
@@ -228,10 +267,3 @@ def _entry(found: dict[str, object]) -> Entry:
     name, kind = str(found["pathSuffix"]), found["type"]
     size, modified, file_id = (int(str(found[key])) for key in ("length", "modificationTime", "fileId"))
     return Entry(name, size, modified, kind == "DIRECTORY", file_id)
-
-
-def _no_web_hdfs(what: str) -> str:
-    return (
-        f"{what}: the server is not WebHDFS; "
-        "check that uploader.url is the web address of a name node and that dfs.webhdfs.enabled is true"
-    )

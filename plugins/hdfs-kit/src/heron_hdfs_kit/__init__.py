@@ -1,0 +1,1 @@
+"""What drivers share that keep files in HDFS, over WebHDFS: options, operations, and errors with remedies."""
