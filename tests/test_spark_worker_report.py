@@ -65,3 +65,13 @@ def test_a_state_manager_that_is_not_reached_from_there_is_named() -> None:
     made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
     with pytest.raises(SchedulerError, match=rf"on {HERE}: statemgr driver 'zookeeper': .*127\.0\.0\.1:9"):
         ask(made)
+
+
+def test_a_checkpoint_store_that_cannot_be_used_there_is_named(tmp_path: Path) -> None:
+    """A task would find it out at the first checkpoint only."""
+    root = tmp_path / "checkpoints"
+    made = DriverRef("checkpoint", "localfs", "heron_checkpoint_localfs:LocalfsCheckpointStore", {"root": str(root)})
+    assert "which has the use of checkpoint localfs" in ask(made)
+    root.touch()
+    with pytest.raises(SchedulerError, match=rf"on {HERE}: checkpoint driver 'localfs': .*checkpoints: cannot be used"):
+        ask(made)
