@@ -74,7 +74,7 @@ class TaskCheckpoints:
         return self._plan.number > self._saved
 
     def restore(self, index: PlanIndex, component: Spout | Bolt) -> None:
-        """Loads the state that the plan names and gives it to the component.
+        """Loads the newest complete state and gives it to the component.
 
         Raises:
             CheckpointError: when it cannot be loaded, or does not fit the component.
@@ -84,8 +84,8 @@ class TaskCheckpoints:
         self._saved = plan.number
         own, places = None, {}
         self._keyed.clear()
-        if plan.source:
-            manifest = self._archive.manifest(CheckpointId.parse(plan.source))
+        if source := self._source():
+            manifest = self._archive.manifest(source)
             own = _own_snapshot(manifest, index, self._spec)
             places = self._load_groups(manifest, index)
         self._saver.restart(places)
@@ -100,9 +100,9 @@ class TaskCheckpoints:
 
     def settle(self, component: Spout | Bolt) -> None:
         """After `initialize`: the component commits what belongs to the restored checkpoint, and discards the rest."""
-        source, complete = self._plan.source, self._plan.complete
+        source, complete = self._source(), self._plan.complete
         if isinstance(component, ITwoPhaseStatefulComponent):
-            component.pre_restore(str(CheckpointId.parse(source).number) if source else "")
+            component.pre_restore(str(source.number) if source else "")
         self._committed = complete
         self._report(pb.CHECKPOINT_PHASE_COMMITTED, complete)
 
@@ -166,6 +166,17 @@ class TaskCheckpoints:
             component.post_save(str(number))
         self._committed = number
         self._report(pb.CHECKPOINT_PHASE_COMMITTED, number)
+
+    def _source(self) -> CheckpointId | None:
+        """The checkpoint that the task loads.
+
+        A task that restarts has a plan in which checkpoints may be complete since the last restore. Their output must be
+        committed, and older checkpoints may be disposed of.
+        """
+        plan = self._plan
+        if plan.complete:
+            return CheckpointId(self._spec.topology_id, plan.complete)
+        return CheckpointId.parse(plan.source) if plan.source else None
 
     def _load_groups(self, manifest: CheckpointManifest, index: PlanIndex) -> dict[int, Place]:
         spec = self._spec
