@@ -14,6 +14,7 @@ from chaos.chaos_run import ChaosRun, kind_of
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
 from chaos.recovery import Recovery
+from chaos.updates import Updates
 from heron.clock import monotonic_s
 
 __all__ = ["Campaign", "Times"]
@@ -44,6 +45,7 @@ class Campaign:
     """
 
     chaos_run: ChaosRun
+    updates: Updates | None = None
     killed: Counter[Kind] = field(default_factory=Counter)
     stopped: Counter[Kind] = field(default_factory=Counter)
     missed: int = 0
@@ -89,10 +91,10 @@ class Campaign:
         for recovery, _ in self._recovering:
             recovery.alone = False
         for victim in fault.victims:
-            name = _name(victim, list(self._known))
+            name = self._name(victim)
             if name not in present or (fault.action is Action.STOP and name in {each.name for each in self._asleep}):
                 self.missed += 1
-                _log.info("%s is absent or stopped already", name)
+                _log.info("%s is absent or stopped already", name or victim.kind.value)
             elif fault.action is Action.KILL:
                 self._kill(name, present, alone=alone)
             else:
@@ -160,6 +162,9 @@ class Campaign:
     def _look(self) -> dict[str, psutil.Process]:
         """Return the present processes, and record those that were replaced without a kill."""
         present = self.chaos_run.processes()
+        if self.updates is not None and self.updates.moved.is_set():
+            self.updates.moved.clear()
+            self._known = {name: pid for name, pid in self._known.items() if name in present}
         for name, process in present.items():
             before = self._known.get(name, process.pid)
             if before != process.pid and before not in self._dead:
@@ -168,15 +173,16 @@ class Campaign:
             self._known[name] = process.pid
         return present
 
+    def _name(self, victim: Victim) -> str:
+        """Return the name of the victim's process; "" if there is none of its kind during an update.
 
-def _name(victim: Victim, names: list[str]) -> str:
-    """Return the name of the victim's process.
-
-    Raises:
-        ChaosError: when the topology has other processes than the plan expects.
-    """
-    found = sorted(name for name in names if kind_of(name) is victim.kind)
-    if len(found) != COUNTS[victim.kind]:
-        msg = f"{len(found)} processes of kind {victim.kind.value}: {found}; the plan expects {COUNTS[victim.kind]}"
-        raise ChaosError(msg)
-    return found[victim.index]
+        Raises:
+            ChaosError: when the topology has other processes than the plan expects, and there are no updates.
+        """
+        found = sorted(name for name in self._known if kind_of(name) is victim.kind)
+        if self.updates is not None:
+            return found[victim.index % len(found)] if found else ""
+        if len(found) != COUNTS[victim.kind]:
+            msg = f"{len(found)} processes of kind {victim.kind.value}: {found}; the plan expects {COUNTS[victim.kind]}"
+            raise ChaosError(msg)
+        return found[victim.index]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -16,20 +17,26 @@ from typing import Self
 
 import psutil
 
+from chaos.committed import PARTITIONS, CommittedFlow
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Kind
 from chaos.flow import Flow
+from chaos.mode import Mode
+from heron.clock import monotonic_s
 from heron_testing.pytest_plugin import wait_until
 
 __all__ = ["ChaosRun", "kind_of"]
 
-_TOPOLOGY = Path(__file__).parent / "topology-files" / "lines.py"
-_COMPONENTS = {"lines": Kind.SPOUT, "split": Kind.BOLT, "journal": Kind.BOLT}
+_ROOT = Path(__file__).resolve().parents[1]
+_TOPOLOGIES = {Mode.AT_LEAST_ONCE: "lines.py", Mode.EFFECTIVELY_ONCE: "partitions.py"}
+_COMPONENTS = {"lines": Kind.SPOUT} | dict.fromkeys(("split", "journal", "count", "commit"), Kind.BOLT)
 # Otherwise the engine would rightly leave down processes that die this often.
 _NEVER_GIVE_UP = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0")
 _START_S = 60.0
 _END_S = 90.0
 _GONE_S = 5.0  # the limit that the engine promises for any end
+_STATUS_S = 30.0
+_AHEAD_S = 1.0  # lines that are still to be made when the spouts shall stop
 
 
 class ChaosRun:
@@ -38,27 +45,48 @@ class ChaosRun:
     Names of processes are ``cCONTAINER/PROCESS``, as in ``c1/split-3``, ``c2/stmgr``, ``c0/executor``.
     """
 
-    def __init__(self, rate: int, *, journal: bool = True, standbys: int = 0, options: Sequence[str] = ()) -> None:
-        """`rate` is in lines a second, 0 means unlimited; `options` are further options of ``heron run``."""
+    def __init__(
+        self,
+        rate: int,
+        *,
+        journal: bool = True,
+        standbys: int = 0,
+        options: Sequence[str] = (),
+        mode: Mode = Mode.AT_LEAST_ONCE,
+        updates: bool = False,
+    ) -> None:
+        """`rate` is in lines a second, 0 means unlimited; `options` are further options of ``heron run``.
+
+        With `updates`, the processes of the topology change during the run.
+        """
+        self.mode, self.updates, self._rate = mode, updates, rate
         self._options = (*_NEVER_GIVE_UP, "--set", f"topology.tmanager.standbys={standbys}", *options)
         self._count = sum(COUNTS.values()) + standbys
         self.root = Path(tempfile.mkdtemp(prefix="hch-"))  # short, because socket paths have at most 107 bytes
         self.files = self._folder("files")
-        self._arguments = ("--folder", str(self.files), "--rate", str(rate), "--journal", str(int(journal)))
+        self._began_s = monotonic_s()
+        own = ("--journal", str(int(journal))) if mode is Mode.AT_LEAST_ONCE else ("--began", str(self._began_s))
+        self._arguments = ("--folder", str(self.files), "--rate", str(rate), *own)
         self._home, self._tmp = self._folder("home"), self._folder("tmp")
-        self.flow = Flow(self.files)
+        self.flow = Flow(self.files) if mode is Mode.AT_LEAST_ONCE else CommittedFlow(self.files, self._began_s)
 
     def __enter__(self) -> Self:
-        heron = Path(sys.executable).with_name("heron")
-        command = [str(heron), "run", str(_TOPOLOGY), *self._options, "--", *self._arguments]
-        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        topology = Path(__file__).parent / "topology-files" / _TOPOLOGIES[self.mode]
+        command = [
+            str(Path(sys.executable).with_name("heron")),
+            "run",
+            str(topology),
+            *self._options,
+            "--",
+            *self._arguments,
+        ]
         with (self.root / "output").open("wb") as output:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**inherited, "HOME": str(self._home), "TMPDIR": str(self._tmp)},
+                env=self._environ(),
                 process_group=0,
             )
         try:
@@ -112,7 +140,12 @@ class ChaosRun:
         return {"command": command, **supervisors, **self.processes()}
 
     def tasks(self, name: str) -> tuple[str, ...]:
-        """Return the tasks that run in a process, or whose data passes it, with the names of `Flow`."""
+        """Return the tasks that run in a process, or whose data passes it, with the names of `Flow`.
+
+        If tasks come and go, or all of them return to a checkpoint, these are the tasks through which all lines pass.
+        """
+        if self.updates or self.mode is Mode.EFFECTIVELY_ONCE:
+            return self.flow.everything
         container, _, process = name.partition("/")
         if process in ("executor", "stmgr"):
             return tuple(task for place, task in self._tasks.items() if place.startswith(f"{container}/"))
@@ -132,8 +165,11 @@ class ChaosRun:
             raise ChaosError(self.failure(f"the run ended with exit code {self._process.returncode}"))
 
     def stop_spouts(self) -> None:
-        """Tell the spouts to make no more lines. The topology ends when all lines are acked."""
-        (self.files / "stop").touch()
+        """Tell the spouts to make no more lines. The topology ends when all lines are acked, or committed."""
+        lines = int((monotonic_s() - self._began_s + _AHEAD_S) * self._rate / PARTITIONS) + 1  # of each partition
+        new = self.files / "stop.new"
+        new.write_text(str(lines), encoding="utf-8")
+        new.replace(self.files / "stop")
 
     def wait_for_end(self) -> None:
         """Wait for the end of the topology.
@@ -147,6 +183,36 @@ class ChaosRun:
             raise ChaosError(self.failure(f"the run did not end within {_END_S:g} s")) from None
         if code != 0:
             raise ChaosError(self.failure(f"the run ended with exit code {code}"))
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of this environment, such as `heron`, to its end, beside the topology."""
+        program = str(Path(sys.executable).with_name(words[0]))
+        return subprocess.run(
+            [program, *words[1:]],
+            env=self._environ(),
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def checkpoints(self) -> dict[str, object]:
+        """Return what `heron status` reports about the checkpoints; waits for a leader.
+
+        Raises:
+            ChaosError: when there is none, or the command ends.
+        """
+        found: dict[str, object] = {}
+
+        def has_answered() -> bool:
+            asked = self.command("heron", "status", "chaos", "--json")
+            if asked.returncode == 0:
+                found.update(json.loads(asked.stdout)["status"]["checkpoints"])
+            return bool(found)
+
+        self.until(has_answered, _STATUS_S, "the status")
+        return found
 
     def until(self, holds: Callable[[], bool], within_s: float, what: str) -> None:
         """Wait until `holds()`.
@@ -191,6 +257,10 @@ class ChaosRun:
                 if process.environ().get("HOME") == str(self._home) and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
         return found
+
+    def _environ(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {**inherited, "HOME": str(self._home), "TMPDIR": str(self._tmp)}
 
     def _folder(self, name: str) -> Path:
         path = self.root / name

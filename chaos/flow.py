@@ -15,6 +15,9 @@ _MADE = 7
 class Flow:
     """The flow files in the folder of a run; `topology-files/line_files.py` describes their content."""
 
+    everything = tuple(f"lines-{spout}" for spout in range(SPOUTS))
+    """The tasks through which all lines pass. A spout has handled a line when its tree is complete."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 

@@ -7,7 +7,7 @@ or its life of the spout is later, and began at or before that line. All other c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,23 @@ class Verdict:
     def duplicates(self) -> int:
         """Return the number of all duplicates."""
         return self.by_failed_trees + self.by_lives + self.unexplained
+
+    @property
+    def passed(self) -> bool:
+        """Whether no line was lost, and each duplicate has a reason."""
+        return not (self.lost or self.unexplained or self.strange)
+
+    def figures(self) -> Mapping[str, object]:
+        """Return what the line of JSON says about the lines."""
+        return {
+            "lost": self.lost,
+            "duplicates": self.duplicates,
+            "duplicates_of": {
+                "failed trees": self.by_failed_trees,
+                "lives of spouts": self.by_lives,
+                "unexplained": self.unexplained,
+            },
+        }
 
 
 def judge(folder: Path) -> Verdict:

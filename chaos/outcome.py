@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from chaos.campaign import Campaign, Times
+from chaos.committed import CommittedVerdict
 from chaos.fault_plan import Kind
 from chaos.oracle import Verdict
 
@@ -17,22 +18,25 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`flowed_s` is the time in which lines were made; `problems` lists errors in words."""
+    """`flowed_s` is the time in which lines were made; `problems` lists errors in words.
+
+    `checkpoints` is what the topology reported about them before its end; empty without checkpoints.
+    """
 
     seed: int
     minutes: float
     campaign: Campaign
-    verdict: Verdict | None
+    verdict: Verdict | CommittedVerdict | None
     flowed_s: float
     remaining: Sequence[str]
     problems: Sequence[str]
+    checkpoints: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
         """Whether nothing was lost, unexplained or left, and no process was replaced without a kill."""
-        verdict = self.verdict
         clean = not (self.remaining or self.problems or self.campaign.unasked)
-        return clean and verdict is not None and not (verdict.lost or verdict.unexplained or verdict.strange)
+        return clean and self.verdict is not None and self.verdict.passed
 
     def json(self) -> str:
         """Return the result as one line."""
@@ -46,14 +50,13 @@ class Outcome:
             document |= {
                 "lines": verdict.lines,
                 "lines_per_s": round(verdict.lines / self.flowed_s),
-                "lost": verdict.lost,
-                "duplicates": verdict.duplicates,
-                "duplicates_of": {
-                    "failed trees": verdict.by_failed_trees,
-                    "lives of spouts": verdict.by_lives,
-                    "unexplained": verdict.unexplained,
-                },
+                **verdict.figures(),
             }
+        if campaign.updates is not None:
+            document["updates"] = dict(campaign.updates.outcomes)
+        if self.checkpoints:
+            document["restores"] = self.checkpoints["restores"]
+            document["checkpoints"] = {name: self.checkpoints[name] for name in ("complete", "failed")}
         document |= {
             "recover_s": _figures(campaign.recover_s),
             "crowded_s": _figures(campaign.crowded_s),
@@ -61,6 +64,7 @@ class Outcome:
             "unasked": campaign.unasked,
             "left": list(self.remaining),
             "problems": [*self.problems, *(verdict.strange if verdict else ())],
+            "mode": campaign.chaos_run.mode.value,
             "seed": self.seed,
             "minutes": self.minutes,
         }

@@ -7,6 +7,9 @@
 | the topology manager | a new one answers and reports that every task runs |
 | a metrics manager | there are new metrics of its container |
 | the executor of container 0 | as for the last two |
+
+With checkpoints or updates, all faults but those of the topology manager count as recovered when such lines have passed
+the whole topology: they are committed, or their trees are acked.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ class Recovery:
         self._life = chaos_run.flow.life(self._own) if self._own else 0
         container = name.partition("/")[0]
         watched = self.kind is Kind.METRICS_MANAGER or (self.kind is Kind.EXECUTOR and not self._tasks)
+        watched = watched and not chaos_run.updates  # the container may leave
         self._metrics_of = container if watched else ""
         self._metrics_bytes = chaos_run.metrics_bytes(container) if watched else 0
         self._leader = LeaderWatch(chaos_run.state, dead_tmanager) if dead_tmanager else None
