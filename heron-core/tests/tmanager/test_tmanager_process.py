@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
@@ -25,7 +26,7 @@ from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import PhysicalPlan
+from heron.planner.physical_plan import HandledLosses, PhysicalPlan
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
@@ -54,7 +55,7 @@ class Peer:
         msg = f"no {body} within 10 s"
         raise AssertionError(msg)
 
-    def register(self, container_id: int, *tasks: pb.TaskReport) -> None:
+    def register(self, container_id: int, *tasks: pb.TaskReport, losses: int = 0) -> None:
         """Sends the hello of the first incarnation of a stream manager."""
         hello = pb.StmgrHello(
             container_id=container_id,
@@ -62,6 +63,7 @@ class Peer:
             endpoint=f"tcp://10.0.0.{container_id}:1",
             host="here",
             tasks=tasks,
+            losses=losses,
         )
         self.send(Envelope(stmgr_hello=hello))
 
@@ -246,6 +248,21 @@ def test_a_deposed_leader_that_wakes_up_changes_nothing(
         sent = [parse_control(frame) for frame in iter(peer.channel.receive, None)]
         assert {body_of(each) for each in sent} <= {"task_report_seen"}
         assert {each.epoch for each in sent} <= {1}, "receivers refuse messages of a former epoch"
+
+
+def test_a_hello_reports_the_losses_of_a_stream_manager(
+    run: Run, leader_of: Callable[[int], TManagerLocation], definition: TopologyDefinition
+) -> None:
+    """The former leader may have been the only one that knew of a loss. A handled loss needs no other restore."""
+    config = {**definition.config, TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE}
+    run.state.set(NodeKind.TOPOLOGY, "wc", encode_plan(replace(definition, config=config)))
+    peer = run.peer(leader_of(1))
+    peer.register(1, losses=2)
+    peer.register(2)
+    plan = peer.plan()
+    while plan.checkpoints is None or plan.checkpoints.restores == 0:
+        plan = peer.plan()
+    assert plan.checkpoints.losses == (HandledLosses(1, 1, 2), HandledLosses(2, 1, 0))
 
 
 def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:

@@ -76,9 +76,10 @@ class ChannelAlignment:
 
     def mark(self, source: int, number: int, now_s: float) -> None:
         """A marker of a checkpoint has arrived from a task upstream."""
-        if number <= self.number:
+        under_way = self.under_way()
+        if number <= self.number or number < under_way:  # late: that checkpoint is over, or another took its place
             return
-        if not self.under_way():
+        if not under_way:
             self._closed_at_s = now_s
         superseded = any(self.number < each < number for each in self._marked.values())
         self._marked[source] = number

@@ -121,9 +121,18 @@ class CheckpointProgress:
         self._asked = True
 
     def losses_reported(self, container_id: int, incarnation: int, losses: int) -> None:
-        """A stream manager reports how often it has lost data; another incarnation has lost all that it held."""
-        handled = next((each for each in self._plan().losses if each.container_id == container_id), None)
-        known = self._lossy.get(container_id) or handled or HandledLosses(container_id, incarnation, 0)
+        """A stream manager reports how often it has lost data; another incarnation has lost all that it held.
+
+        The first incarnation of each container becomes part of the plan. So a later leader notices another one, also
+        when the plan has the address of that one already.
+        """
+        plan = self._plan()
+        known = self._lossy.get(container_id) or next((e for e in plan.losses if e.container_id == container_id), None)
+        if known is None:
+            known = HandledLosses(container_id, incarnation, 0)
+            self._plans.checkpoints = replace(
+                plan, losses=tuple(sorted((*plan.losses, known), key=lambda each: each.container_id))
+            )
         reported = HandledLosses(container_id, incarnation, losses)
         if reported == known:
             return

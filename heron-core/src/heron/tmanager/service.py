@@ -191,7 +191,7 @@ class Service:
 
     def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         hello = envelope.stmgr_hello
-        instructions = self._leader.stmgr_registered(location_of(hello))
+        instructions = self._leader.stmgr_registered(location_of(hello), hello.losses)
         self._containers.add_stmgr(hello.container_id, identity)
         self._carry_out(instructions)
         for report in hello.tasks:
