@@ -186,7 +186,7 @@ class ChaosRun:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a program of this environment, such as `heron`, to its end, beside the topology."""
-        program = str(Path(sys.executable).with_name(words[0]))
+        program = str(Path(sys.executable).parent / words[0])
         return subprocess.run(
             [program, *words[1:]],
             env=self._environ(),

@@ -54,7 +54,10 @@ class Updates:
             if self._given_up.wait(max(began_s + update.at_s - monotonic_s(), 0.0)):
                 return
             self.moved.set()
-            self._update(update)
+            try:
+                self._update(update)
+            except Exception as error:  # otherwise the run would pass without updates
+                self.problems.append(f"update {update.parallelism}: {type(error).__name__}: {error}")
             self.moved.set()
 
     def _update(self, update: Update) -> None:

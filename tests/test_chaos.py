@@ -166,9 +166,9 @@ def test_memory_growth_is_the_largest_difference_from_the_first_value() -> None:
     assert "c1/stmgr" in table([Memory("c1/stmgr", 1, (2.0**20,))])
 
 
-def chaos(minutes: float, seed: int) -> dict[str, object]:
+def chaos(minutes: float, seed: int, *options: str) -> dict[str, object]:
     """Run the program; it must pass."""
-    words = [sys.executable, "-m", "chaos", "--minutes", str(minutes), "--seed", str(seed), "--verbose"]
+    words = [sys.executable, "-m", "chaos", "--minutes", str(minutes), "--seed", str(seed), "--verbose", *options]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)  # noqa: T201  # shown with -s
@@ -183,6 +183,34 @@ def test_a_topology_survives_chaos_without_losing_a_line() -> None:
     assert found["lost"] == 0
     assert isinstance(found["lines"], int)
     assert found["lines"] > 100_000
+
+
+@pytest.mark.timeout(180)
+def test_the_output_is_exact_after_chaos_and_updates() -> None:
+    """Processes die within ten seconds, and one update changes the tasks; `./dev soak` does the same for minutes."""
+    found = chaos(0.15, 1, "--mode", "effectively-once", "--updates", "--rate", "3000")
+    assert [found[key] for key in ("lost", "doubled", "wrong", "out_of_order")] == [0, 0, 0, 0]
+    assert found["mode"] == "effectively-once"
+    assert isinstance(found["restores"], int)
+    assert found["restores"] > 0
+    assert sum(updates_of(found).values()) == 1
+
+
+def updates_of(found: dict[str, object]) -> dict[str, int]:
+    updates = found["updates"]
+    assert isinstance(updates, dict)
+    return updates
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(SOAK_MINUTES * 60 + 600)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["effectively-once", "at-least-once"])
+def test_minutes_of_chaos_and_updates_lose_nothing(mode: str, seed: int) -> None:
+    """Updates complete between and during faults."""
+    found = chaos(SOAK_MINUTES, seed, "--mode", mode, "--updates", "--rate", "10000")
+    assert found["lost"] == 0
+    assert updates_of(found)["complete"] > 0
 
 
 @pytest.mark.soak

@@ -171,3 +171,33 @@ def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
         f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: Streamlets are not supported yet; "
         "use spouts and bolts\n    Builder()\n"
     )
+
+
+def word_counts(run: HeronRun) -> dict[str, int]:
+    """Return the counts that all tasks have written last."""
+    return {word: int(str(count)) for found in facts(run, "counts").values() for word, count in found.items()}
+
+
+@pytest.mark.timeout(240)
+def test_a_stateful_program_runs_unchanged_and_its_counts_survive_deaths(sandbox: Sandbox) -> None:
+    """The state dictionaries of spout and bolt return to the same checkpoint."""
+    run = sandbox.start(TOPOLOGIES / "heronpy_stateful.py", args=("old-counts", str(sandbox.root / "out0")))
+
+    def checkpoints() -> dict[str, int]:
+        found: dict[str, int] = json.loads(sandbox.output_of("status", "old-counts", "--json"))["status"]["checkpoints"]
+        return found
+
+    run.until(lambda: sum(word_counts(run).values()) > 0, "counts")
+    for component in ("count_bolt", "word_spout"):
+        complete, restores = checkpoints()["complete"], checkpoints()["restores"]
+        run.until(lambda: checkpoints()["complete"] > complete, "a checkpoint")  # noqa: B023  # the loop waits here
+        run.processes("instance", f"{component}-")[0].kill()
+        run.until(lambda: checkpoints()["restores"] > restores, "a restore")  # noqa: B023
+    of_each = 2 * 4000 // 5  # two spout tasks, five words
+    words = ("hello", "bye", "good", "bad", "heron")
+    run.until(lambda: sum(word_counts(run).values()) >= 2 * 4000, "every word")
+    complete = checkpoints()["complete"]
+    run.until(lambda: checkpoints()["complete"] > complete + 1, "checkpoints after the last word")
+    assert word_counts(run) == dict.fromkeys(words, of_each)
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.all_output

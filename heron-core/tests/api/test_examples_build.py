@@ -13,7 +13,15 @@ from heron.api import Topology, TopologyBuilder
 from heron.api.definition import GroupingKind, TopologyDefinition
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-TASKS = {"word_count": 7, "trends": 5, "multi_stream": 5, "custom_grouping": 5, "topology_class": 7}
+TASKS = {
+    "word_count": 7,
+    "trends": 5,
+    "multi_stream": 5,
+    "custom_grouping": 5,
+    "topology_class": 7,
+    "exactly_once_files": 4,
+    "exactly_once_sqlite": 4,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +85,14 @@ def test_the_demo_refuses_wrong_arguments(
         example("word_count").word_count(arguments)
     assert end.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["exactly_once_files", "exactly_once_sqlite"])
+def test_an_example_with_a_text_refuses_one_that_does_not_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command refuses before it starts a process."""
+    with pytest.raises(SystemExit):
+        getattr(example(name), name)(["--text", "missing.txt"])
+    assert "missing.txt: the file does not exist or is not readable" in capsys.readouterr().err
 
 
 def test_the_demo_passes_absolute_paths_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
