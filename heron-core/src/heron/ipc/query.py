@@ -79,6 +79,10 @@ class TManagerClient:
             lambda number: Envelope(withdraw_update=pb.WithdrawUpdate(request_id=number, reason=reason)), timeout_s
         )
 
+    def take_checkpoint(self, timeout_s: float) -> None:
+        """Requests a checkpoint; returns when it is ordered, or will be as soon as it can be taken."""
+        self._ask(lambda number: Envelope(take_checkpoint=pb.TakeCheckpoint(request_id=number)), timeout_s)
+
     def close(self) -> None:
         """Closes the socket; idempotent."""
         self._channel.close()
