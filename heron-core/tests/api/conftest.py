@@ -10,7 +10,6 @@ import pytest
 
 from heron.api import (
     BoltCollector,
-    CounterState,
     GlobalStreamId,
     IMetric,
     ITaskHook,
@@ -19,6 +18,7 @@ from heron.api import (
     TopologyContext,
     Tuple,
 )
+from heron.api.context import S
 from heron.api.definition import GroupingDefinition
 
 Calls: TypeAlias = list[tuple[object, ...]]
@@ -93,12 +93,6 @@ class LoneContext(TopologyContext):
     def get_component_tasks(self, component_id: str) -> list[int]:
         return [1]
 
-    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
-        raise NotImplementedError
-
-    def owns(self, key: object) -> bool:
-        raise NotImplementedError
-
     def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
         return {}
 
@@ -110,6 +104,14 @@ class LoneContext(TopologyContext):
 
     def threadsafe_collector(self) -> ThreadsafeCollector:
         raise NotImplementedError
+
+    def keyed_state(
+        self, name: str, kind: type[S], *, default: object = None, ttl_s: float | None = None, event_time: bool = False
+    ) -> S:
+        raise NotImplementedError
+
+    def owns(self, key: object) -> bool:
+        return True
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from heron.api.state import HashMapState
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot
 from heron.instance.keyed_state import KeyedStateStore
-from heron.instance.operator_state import encode_operator_state
+from heron.instance.state_payload import encode_operator_state
 from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
@@ -47,7 +47,7 @@ def archive_with(*checkpoints: str) -> CheckpointArchive:
     for each in map(CheckpointId.parse, checkpoints):
         state = HashMapState()
         state.put("taken at", str(each))
-        payload = encode_operator_state(state) or b""
+        payload = encode_operator_state(state, "task") or b""
         name = archive.task_object(each, TASK)
         archive.save(name, [payload])
         task = TaskSnapshot(TASK, "bolt", operator=places_of(name, [payload])[0])

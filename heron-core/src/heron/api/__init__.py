@@ -7,6 +7,7 @@ from heron.api.capture import capture_topologies
 from heron.api.component import BaseComponent, BoltCollector, SpoutCollector, ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId, HeronComponentSpec
 from heron.api.context import TopologyContext
+from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState
 from heron.api.metrics import (
     AssignableMetrics,
     CountMetric,
@@ -22,7 +23,7 @@ from heron.api.metrics import (
 )
 from heron.api.serializer import IHeronSerializer, PythonSerializer, default_serializer
 from heron.api.spout import BaseSpout, Spout
-from heron.api.state import CounterState, HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
+from heron.api.state import HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
 from heron.api.stream import Grouping, ICustomGrouping, Stream
 from heron.api.task_hook import (
     BoltAckInfo,
@@ -62,6 +63,9 @@ __all__ = [
     "ITaskHook",
     "ITwoPhaseStatefulComponent",
     "IUpdatable",
+    "KeyedState",
+    "ListState",
+    "MapState",
     "MeanReducedMetric",
     "MeanReducer",
     "MultiAssignableMetrics",
@@ -87,6 +91,7 @@ __all__ = [
     "TumblingWindowBolt",
     "Tuple",
     "TupleHelper",
+    "ValueState",
     "WindowContext",
     "api_constants",
     "capture_topologies",

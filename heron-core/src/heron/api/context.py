@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
 from heron.api.definition import GroupingDefinition
+from heron.api.keyed_state import KeyedState
 from heron.api.metrics import IMetric
-from heron.api.state import CounterState
 from heron.api.task_hook import ITaskHook
 
 __all__ = ["TopologyContext"]
+
+S = TypeVar("S", bound=KeyedState[Any])
 
 
 class TopologyContext(ABC):
@@ -52,14 +54,6 @@ class TopologyContext(ABC):
         """
 
     @abstractmethod
-    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
-        """Return the keyed state of this name."""
-
-    @abstractmethod
-    def owns(self, key: object) -> bool:
-        """Return whether this task owns the key group of a key."""
-
-    @abstractmethod
     def get_sources(self, component_id: str) -> Mapping[GlobalStreamId, GroupingDefinition]:
         """Return the input streams of a component, with the grouping of each.
 
@@ -92,4 +86,43 @@ class TopologyContext(ABC):
         """Return a collector for threads that the component starts itself.
 
         The collector that the component was constructed with belongs to the component's own thread.
+        """
+
+    @abstractmethod
+    def keyed_state(
+        self,
+        name: str,
+        kind: type[S],
+        *,
+        default: object = None,
+        ttl_s: float | None = None,
+        event_time: bool = False,
+    ) -> S:
+        """Return the handle of a keyed state, for example ``context.keyed_state("counts", CounterState)``.
+
+        Call it in `initialize`, so that a saved state that does not fit is refused before data flows; a later call is
+        allowed. A second call with the same arguments returns the same handle.
+
+        Args:
+            name: names the state in the component; it is saved under this name.
+            kind: `ValueState`, `CounterState`, `ListState` or `MapState`, with or without its types.
+            default: what `ValueState.get` returns for a missing key; None, a scalar or a tuple of scalars.
+            ttl_s: an entry expires so many seconds after its last write; above 0. Expired entries are not returned and
+                not saved. None: entries do not expire.
+            event_time: whether `KeyedState.advance` gives the time, and not the wall clock. Needs `ttl_s`.
+
+        Raises:
+            UsageError: when the name is taken with other arguments, or an argument is wrong.
+            CheckpointError: when the saved state of this name has another kind, or cannot be migrated.
+        """
+
+    @abstractmethod
+    def owns(self, key: object) -> bool:
+        """Whether this task owns the key's group, and so may keep state for the key.
+
+        A spout can take its partitions as keys: it reads those that it owns, and keeps their positions in keyed state.
+        Partitions and positions then move together when the parallelism changes.
+
+        Raises:
+            UsageError: when the key cannot be grouped by.
         """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from heron.errors import UsageError
 
-__all__ = ["CounterState", "HashMapState", "ITwoPhaseStatefulComponent", "State", "StatefulComponent"]
+__all__ = ["HashMapState", "ITwoPhaseStatefulComponent", "State", "StatefulComponent"]
 
 
 class State(ABC):
@@ -60,56 +60,75 @@ class HashMapState(State):
 class StatefulComponent:
     """A second base class for a spout or bolt that keeps state.
 
-    With `EFFECTIVELY_ONCE` the state is saved with each checkpoint. In the other modes it lives in the memory of the
-    task and is lost when its process restarts.
+    With ``topology.reliability.mode: EFFECTIVELY_ONCE`` the engine saves the state at each checkpoint, and `init_state`
+    receives the state of the checkpoint that the task continues from. In the other modes the state lives in the memory
+    of the task: `init_state` receives an empty one, and a restart of the process loses it.
     """
 
     state_version: ClassVar[int] = 0
-    """Change it when older state has another meaning; see `migrate`."""
+    """The version of what the component saves. Raise it when new code cannot use what older code saved."""
 
     def init_state(self, state: State) -> None:
         """Receive the saved state, or an empty one. Called once, before `initialize`."""
 
     def pre_save(self, checkpoint_id: str) -> None:
-        """Put into the state what the component holds elsewhere. Called before each checkpoint."""
+        """Put into the state what the component holds elsewhere. Called before each checkpoint.
+
+        Args:
+            checkpoint_id: a decimal number; numbers ascend.
+        """
 
     def migrate(self, old_version: int, state: State) -> State:
-        """Return the state to use in place of one that another `state_version` of the component has saved.
+        """Return the state for this version of the component, made of a saved state of another version.
+
+        Called before `init_state` when the saved state has another `state_version`; override it to accept such a state.
 
         Raises:
-            UsageError: always, unless a component overrides it.
+            UsageError: always, unless it is overridden; the topology does not start then.
         """
-        msg = (
-            f"{type(self).__name__} has state_version {self.state_version}, the checkpoint has {old_version}; override "
-            "migrate, or start without the checkpoint"
-        )
-        raise UsageError(msg)
+        raise UsageError(_refusal(self, "migrate", "state", old_version))
+
+    def migrate_keyed(self, name: str, old_version: int, key: object, value: Any) -> Any:  # noqa: ANN401  # the author's
+        """Return the new value of a key of the keyed state `name`; see `migrate`.
+
+        Called for each key when the component asks for the state. The value of a list state is a list, that of a map
+        state a dict, and so must be the result.
+        """
+        raise UsageError(_refusal(self, "migrate_keyed", f"keyed state {name!r}", old_version))
 
 
-class ITwoPhaseStatefulComponent(StatefulComponent):
-    """A component whose output outside of the topology is committed with each checkpoint, such as a sink.
+class ITwoPhaseStatefulComponent(StatefulComponent, ABC):
+    """A stateful component that writes to another system, exactly once: it commits when a checkpoint is complete.
 
-    Checkpoint ids are decimal numbers as text; they grow. `pre_save` ends the present transaction, under the id of the
-    checkpoint, and later output belongs to the next one. Source: Heron's ``ITwoPhaseStatefulComponent``.
+    Checkpoint ids are decimal numbers as text, and ascend; compare them as integers. Source: Heron's
+    ``ITwoPhaseStatefulComponent``.
     """
 
+    @abstractmethod
     def pre_restore(self, checkpoint_id: str) -> None:
-        """Commit the transactions up to this checkpoint, and discard all others; "" is the state before the first one.
+        """Commit what was prepared up to this checkpoint, and discard what is newer.
 
-        Called after `initialize`, before the first tuple: at the start and after each restore.
+        Called after `initialize` and before the first tuple, at the start and after each restore. ``""`` is the state
+        before the first checkpoint: then everything is discarded. What was prepared may be of a former process, so it
+        must be found in the other system.
         """
 
+    @abstractmethod
+    def pre_save(self, checkpoint_id: str) -> None:
+        """Prepare what was written since the last checkpoint so that it survives a crash and can be committed."""
+
+    @abstractmethod
     def post_save(self, checkpoint_id: str) -> None:
-        """Commit the transactions up to this checkpoint, which is complete.
+        """The checkpoint is complete: commit everything that was prepared up to it.
 
-        A checkpoint may be skipped when a later one is complete. An exception restarts the task, whose `pre_restore`
-        gets the same id.
+        It may be called again for the same id. An id may be skipped when a newer checkpoint is complete, so a commit
+        must include all earlier ids. An exception restarts the task, whose `pre_restore` gets the same id.
         """
 
 
-class CounterState:
-    """Counters by key, kept with the key group of the key."""
-
-    def add(self, key: object, amount: int = 1) -> int:
-        """Add to the counter of a key, and return its value."""
-        raise NotImplementedError
+def _refusal(component: StatefulComponent, method: str, what: str, old_version: int) -> str:
+    name = type(component).__name__
+    return (
+        f"{name}: the saved {what} has state_version {old_version}, {name} has {component.state_version}; "
+        f"override {method}, or start without the checkpoint"
+    )

@@ -16,7 +16,7 @@ from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, Place, TaskSnapshot
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.instance.keyed_state import KeyedSnapshot
+from heron.instance.state_snapshot import StateSnapshot
 
 __all__ = ["CheckpointSaver", "SavedOutcome"]
 
@@ -39,7 +39,7 @@ class _Job:
     __slots__ = ("began_s", "groups", "keyed", "name", "number", "payloads", "places", "removed", "snapshot")
 
     def __init__(
-        self, number: int, name: str, snapshot: TaskSnapshot, operator: bytes | None, keyed: KeyedSnapshot
+        self, number: int, name: str, snapshot: TaskSnapshot, operator: bytes | None, keyed: StateSnapshot
     ) -> None:
         self.number = number
         self.name = name
@@ -87,7 +87,7 @@ class CheckpointSaver:
         sparse = {name for name, size in used_bytes.items() if size < _LEAST_USED * self._sizes_bytes.get(name, 0)}
         return tuple(group for group, place in self._places.items() if place.object in sparse)
 
-    def begin(self, number: int, snapshot: TaskSnapshot, operator: bytes | None, keyed: KeyedSnapshot) -> None:
+    def begin(self, number: int, snapshot: TaskSnapshot, operator: bytes | None, keyed: StateSnapshot) -> None:
         """Begins to save; only when it is not busy."""
         name = self._archive.task_object(CheckpointId(self._run, number), self._task_id)
         self._job = _Job(number, name, snapshot, operator, keyed)

@@ -19,7 +19,7 @@ from heron.instance.emitter import Emitter
 from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
-from heron.instance.keyed_state import KeyedStateStore
+from heron.instance.keyed_state import KeyedStateStore, has_single_keys
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import StreamRoutes, routes_of
@@ -76,7 +76,8 @@ class Task:
         self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = self._metric_failed
-        self.keyed = KeyedStateStore(spec.component, spec.task_id, key_groups_of(plan.topology), SystemClock())
+        groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
+        self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single)
         self.keyed.set_owned(self._owned_groups)
         self.checkpoints: TaskCheckpoints | None = None
         if archive is not None and plan.checkpoints is not None:

@@ -16,7 +16,7 @@ from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, 
 from heron.errors import CheckpointError, SerializationError
 from heron.instance.checkpoint_saver import CheckpointSaver
 from heron.instance.keyed_state import KeyedStateStore
-from heron.instance.operator_state import decode_operator_state, encode_operator_state
+from heron.instance.state_payload import decode_operator_state, encode_operator_state
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.kernel.role_spec import InstanceSpec
@@ -84,6 +84,7 @@ class TaskCheckpoints:
         self._saved = plan.number
         own, places = None, {}
         self._keyed.clear()
+        self._keyed.serve(component)
         if source := self._source():
             manifest = self._archive.manifest(source)
             own = _own_snapshot(manifest, index, self._spec)
@@ -120,7 +121,7 @@ class TaskCheckpoints:
             if isinstance(component, StatefulComponent):
                 version = component.state_version
                 component.pre_save(str(number))
-            operator = encode_operator_state(self._operator)
+            operator = encode_operator_state(self._operator, f"task {self._spec.task_id} of {self._spec.component!r}")
         except Exception as error:
             self.give_up(number, f"{type(error).__name__}: {error}")
             return

@@ -10,10 +10,9 @@ from typing import Any
 
 from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
-from heron.api.context import TopologyContext
+from heron.api.context import S, TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
-from heron.api.state import CounterState
 from heron.api.task_hook import ITaskHook
 from heron.api.tuple import Tuple
 from heron.clock import SystemClock
@@ -41,7 +40,7 @@ class TaskContext(TopologyContext):
         keyed: KeyedStateStore | None = None,
     ) -> None:
         self.index = index
-        self._keyed = keyed or KeyedStateStore("", task_id, 1, SystemClock())
+        self._keyed = keyed or KeyedStateStore(index.tasks[task_id].component, task_id, 1, SystemClock())
         self.hooks: list[ITaskHook] = []
         self.initialised = False
         self._task = index.tasks[task_id]
@@ -97,9 +96,17 @@ class TaskContext(TopologyContext):
             raise UsageError(msg)
         self.hooks.append(task_hook)
 
-    def keyed_state(self, name: str, kind: type[CounterState]) -> CounterState:
+    def keyed_state(
+        self,
+        name: str,
+        kind: type[S],
+        *,
+        default: object = None,
+        ttl_s: float | None = None,
+        event_time: bool = False,
+    ) -> S:
         """`TopologyContext`."""
-        return self._keyed.state(name, kind)
+        return self._keyed.state(name, kind, default=default, ttl_s=ttl_s, event_time=event_time)
 
     def owns(self, key: object) -> bool:
         """`TopologyContext`."""
