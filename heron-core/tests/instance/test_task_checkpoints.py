@@ -40,6 +40,9 @@ class SinkBolt(Bolt, ITwoPhaseStatefulComponent):
         """Keep the id."""
         self.restored.append(checkpoint_id)
 
+    def post_save(self, checkpoint_id: str) -> None:
+        """Not called."""
+
 
 def archive_with(*checkpoints: str) -> CheckpointArchive:
     """Return an archive with these checkpoints; the state of the bolt has their ids."""

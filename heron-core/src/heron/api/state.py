@@ -100,6 +100,7 @@ class StatefulComponent:
 class ITwoPhaseStatefulComponent(StatefulComponent, ABC):
     """A stateful component that writes to another system, exactly once: it commits when a checkpoint is complete.
 
+    `pre_save` prepares what was written since the last checkpoint, so that it survives a crash and can be committed.
     Checkpoint ids are decimal numbers as text, and ascend; compare them as integers. Source: Heron's
     ``ITwoPhaseStatefulComponent``.
     """
@@ -112,10 +113,6 @@ class ITwoPhaseStatefulComponent(StatefulComponent, ABC):
         before the first checkpoint: then everything is discarded. What was prepared may be of a former process, so it
         must be found in the other system.
         """
-
-    @abstractmethod
-    def pre_save(self, checkpoint_id: str) -> None:
-        """Prepare what was written since the last checkpoint so that it survives a crash and can be committed."""
 
     @abstractmethod
     def post_save(self, checkpoint_id: str) -> None:
