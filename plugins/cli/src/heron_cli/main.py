@@ -29,6 +29,7 @@ _COMMANDS = {
     "deactivate": "heron_cli.commands.activate:deactivate",
     "restart": "heron_cli.commands.restart:restart",
     "update": "heron_cli.commands.update:update",
+    "checkpoints": "heron_cli.commands.checkpoints:checkpoints",
     "logs": "heron_cli.commands.logs:logs",
     "metrics": "heron_cli.commands.metrics:metrics",
     "plugins": "heron_cli.commands.plugins:plugins",

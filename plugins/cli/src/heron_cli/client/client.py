@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
+from heron.checkpoints.archive import CheckpointArchive
+from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
 from heron.ipc.metrics_table import MetricsRow
@@ -21,6 +23,15 @@ from heron_cli.catalog.other_plugins import check_without, observer_entries
 from heron_cli.catalog.plugin_path import add_plugin_path
 from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
 from heron_cli.profiles.overrides import split_overrides
+from heron_cli.topologies.checkpoint_list import (
+    ListedCheckpoint,
+    delete_checkpoints,
+    find_manifest,
+    list_checkpoints,
+    needed_checkpoints,
+    open_archive,
+    wait_for_checkpoint,
+)
 from heron_cli.topologies.discovery import topologies
 from heron_cli.topologies.environment import (
     Environment,
@@ -297,15 +308,17 @@ class Client:
         role: str = "",
         env: str = "",
         deactivated: bool = False,
+        from_checkpoint: str = "",
         progress: Progress | None = None,
     ) -> SubmitResult:
         """Start the topology of a Python file; it continues when this process ends.
 
         `target` is ``FILE`` or ``FILE:NAME``, and `arguments` are the `sys.argv` of the file, which runs in a child
         process. `role` and `env` are labels (defaults: the user's name and ``default``). With `deactivated` the
-        topology begins paused.
+        topology begins paused. With `from_checkpoint`, RUN/NUMBER or ``latest``, its tasks begin with that state.
 
         Raises:
+            CheckpointError: when there is no such checkpoint, or its state does not fit the topology.
             TopologyError: when the file does not load or the topology does not verify.
             PackingError, PackageError: when a step fails. Everything before it is undone.
         """
@@ -318,6 +331,7 @@ class Client:
             target,
             arguments,
             labels=(role, env, deactivated),
+            from_checkpoint=from_checkpoint,
             progress=progress or notes,
         )
         return SubmitResult(run, containers, tuple(notes.notes))
@@ -347,6 +361,55 @@ class Client:
             topology.status(control=not dry_run)  # it runs, and this user may change it
             update = plan(environment, topology, parallelism)
             return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
+
+    def checkpoints(self, name: str) -> tuple[ListedCheckpoint, ...]:
+        """Return the complete checkpoints of all runs of a topology, newest first; it need not run.
+
+        Raises:
+            ConfigError: when the profile has no checkpoint store.
+            CheckpointError: when the store cannot list.
+        """
+        return list_checkpoints(self._archive(name))
+
+    def checkpoint(self, name: str, checkpoint: str) -> CheckpointManifest:
+        """Return what a checkpoint consists of; `checkpoint` is RUN/NUMBER or ``latest``. Raises as `checkpoints` does.
+
+        Raises:
+            CheckpointError: when there is no such checkpoint, or it cannot be read.
+        """
+        return find_manifest(self._archive(name), name, checkpoint)
+
+    def take_checkpoint(self, name: str, *, timeout_s: float = 60.0) -> CheckpointId:
+        """Ask a running topology for a checkpoint; return its id when it is complete.
+
+        Raises:
+            TopologyFailedError: when the checkpoint fails; the topology goes on.
+            UnreachableError: when it is not complete in time; it continues.
+        """
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return wait_for_checkpoint(topology)
+
+    def deletable_checkpoints(self, name: str, chosen: Sequence[str] = ()) -> tuple[CheckpointId, ...]:
+        """Return these checkpoints, or all that the running topology does not need. Raises as `checkpoints` does."""
+        if chosen:
+            return tuple(dict.fromkeys(map(CheckpointId.parse, chosen)))
+        archive = self._archive(name)
+        with self.topology(name) as topology:
+            needed = needed_checkpoints(self._statemgr, topology)
+        return tuple(each for each in archive.checkpoints() if str(each) not in needed)
+
+    def delete_checkpoints(self, name: str, chosen: Sequence[CheckpointId]) -> None:
+        """Delete checkpoints; payloads that another checkpoint needs stay.
+
+        Raises:
+            UsageError: when one does not exist, or the running topology needs it; nothing was deleted.
+            CheckpointError: when a checkpoint that stays cannot be read; nothing was deleted. Or the store fails.
+        """
+        self._check_writable(f"the checkpoints of topology {name!r}")
+        archive = self._archive(name)
+        with self.topology(name) as topology:  # its state first: a checkpoint that completes later is in the list
+            needed = needed_checkpoints(self._statemgr, topology)
+        delete_checkpoints(archive, chosen, needed)
 
     def packages(self) -> tuple[StoredPackage, ...]:
         """Return the packages that the profile's uploader stores, youngest first, with the topologies that use them.
@@ -386,6 +449,9 @@ class Client:
             self._uploader = open_guarded(self._profile.uploader, Uploader)
         return Environment(self._profile, self._statemgr, self._uploader, self._scheduler)
 
+    def _archive(self, name: str) -> CheckpointArchive:
+        return open_archive(find_profile(self._choice, (*_FAMILIES, "checkpoint")), name)
+
     def _full_environment(self) -> Environment:
         """The open drivers, with a profile whose drivers of all families were found."""
         return replace(self._environment(), profile=find_profile(self._choice))
@@ -420,5 +486,6 @@ class _Submit(Protocol):
         arguments: Sequence[str],
         *,
         labels: tuple[str, str, bool],
+        from_checkpoint: str,
         progress: Progress,
     ) -> tuple[ExecutionState, int]: ...

@@ -46,6 +46,12 @@ _STARTED_AT_S = wall_s()
 @without_option
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stops it after that time, with exit code 1.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Writes a report of the run, as JSON.")
+@click.option(
+    "--from-checkpoint",
+    metavar="RUN/NUMBER|latest",
+    default="",
+    help="Starts with the state of a checkpoint, see `heron checkpoints`.",
+)
 @click.option("--simulate", is_flag=True, help="Runs it in this process, for tests and breakpoints.")
 @verbose_option
 @click.pass_context
@@ -59,6 +65,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     without: tuple[str, ...],
     timeout: float | None,
     report: Path | None,
+    from_checkpoint: str,
     simulate: bool,
     verbose: bool,
 ) -> None:
@@ -70,10 +77,13 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if timeout is not None and not timeout > 0:
         msg = f"--timeout: {timeout:g} s is not above 0 s; give the seconds after which it is stopped"
         raise UsageError(msg)
+    if simulate and from_checkpoint:
+        msg = f"--from-checkpoint {from_checkpoint!r:.80}: the simulator takes no checkpoints; leave out --simulate"
+        raise UsageError(msg)
     if report:
         check_report_path(report)
     choice = choose(profile, config_path, settings, without)
-    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S)
+    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.
         work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import click
 
 from heron.driver_kit.loading import load_object
+from heron.errors import UsageError
 from heron_cli.client.client import Client, SubmitResult
 from heron_cli.commands.completion import complete_file, complete_profile
 from heron_cli.commands.options import (
@@ -46,6 +48,12 @@ SUBMIT_STEPS = 5
 @without_option
 @click.option("--dry-run", is_flag=True, help="Shows the plan and changes nothing.")
 @click.option("--deactivated", is_flag=True, help="Starts it paused, until `heron activate`.")
+@click.option(
+    "--from-checkpoint",
+    metavar="RUN/NUMBER|latest",
+    default="",
+    help="Starts with the state of a checkpoint, see `heron checkpoints`.",
+)
 @json_option
 @verbose_option
 def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -57,6 +65,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     without: tuple[str, ...],
     dry_run: bool,
     deactivated: bool,
+    from_checkpoint: str,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -68,21 +77,37 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     labels = parse_target(where, user_name())
     choice = choose(labels.profile, config_path, settings, without)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
+        if dry_run and from_checkpoint:
+            msg = f"--from-checkpoint {from_checkpoint!r:.80}: --dry-run does not check it; give one of the two"
+            raise UsageError(msg)
         if dry_run:
             show_plan = cast("_ShowPlan", load_object("heron_cli.commands.plan:show_plan"))
             show_plan(choice, loading, interrupts, None, as_json)
             click.echo("dry run: nothing was changed", err=True)
         else:
-            _print(_submit(choice, labels, loading, interrupts, deactivated=deactivated), as_json=as_json)
+            _print(_submit(choice, labels, loading, interrupts, _Start(deactivated, from_checkpoint)), as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    deactivated: bool
+    from_checkpoint: str
 
 
 def _submit(
-    choice: ProfileChoice, labels: Target, loading: LoadingTopology, interrupts: Interrupts, *, deactivated: bool
+    choice: ProfileChoice, labels: Target, loading: LoadingTopology, interrupts: Interrupts, start: _Start
 ) -> SubmitResult:
     with progress(SUBMIT_STEPS, interrupts.requested) as shown, Client(choice) as client:
         shown.step("loading the topology")
         loaded = loading.result(interrupts.requested)
-        return client.submit(loaded, role=labels.role, env=labels.env, deactivated=deactivated, progress=shown)
+        return client.submit(
+            loaded,
+            role=labels.role,
+            env=labels.env,
+            deactivated=start.deactivated,
+            from_checkpoint=start.from_checkpoint,
+            progress=shown,
+        )
 
 
 def _print(result: SubmitResult, *, as_json: bool) -> None:

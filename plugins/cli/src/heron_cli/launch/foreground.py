@@ -13,6 +13,7 @@ from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.run_monitor import Outcome, watch_run
 from heron_cli.launch.run_report import RunReport, RunRequest, component_reports, write_report
+from heron_cli.launch.start_from import start_from
 from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.topologies.cleanup import end_run, logs_in_use
 from heron_cli.topologies.environment import Environment, find_profile, lifecycle_hooks, open_environment
@@ -36,6 +37,7 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
     profile = find_profile(choice)
     loaded = loading.result(interrupts.requested)
     prepared = prepare(loaded, profile, choice.overrides, without=choice.without)
+    prepared = start_from(prepared, profile, request.from_checkpoint)
     entries = observer_entries(choice.without)
     with lifecycle_hooks(entries) as observers:
         environment = open_environment(profile)

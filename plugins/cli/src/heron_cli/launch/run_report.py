@@ -27,6 +27,7 @@ class RunRequest:
     simulate: bool
     started_s: float
     started_at_s: float
+    from_checkpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 from heron_cli.launch.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
+from heron_cli.launch.start_from import start_from
 from heron_cli.launch.target import DEFAULT_ENV, user_name
 from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import engine_settings
@@ -141,14 +142,17 @@ def submit_target(
     arguments: Sequence[str],
     *,
     labels: tuple[str, str, bool],
+    from_checkpoint: str = "",
     progress: Progress,
 ) -> tuple[ExecutionState, int]:
     """Start a topology that continues when this process ends; return its run and the number of its containers.
 
     The number includes container 0. `labels` are the role, the environment, and whether the topology begins paused.
+    `from_checkpoint` is as for `start_from`.
     """
     role, env, deactivated = labels
     prepared = prepare(load_target(target, arguments), environment.profile, choice.overrides, without=choice.without)
+    prepared = start_from(prepared, environment.profile, from_checkpoint)
     terms = Terms(role, env or DEFAULT_ENV, deactivated)
     run = start_detached(environment, prepared, observer_entries(choice.without), terms, progress)
     return run, len(prepared.plan.containers) + 1

@@ -143,6 +143,10 @@ class RemoteTopology:
         """Withdraw the update under way; refused when data takes the new routes already."""
         self._ask(True, lambda client, left_s: client.withdraw_update(reason, left_s))
 
+    def take_checkpoint(self) -> None:
+        """Ask for a checkpoint; return when it is ordered. `status().checkpoints` shows its progress."""
+        self._ask(True, lambda client, left_s: client.take_checkpoint(left_s))
+
     def over(self) -> bool:
         """Return whether this run has ended and none of its processes runs any more."""
         present = read_run(self._statemgr, self.name)

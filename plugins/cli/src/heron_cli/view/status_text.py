@@ -11,6 +11,7 @@ from rich.text import Text
 
 from heron.ipc.status import ProcessStatus, StandbyStatus, TopologyStatus
 from heron_cli.topologies.status_report import StatusReport
+from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.live_view import status_table
 from heron_cli.view.text import format_count
 
@@ -30,6 +31,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
     parts += [Text(line, style="yellow") for line in (*_unreached_lines(status), *_update_lines(status))]
+    parts += [Text(line) for line in status_lines(status.checkpoints, wall_s)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
     if report.run:
