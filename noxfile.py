@@ -144,7 +144,7 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Kill and stop processes of a topology under load; nothing may be lost [-- --minutes M --seed S]."""
+    """Kill and stop processes of a topology under load; nothing may be lost [-- --mode M --updates --minutes M]."""
     session.run(sys.executable, "-m", "chaos", *session.posargs)
 
 
