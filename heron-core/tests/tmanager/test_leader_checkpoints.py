@@ -381,9 +381,9 @@ def test_an_update_takes_a_checkpoint_and_restores_it(leading: Leading, larger: 
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
-    assert leading.phase is UpdatePhase.PREPARE
+    phases = [leading.phase]
     leading.report(CheckpointEvent.COMMITTED, 1, 3)
-    assert leading.phase is None
+    assert [*phases, leading.phase] == [UpdatePhase.PREPARE, None]
     assert (leading.ordered.restores, leading.ordered.source, leading.ordered.since) == (1, "wc-1/1", leading.version)
 
 
@@ -408,6 +408,20 @@ def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smal
     update = leading.leader.status().update
     assert update is not None
     assert (update.phase, update.waits_for) == ("withdrawn", "its checkpoint failed: disk full")
+    assert leading.ordered.restores == 0
+
+
+def test_an_update_is_withdrawn_when_a_task_that_stays_has_ended(leading: Leading, smaller: PackingPlan) -> None:
+    """It is restored as ended, and would not continue the work of the removed task."""
+    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
+    leading.pulse()
+    leading.works(2, event=TaskEvent.ENDED)
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
+    update = leading.leader.status().update
+    assert update is not None
+    assert (update.phase, update.waits_for) == ("withdrawn", "component 'count' has ended at task 2")
     assert leading.ordered.restores == 0
 
 

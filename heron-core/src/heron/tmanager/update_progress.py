@@ -196,14 +196,19 @@ class UpdateProgress:
         return ""
 
     def _ended(self) -> list[int]:
-        """The ended tasks of components that get more tasks: their consumers may have ended too."""
+        """The ended tasks of components whose tasks change.
+
+        Consumers of a component that gets more tasks may have ended too. With checkpoints, an ended task is restored
+        as ended: it would not continue what it takes over from a removed task.
+        """
         update = self._plans.update
         added = update.added if update is not None else ()
-        growing = {self._tasks.place(task)[0] for task in added}
+        removed = update.removed if update is not None and self._checkpoints is not None else ()
+        changed = {self._tasks.place(task)[0] for task in (*added, *removed)}
         return [
             each.task_id
             for each in self._tasks.statuses()
-            if each.component in growing
+            if each.component in changed
             and each.task_id not in added
             and self._tasks.state(each.task_id) is TaskState.ENDED
         ]
