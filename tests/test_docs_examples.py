@@ -52,6 +52,13 @@ def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) ->
     assert "10 words" in run_topology(code, tmp_path).stdout
 
 
+def test_the_topology_of_the_page_on_state_counts_each_word_once(tmp_path: Path) -> None:
+    """The topology ends with a checkpoint."""
+    (code,) = CODE.findall((ROOT / "docs" / "state.md").read_text(encoding="utf-8"))
+    printed = [line for line in run_topology(code, tmp_path).stdout.splitlines() if line]
+    assert sorted(printed) == ["be 2", "is 1", "not 1", "or 1", "question 1", "that 1", "the 1", "to 2"]
+
+
 def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path: Path) -> None:
     """Authors take over both parts."""
     page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")

@@ -151,7 +151,8 @@ class KeyedStateStore:
         def encode(group: int) -> bytes | None:
             return self._encode(group, taken)
 
-        groups = [group for group in groups if group in self._saved or self._entries(group, taken)]
+        tables = self._tables.values()
+        groups = [group for group in groups if group in self._saved or any(each.groups.get(group) for each in tables)]
         self._snapshot = StateSnapshot(groups, encode, self.mark_changed, self._clock)
         return self._snapshot
 

@@ -32,12 +32,13 @@ class GroupedTable(StateTable):
         self.event_time_s: float | None = None
         self.groups: dict[int, GroupEntries] = {}
         self.parts = _Memo(self, place)
+        self._asked = False  # until the component asks for the state, times that were loaded are kept
         self._opened = opened
         self._clock = clock
 
     def expire(self, ttl_s: float | None, *, event_time: bool) -> None:
         """Sets the time to live, also of entries that were loaded before."""
-        self.ttl_s, self.event_time = ttl_s, event_time
+        self.ttl_s, self.event_time, self._asked = ttl_s, event_time, True
         for part in self.groups.values():
             self._adapt(part)
 
@@ -52,7 +53,8 @@ class GroupedTable(StateTable):
         """Replaces the entries of a group."""
         part = GroupEntries(group, saved.version, saved.times_s)
         part.update(saved.entries)
-        self._adapt(part)
+        if self._asked:
+            self._adapt(part)
         self.groups[group] = part
         self.parts.clear()
         if saved.event_time_s is not None:
