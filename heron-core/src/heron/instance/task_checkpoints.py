@@ -171,8 +171,8 @@ class TaskCheckpoints:
     def _source(self) -> CheckpointId | None:
         """The checkpoint that the task loads.
 
-        A task that restarts has a plan in which checkpoints may be complete since the last restore. Their output must be
-        committed, and older checkpoints may be disposed of.
+        A task that restarts has a plan in which checkpoints may be complete since the last restore. Their output must
+        be committed, and older checkpoints may be disposed of.
         """
         plan = self._plan
         if plan.complete:

@@ -67,7 +67,7 @@ class StateStore:
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
         if takes_checkpoints(definition) and len(troubles) > readable:
             msg = (
-                f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is not known: "
+                f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is unknown: "
                 f"{troubles[-1]}; kill it, and submit it again with --from-checkpoint latest"
             )
             raise TopologyFailedError(msg)
