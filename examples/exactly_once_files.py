@@ -60,7 +60,7 @@ class RangeSpout(Spout):
     def numbers(self, mine: int) -> range:
         """Return the numbers of the lines of a range that are still to be emitted."""
         start = mine * LINES_IN_RANGE
-        return range(start + self.positions.add(mine, 0), min(start + LINES_IN_RANGE, len(self.lines)))
+        return range(start + self.positions.get(mine), min(start + LINES_IN_RANGE, len(self.lines)))
 
     def next_tuple(self) -> None:
         """Emit some lines. A checkpoint comes between two calls, so a position always fits the emitted lines."""

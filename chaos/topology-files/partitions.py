@@ -48,7 +48,7 @@ class PartitionSpout(Spout):
         self.stop = self.folder / "stop"
         self.task = context.get_task_id()
         self.positions = context.keyed_state("position", CounterState)
-        self.made = {each: self.positions.add(each, 0) for each in range(PARTITIONS) if context.owns(each)}
+        self.made = {each: self.positions.get(each) for each in range(PARTITIONS) if context.owns(each)}
 
     def next_tuple(self) -> None:
         """Emit the numbers that are due, at most `EMITS_A_CALL` of each partition.
