@@ -88,6 +88,7 @@ class InstanceLink:
         self.channel = channel
         self.throttled = False
         """Whether the instance is a spout under back pressure; it gets no credit meanwhile."""
+        self.has_plan = False
         self._grant = CreditGrant()
         self._outgoing = SendLane(session)
         self._incoming = ReceiveLane(session)
@@ -173,10 +174,12 @@ class InstanceLinks:
         on_report: Callable[[pb.TaskReport], None],
         on_lost: Callable[[int], None],
         on_checkpoint: Callable[[Envelope], None],
+        may_start: Callable[[], bool] = lambda: True,
     ) -> None:
         """Calls `on_report` with each task report, `on_lost` with the id of each task whose session ends, and
-        `on_checkpoint` with each report about a checkpoint.
+        `on_checkpoint` with each report about a checkpoint. A new session gets no plan while `may_start` is false.
         """
+        self._may_start = may_start
         self.reports = TaskReports()
         self._context = context
         self._on_report = on_report
@@ -301,6 +304,9 @@ class InstanceLinks:
 
     def _send_plan_to(self, link: InstanceLink) -> None:
         assert self._plan is not None  # noqa: S101  # both callers have checked it
+        if not (link.has_plan or self._may_start()):
+            return
+        link.has_plan = True
         link.send_control(self._plan)
         router = self._context.router
         outlet = router.outlets.get(link.task_id)

@@ -17,7 +17,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, process_metrics
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex
+from heron.planner.physical_plan import HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
 from heron.stmgr.back_pressure import Culprits, Reporter
@@ -50,7 +50,9 @@ class StreamManager:
         self._losses = 0
         self._reported_losses = 0
         self._leaving: list[pb.TaskReport] = []
-        self._instances = InstanceLinks(context, self._forward_report, self._task_lost, self._forward)
+        self._instances = InstanceLinks(
+            context, self._forward_report, self._task_lost, self._forward, self._losses_are_handled
+        )
         self._peers = PeerLinks(context)
         spec, reactor = context.spec, context.reactor
         self._metrics = context.sockets.push_to(metricsmgr_endpoint(context.run_dir, spec.container_id))
@@ -234,6 +236,16 @@ class StreamManager:
         self._reported_losses += 1
         if self._plan is not None and self._plan.checkpoints is not None:
             self._send_heartbeat()
+
+    def _losses_are_handled(self) -> bool:
+        """Whether the plan was made with the knowledge of every loss here.
+
+        A task that starts under an older plan does not know which checkpoint of its former incarnation is complete: it
+        would discard output that has to be committed.
+        """
+        orders, spec = self._plan.checkpoints if self._plan is not None else None, self._context.spec
+        handled = HandledLosses(spec.container_id, spec.incarnation, self._reported_losses)
+        return orders is None or handled in orders.losses
 
     def _forward_report(self, report: pb.TaskReport) -> None:
         if report.phase == pb.TASK_PHASE_LEFT:
