@@ -250,9 +250,9 @@ def test_take_reports_a_failure_and_the_time_limit() -> None:
         wait_for_checkpoint(AskedTopology(waiting, timeout_s=0.0))
 
 
-def test_take_needs_a_running_topology(root: Path, command: Command) -> None:
+@pytest.mark.usefixtures("root")
+def test_take_needs_a_running_topology(command: Command) -> None:
     """Nothing answers."""
-    assert root
     result = command("take")
     assert (result.exit_code, "topology 'Words' is not running" in result.stderr) == (2, True)
     assert command("take", "--timeout", "0").exit_code == 2
