@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "faults.md"
 TEST = re.compile(r"`([\w/.-]+\.py)::(\w+)`")
 FAULT_TABLE = re.compile(r"^\| what happens \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
-HEADINGS = ("Processes", "Standbys", "Network", "Overload", "Environment")
+HEADINGS = ("Processes", "Effectively once", "Standbys", "Network", "Overload", "Environment")
 COLUMNS = 5
 
 

@@ -215,6 +215,8 @@ def test_a_checkpoint_is_abandoned_after_the_time_limit(leading: Leading) -> Non
     leading.pulse(TIMEOUT_S)
     assert leading.status.last_error == "tasks 1, 3 did not save within 60 s (heron.checkpoint.timeout.s)"
     leading.pulse()
+    assert leading.ordered.number == 1, "there is a pause after a failure"
+    leading.pulse(1.0)
     assert leading.ordered.number == 2
     leading.report(CheckpointEvent.SAVED, 1, 1, 3)
     leading.report(CheckpointEvent.SAVED, 2, 1, 2)

@@ -29,6 +29,7 @@ from heron.tmanager.task_table import TaskState, TaskTable
 
 __all__ = ["CheckpointEvent", "CheckpointProgress", "CheckpointReport", "CheckpointRun"]
 
+_RETRY_S = 1.0  # the pause after a checkpoint that failed, which a command or the end of the topology asks for again
 _SETTLE_S = 0.2  # one death is reported by several stream managers; a restore waits until the reports are in
 _WORKS = (TaskState.RUNNING, TaskState.ENDED)
 
@@ -99,6 +100,7 @@ class CheckpointProgress:
         self._clock = clock
         self._next_s = clock.monotonic_s() + run.interval_s
         self._asked = False
+        self._not_before_s = 0.0
         self._saved: dict[int, TaskSnapshot] | None = None
         self._ordered_s = 0.0
         self._ordered_after_end = False
@@ -197,7 +199,8 @@ class CheckpointProgress:
                     f"{_tasks(missing)} did not save within {self._run.timeout_s:g} s (heron.checkpoint.timeout.s)"
                 )
             return False
-        if not may_order or self._unready() or not (self._asked or now_s >= self._next_s or self._final_is_due()):
+        due = self._asked or now_s >= self._next_s or self._final_is_due()
+        if not due or not may_order or now_s < self._not_before_s or self._unready():
             return False
         self._order(now_s)
         return True
@@ -279,6 +282,7 @@ class CheckpointProgress:
 
     def _abandon(self, error: str) -> None:
         if error:
+            self._not_before_s = self._clock.monotonic_s() + _RETRY_S
             self._status = replace(self._status, failed=self._status.failed + 1, last_error=error)
         self._asked = self._asked or (self._saved is not None and not error)
         self._end()

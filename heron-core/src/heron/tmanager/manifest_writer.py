@@ -60,9 +60,12 @@ class ManifestWriter:
                 self._clean_up(manifest)
 
     def _clean_up(self, newest: CheckpointManifest) -> None:
-        """Disposes older checkpoints. A failure costs space only: the next checkpoint tries again."""
+        """Disposes older checkpoints. A failure costs space only: the next checkpoint tries again.
+
+        One more is kept than asked for: the plan names the checkpoint before this one until the leader has written it.
+        """
         try:
-            kept = self._archive.checkpoints(newest.run)[-self._kept :]
+            kept = self._archive.checkpoints(newest.run)[-self._kept - 1 :]
             manifests = [self._archive.manifest(each) for each in kept if each != newest.id]
             self._archive.keep(newest.run, [*manifests, newest], before=newest.number)
         except Exception as error:
