@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_CHECKPOINTS
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -47,20 +48,7 @@ from heron.ipc.frame import (
     segment_routes,
 )
 from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics
-from heron.ipc.status import (
-    ComponentStatus,
-    Culprit,
-    LeaderStatus,
-    ProcessStatus,
-    SinkOutage,
-    StandbyStatus,
-    TaskStatus,
-    TopologyStatus,
-    Unreached,
-    UpdateStatus,
-    decode_status,
-    encode_status,
-)
+from heron.ipc.status import decode_status, encode_status
 from heron.ipc.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.tracking_arrays import (
     acks,
@@ -75,6 +63,8 @@ from heron.ipc.tracking_arrays import (
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import (
+    CheckpointPlan,
+    HandledLosses,
     PhysicalPlan,
     PlanUpdate,
     StreamManagerLocation,
@@ -174,6 +164,17 @@ CONTROL: dict[str, Envelope] = {
         Envelope(epoch=7, status_reply=pb.StatusReply(request_id=9, document=b"{}")),
         Envelope(container_tasks=pb.ContainerTasks(document=b"[]")),
         Envelope(begin_update=pb.BeginUpdate(request_id=12, base="rr-1", document=b"{}")),
+        Envelope(take_checkpoint=pb.TakeCheckpoint(request_id=14)),
+        Envelope(
+            checkpoint_report=pb.CheckpointReport(
+                task_id=5,
+                incarnation=65537,
+                restores=1,
+                number=7,
+                phase=pb.CHECKPOINT_PHASE_SAVED,
+                snapshot=b"{}",
+            )
+        ),
         Envelope(withdraw_update=pb.WithdrawUpdate(request_id=13, reason="no room")),
         Envelope(metrics_request=pb.MetricsRequest(request_id=11, component="count", task_id=5, by_task=True)),
         Envelope(epoch=7, metrics_reply=pb.MetricsReply(request_id=11, document=b"[]")),
@@ -279,36 +280,9 @@ PHYSICAL_WITH_UPDATE = replace(
     key_owners={"count": KeyOwners(((3, 64),))},
     update=PlanUpdate(4, UpdatePhase.SWITCH, "rr-2", (4,), (2,), {"count": KeyOwners(((3, 32), (4, 32)))}, (1,)),
 )
-STATUS = TopologyStatus(
-    topology="words",
-    topology_id="words-1",
-    state="running",
-    started_at_s=1_700_000_000.5,
-    plan_version=3,
-    first_tuple_at_s=1_700_000_001.0,
-    components=(ComponentStatus("count", "bolt", 1, executed=12, latency_s=0.001),),
-    tasks=(TaskStatus(3, "count", 1, "running", 65536),),
-    backpressure=(Culprit(3, "count", 1, 1_700_000_002.0),),
-    errors=("no",),
+PHYSICAL_WITH_CHECKPOINTS = replace(
+    PHYSICAL_WITH_UPDATE, checkpoints=CheckpointPlan(8, 7, 1, "words-1/7", 4, (HandledLosses(1, 65536, 2),))
 )
-STATUS_WITH_PROCESSES = replace(
-    STATUS,
-    processes=(
-        ProcessStatus(1, "executor", "running", 10, 65536, host="here"),
-        ProcessStatus(1, "count-3", "restarting", 0, 65537, 3, 1, "here", "killed by SIGKILL"),
-    ),
-)
-STATUS_OF_TROUBLES = replace(
-    STATUS_WITH_PROCESSES,
-    outages=(SinkOutage("graphite", 1, 12.5),),
-    leader=LeaderStatus(1, 21, "here", 7, 40.0),
-    standbys=(StandbyStatus(0, 20, "here", "running"),),
-    unreached=(Unreached(2, 1, 80.5),),
-)
-STATUS_WITH_REASONS = replace(
-    STATUS_OF_TROUBLES, outages=(SinkOutage("graphite", 1, 12.5, "flush: connection refused"),)
-)
-STATUS_WITH_UPDATE = replace(STATUS_WITH_REASONS, update=UpdateStatus(4, "switch", "rr-2", (4,), (2,), "task 2"))
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -329,8 +303,8 @@ TRACKING: dict[str, bytes] = {
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
-    "physical-plan-with-update": encode_plan(PHYSICAL_WITH_UPDATE),
-    "status-with-update": encode_status(STATUS_WITH_UPDATE),
+    "physical-plan-with-checkpoints": encode_plan(PHYSICAL_WITH_CHECKPOINTS),
+    "status-with-checkpoints": encode_status(STATUS_WITH_CHECKPOINTS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -349,12 +323,10 @@ FILES: dict[str, bytes] = (
 
 
 FOR_READING = (
+    *(f"{name}.json" for name in FORMER_STATUSES),
     "payload-pickle.bin",
+    "physical-plan-with-update.json",
     "physical-plan.json",
-    "status-of-troubles.json",
-    "status-with-processes.json",
-    "status-with-reasons.json",
-    "status.json",
 )
 
 
@@ -468,13 +440,13 @@ def test_documents_decode() -> None:
     """Later versions must read the documents in the state manager."""
     assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
     assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
-    assert decode_physical_plan(read("physical-plan.json"), "golden") == PHYSICAL  # from before it had updates
-    assert decode_physical_plan(read("physical-plan-with-update.json"), "golden") == PHYSICAL_WITH_UPDATE
-    assert decode_status(read("status.json")) == STATUS  # from before it had processes
-    assert decode_status(read("status-with-processes.json")) == STATUS_WITH_PROCESSES  # before outages of sinks
-    assert decode_status(read("status-of-troubles.json")) == STATUS_OF_TROUBLES  # before reasons of outages
-    assert decode_status(read("status-with-reasons.json")) == STATUS_WITH_REASONS  # before updates
-    assert decode_status(read("status-with-update.json")) == STATUS_WITH_UPDATE
+    for name, plan in {"": PHYSICAL, "-with-update": PHYSICAL_WITH_UPDATE}.items():  # of earlier versions
+        assert decode_physical_plan(read(f"physical-plan{name}.json"), "golden") == plan
+    with_checkpoints = read("physical-plan-with-checkpoints.json")
+    assert decode_physical_plan(with_checkpoints, "golden") == PHYSICAL_WITH_CHECKPOINTS
+    for name, status in FORMER_STATUSES.items():
+        assert decode_status(read(f"{name}.json")) == status
+    assert decode_status(read("status-with-checkpoints.json")) == STATUS_WITH_CHECKPOINTS
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

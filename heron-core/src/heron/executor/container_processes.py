@@ -67,21 +67,7 @@ def role_spec(
 ) -> RoleSpec:
     """The spec of a process, with only the keys that it needs; `task_ids` are all tasks of the container."""
     if process.instance is not None:
-        return InstanceSpec(
-            topology=container.topology,
-            topology_id=container.topology_id,
-            container_id=container.container_id,
-            task_id=process.instance.task_id,
-            component=process.instance.component,
-            component_index=process.instance.component_index,
-            incarnation=incarnation,
-            run_dir=container.run_dir,
-            log_dir=container.log_dir,
-            package_dir=str(package_dir),
-            settings=container.settings,
-            serializers=container.serializers,
-            checkpoint=container.checkpoint,
-        )
+        return _instance_spec(process.instance, container, incarnation, package_dir)
     if process.role == "stmgr":
         return StmgrSpec(
             topology=container.topology,
@@ -118,6 +104,26 @@ def role_spec(
         keys=keys.connecting_as(Speaker.MEMBER),
         sinks=container.sinks,
         settings=container.settings,
+    )
+
+
+def _instance_spec(
+    instance: InstancePlan, container: ContainerSpec, incarnation: int, package_dir: Path
+) -> InstanceSpec:
+    return InstanceSpec(
+        topology=container.topology,
+        topology_id=container.topology_id,
+        container_id=container.container_id,
+        task_id=instance.task_id,
+        component=instance.component,
+        component_index=instance.component_index,
+        incarnation=incarnation,
+        run_dir=container.run_dir,
+        log_dir=container.log_dir,
+        package_dir=str(package_dir),
+        settings=container.settings,
+        serializers=container.serializers,
+        checkpoint=container.checkpoint,
     )
 
 

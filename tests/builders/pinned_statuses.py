@@ -1,0 +1,62 @@
+"""The statuses whose documents are pinned: the newest form, and those of earlier versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from heron.ipc.status import (
+    CheckpointStatus,
+    ComponentStatus,
+    Culprit,
+    LeaderStatus,
+    ProcessStatus,
+    SinkOutage,
+    StandbyStatus,
+    TaskStatus,
+    TopologyStatus,
+    Unreached,
+    UpdateStatus,
+)
+
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_CHECKPOINTS"]
+
+STATUS = TopologyStatus(
+    topology="words",
+    topology_id="words-1",
+    state="running",
+    started_at_s=1_700_000_000.5,
+    plan_version=3,
+    first_tuple_at_s=1_700_000_001.0,
+    components=(ComponentStatus("count", "bolt", 1, executed=12, latency_s=0.001),),
+    tasks=(TaskStatus(3, "count", 1, "running", 65536),),
+    backpressure=(Culprit(3, "count", 1, 1_700_000_002.0),),
+    errors=("no",),
+)
+STATUS_WITH_PROCESSES = replace(
+    STATUS,
+    processes=(
+        ProcessStatus(1, "executor", "running", 10, 65536, host="here"),
+        ProcessStatus(1, "count-3", "restarting", 0, 65537, 3, 1, "here", "killed by SIGKILL"),
+    ),
+)
+STATUS_OF_TROUBLES = replace(
+    STATUS_WITH_PROCESSES,
+    outages=(SinkOutage("graphite", 1, 12.5),),
+    leader=LeaderStatus(1, 21, "here", 7, 40.0),
+    standbys=(StandbyStatus(0, 20, "here", "running"),),
+    unreached=(Unreached(2, 1, 80.5),),
+)
+STATUS_WITH_REASONS = replace(
+    STATUS_OF_TROUBLES, outages=(SinkOutage("graphite", 1, 12.5, "flush: connection refused"),)
+)
+STATUS_WITH_UPDATE = replace(STATUS_WITH_REASONS, update=UpdateStatus(4, "switch", "rr-2", (4,), (2,), "task 2"))
+STATUS_WITH_CHECKPOINTS = replace(
+    STATUS_WITH_UPDATE, checkpoints=CheckpointStatus(8, 7, 40.5, 0.25, 4096, 0.125, 3, 1, "disk full", 1, "words-1/7")
+)
+FORMER_STATUSES = {
+    "status": STATUS,
+    "status-with-processes": STATUS_WITH_PROCESSES,
+    "status-of-troubles": STATUS_OF_TROUBLES,
+    "status-with-reasons": STATUS_WITH_REASONS,
+    "status-with-update": STATUS_WITH_UPDATE,
+}
