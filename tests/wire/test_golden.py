@@ -1,6 +1,6 @@
 """The bytes of wire version 1, pinned: a change of one of these files needs a new wire version.
 
-``python tests/wire/test_golden.py`` writes the missing files; it never changes an existing one.
+``PYTHONPATH=tests python tests/wire/test_golden.py`` writes the missing files; it never changes an existing one.
 """
 
 from __future__ import annotations
