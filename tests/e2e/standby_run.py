@@ -17,7 +17,7 @@ from heron.state_nodes.tmanager_location import decode_tmanager_location
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
-__all__ = ["Leader", "StandbyRun"]
+__all__ = ["Leader", "StandbyRun", "has_ended"]
 
 _STILL_S = 5.0  # if no tuple arrives for this time on a busy machine, data has stopped
 
@@ -29,6 +29,14 @@ class Leader:
     container_id: int
     pid: int
     epoch: int
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Return whether a process has ended; it may end during the question."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 class StandbyRun:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_run import Leader, StandbyRun
+from standby_run import Leader, StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
@@ -90,9 +90,7 @@ def test_a_leader_stopped_beyond_its_session_is_refused_when_it_continues(standb
     standby_run.sandbox.output_of("deactivate", "steady", "--profile", "zk")
     plan = standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
-    standby_run.until(
-        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed leader ends"
-    )
+    standby_run.until(lambda: has_ended(deposed), "the deposed leader ends")
     assert standby_run.state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert standby_run.leader() == leader
     standby_run.until(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_run import StandbyRun
+from standby_run import StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
@@ -95,9 +95,7 @@ def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state
     sandbox.output_of("deactivate", "steady")
     plan = state.get(NodeKind.PHYSICAL_PLAN, "steady")
     deposed.resume()
-    standby_run.until(
-        lambda: not deposed.is_running() or deposed.status() == psutil.STATUS_ZOMBIE, "the deposed leader ends"
-    )
+    standby_run.until(lambda: has_ended(deposed), "the deposed leader ends")
     assert state.get(NodeKind.PHYSICAL_PLAN, "steady") == plan
     assert standby_run.leader() == second
     standby_run.until(lambda: len(standby_run.managers()) == 2, "the deposed leader is a standby")
