@@ -153,6 +153,8 @@ class SchedulerContract(SchedulerFaultCases):
         """A finished topology is not started again, and its last container ends the job."""
         scheduler.schedule(bench.job("t", "serve", "serve"))
         first, second = bench.wait("t", 0), bench.wait("t", 1)
+        # An executor may run before the scheduler has heard of it; only then "not running" means that it has ended.
+        wait_until(lambda: scheduler.status("t").containers[1].running, START_S, "container 1 is known to run")
         os.kill(second.pid, signal.SIGUSR1)
         wait_until(lambda: not scheduler.status("t").containers[1].running, GONE_S, "container 1 ended")
         containers = (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1))
