@@ -32,7 +32,7 @@ class Updates:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(("complete", *_OUTCOMES.values()), 0))
         self.problems: list[str] = []
         self.moved = threading.Event()
-        """Set when processes may come and go; whoever looks at the processes clears it."""
+        """Set when processes may come and go. The code that reads the processes clears it."""
         self._chaos_run = chaos_run
         self._plan = plan
         self._given_up = threading.Event()

@@ -48,7 +48,7 @@ from heron_testing.fake_clock import FakeClock
 __all__ = ["TopologyModel"]
 
 EVENTS = 60_000  # a run that needs more does not come to rest
-FAULT_EVENTS = 2_500  # faults happen within so many events
+FAULT_EVENTS = 2_500  # faults happen within the first events, up to this number
 RESOURCE = Resource(1.0, 1 << 30, 1 << 30)
 RUN = "t-1"
 

@@ -62,7 +62,7 @@ class CountBolt(Bolt):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Takes its state; a new task waits while there is a file ``wait``."""
         while Path(config["out"], "wait").exists() and context.get_task_id() > TASKS:
-            time.sleep(0.02)
+            time.sleep(0.02)  # user code that starts slowly: the engine cannot be told to wait
         self.counts = context.keyed_state("count", CounterState)
 
     def process(self, tup: Tuple) -> None:

@@ -37,7 +37,7 @@ class StatefulWordSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         if self.emitted < TUPLES:
-            time.sleep(0.001)
+            time.sleep(0.001)  # some processor time is left for the commands of a test
             self.emit([WORDS[self.emitted % len(WORDS)]])
             self.emitted += 1
 

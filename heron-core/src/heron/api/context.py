@@ -107,8 +107,8 @@ class TopologyContext(ABC):
             name: names the state in the component; it is saved under this name.
             kind: `ValueState`, `CounterState`, `ListState` or `MapState`, with or without its types.
             default: what `ValueState.get` returns for a missing key; None, a scalar or a tuple of scalars.
-            ttl_s: an entry expires so many seconds after its last write; above 0. Expired entries are not returned and
-                not saved. None: entries do not expire.
+            ttl_s: the seconds from the last write of an entry until it expires; above 0. Expired entries are not
+                returned and not saved. None: entries do not expire.
             event_time: whether `KeyedState.advance` gives the time, and not the wall clock. Needs `ttl_s`.
 
         Raises:

@@ -61,7 +61,7 @@ class CheckpointArchive:
         """The manifest of a checkpoint.
 
         Raises:
-            CheckpointError: when there is no such checkpoint, or its manifest is torn, of a newer format, or of
+            CheckpointError: when the checkpoint does not exist, or its manifest is torn, of a newer format, or of
                 another checkpoint.
         """
         name = self._manifest_object(at)

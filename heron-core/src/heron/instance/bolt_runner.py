@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
@@ -19,7 +20,6 @@ from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
-from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.user_component import BoltHookCalls, specialise
 from heron.ipc.frame import (
@@ -32,6 +32,9 @@ from heron.ipc.frame import (
     segment_routes,
 )
 from heron.planner.physical_plan import PlanUpdate
+
+if TYPE_CHECKING:  # topologies without checkpoints need not import it
+    from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["BoltRunner"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
@@ -22,11 +23,13 @@ from heron.errors import UserCodeError
 from heron.instance.data_queue import Command, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
-from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frame import Marker
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
+
+if TYPE_CHECKING:  # topologies without checkpoints need not import it
+    from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 

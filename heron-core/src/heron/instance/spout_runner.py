@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
@@ -17,9 +18,11 @@ from heron.instance.pending_roots import ImmediateAcks, PendingRoots, RootCallba
 from heron.instance.runner import ComponentRunner
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
-from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import SpoutHookCalls, specialise
+
+if TYPE_CHECKING:  # topologies without checkpoints need not import it
+    from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["SpoutRunner"]
 

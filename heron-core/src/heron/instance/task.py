@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
-from heron.checkpoints.archive import CheckpointArchive
 from heron.clock import SystemClock, monotonic_s, wall_s
 from heron.instance.emitter import Emitter
 from heron.instance.flow_limits import OutputLimit
@@ -23,7 +23,6 @@ from heron.instance.keyed_state import KeyedStateStore, has_single_keys
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import StreamRoutes, routes_of
-from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import UserPackage
@@ -45,6 +44,10 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
+
+if TYPE_CHECKING:  # topologies without checkpoints need not import them
+    from heron.checkpoints.archive import CheckpointArchive
+    from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["StreamMaker", "Task"]
 
@@ -81,6 +84,8 @@ class Task:
         self.keyed.set_owned(self._owned_groups)
         self.checkpoints: TaskCheckpoints | None = None
         if archive is not None and plan.checkpoints is not None:
+            from heron.instance.task_checkpoints import TaskCheckpoints  # noqa: PLC0415  # see above
+
             self.checkpoints = TaskCheckpoints(
                 spec, archive, self.keyed, gateway.data_out.put_control, gateway.data_in.sleeper.nudge
             )

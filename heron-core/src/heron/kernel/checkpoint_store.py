@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from heron.checkpoints.archive import CheckpointArchive
+from typing import TYPE_CHECKING
+
 from heron.driver_kit.loading import open_driver
-from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import DriverRef
+
+if TYPE_CHECKING:  # imported where there is a store, so that other topologies start sooner
+    from heron.checkpoints.archive import CheckpointArchive
 
 __all__ = ["open_archive"]
 
@@ -17,4 +20,9 @@ def open_archive(ref: DriverRef | None, topology: str) -> CheckpointArchive | No
         PluginError: when the driver does not load.
         ConfigError: when the driver refuses its options.
     """
-    return CheckpointArchive(open_driver(ref, CheckpointStore), topology) if ref is not None else None
+    if ref is None:
+        return None
+    from heron.checkpoints.archive import CheckpointArchive  # noqa: PLC0415  # see above
+    from heron.spi.checkpoint import CheckpointStore  # noqa: PLC0415
+
+    return CheckpointArchive(open_driver(ref, CheckpointStore), topology)

@@ -62,13 +62,13 @@ class CheckpointStore(Driver):
         The bytes are from one `store`, also when another `store` replaces the object meanwhile.
 
         Raises:
-            CheckpointError: when there is no such object, when it is shorter than ``start + size_bytes``, when a number
-                is negative, or when it cannot be read.
+            CheckpointError: when the object does not exist, when it is shorter than ``start + size_bytes``, when a
+                number is negative, or when the object cannot be read.
         """
 
     @abstractmethod
     def list(self, prefix: str) -> tuple[StoredObject, ...]:
-        """Return all objects below ``prefix/``, in the order of their names; none if there is no such prefix.
+        """Return all objects below ``prefix/``, in the order of their names; an unknown prefix has no objects.
 
         `prefix` is one to five parts of a name: ``TOPOLOGY``, ``TOPOLOGY/RUN``. An object that is stored or disposed
         meanwhile may be in the list or not.

@@ -27,7 +27,15 @@ from heron.planner.physical_plan import CheckpointPlan, HandledLosses
 from heron.tmanager.membership import PlanMaker
 from heron.tmanager.task_table import TaskState, TaskTable
 
-__all__ = ["CheckpointEvent", "CheckpointProgress", "CheckpointReport", "CheckpointRun"]
+__all__ = [
+    "CheckpointEvent",
+    "CheckpointProgress",
+    "CheckpointReport",
+    "CheckpointRun",
+    "checkpoint_run",
+    "first_checkpoints",
+    "takes_checkpoints",
+]
 
 _RETRY_S = 1.0  # the pause after a checkpoint that failed, which a command or the end of the topology asks for again
 _SETTLE_S = 0.2  # one death is reported by several stream managers; a restore waits until the reports are in
@@ -113,11 +121,6 @@ class CheckpointProgress:
         self._lost_at_s: float | None = None
         self._status = CheckpointStatus()
 
-    @property
-    def under_way(self) -> bool:
-        """Whether a checkpoint is ordered and neither complete nor abandoned."""
-        return self._saved is not None
-
     def ask(self) -> None:
         """Asks for a checkpoint as soon as one can be taken."""
         self._asked = True
@@ -139,11 +142,11 @@ class CheckpointProgress:
         if reported == known:
             return
         self._lossy[container_id] = reported
-        self._lost(f"data was lost in container {container_id}")
-
-    def stmgr_replaced(self, container_id: int) -> None:
-        """Another incarnation of a stream manager has registered."""
-        self._lost(f"the stream manager of container {container_id} was replaced")
+        replaced = incarnation != known.incarnation
+        what = "the stream manager was replaced" if replaced else "data was lost"
+        self._lost_at_s = self._clock.monotonic_s()
+        self._status = replace(self._status, last_loss=f"{what} in container {container_id}")
+        self._abandon("")
 
     def reported(self, report: CheckpointReport) -> None:
         """A task reports; reports that do not belong to the checkpoint under way change nothing."""
@@ -292,24 +295,17 @@ class CheckpointProgress:
         self._manifest = None
         self._storing = False
 
-    def _lost(self, reason: str) -> None:
-        self._lost_at_s = self._clock.monotonic_s()
-        self._status = replace(self._status, last_loss=reason)
-        self._abandon("")
-
     def _complete_manifest(self) -> None:
         assert self._saved is not None  # noqa: S101  # only for a checkpoint under way
-        if self._manifest is None:
-            routed = self._plans.routed_tasks()
-            self._manifest = CheckpointManifest(
-                topology=self._run.topology,
-                run=self._run.run,
-                number=self._plan().number,
-                taken_at_s=self._clock.wall_s(),
-                duration_s=self._clock.monotonic_s() - self._ordered_s,
-                key_groups=self._run.key_groups,
-                tasks=tuple(self._saved[task_id] for task_id in sorted(routed)),
-            )
+        self._manifest = CheckpointManifest(
+            topology=self._run.topology,
+            run=self._run.run,
+            number=self._plan().number,
+            taken_at_s=self._clock.wall_s(),
+            duration_s=self._clock.monotonic_s() - self._ordered_s,
+            key_groups=self._run.key_groups,
+            tasks=tuple(self._saved[task_id] for task_id in sorted(self._plans.routed_tasks())),
+        )
 
     def _missing(self) -> list[int]:
         saved = self._saved or {}

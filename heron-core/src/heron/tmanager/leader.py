@@ -13,7 +13,7 @@ from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, TopologyState
+from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
 from heron.tmanager.back_pressure_reports import BackPressureReports
@@ -70,9 +70,10 @@ class Leader:
             self._registry.register(stmgr, clock.monotonic_s())
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._checkpoints: CheckpointProgress | None = None
-        self._tasks = TaskTable(takeover.packing, self._first_checkpoints(takeover).restores)
+        orders = self._plans.checkpoints
+        self._tasks = TaskTable(takeover.packing, orders.restores if orders is not None else 0)
         if takes_checkpoints(takeover.definition):
-            self._plans.checkpoints = self._first_checkpoints(takeover)
+            self._plans.checkpoints = orders or first_checkpoints(takeover.definition)
             run = checkpoint_run(takeover.definition, takeover.topology_id, settings)
             self._checkpoints = CheckpointProgress(run, self._plans, self._tasks, clock)
         self._update = UpdateProgress(
@@ -128,8 +129,6 @@ class Leader:
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
-            if registration is Registration.CHANGED:
-                self._checkpoints.stmgr_replaced(container_id)
             self._checkpoints.losses_reported(container_id, location.incarnation, losses)
         before = self._plan
         instructions += self._replan()
@@ -297,11 +296,6 @@ class Leader:
 
     def _loss(self) -> str:
         return self._checkpoints.status().last_loss if self._checkpoints is not None else ""
-
-    @staticmethod
-    def _first_checkpoints(takeover: Takeover) -> CheckpointPlan:
-        former = takeover.plan.checkpoints if takeover.plan else None
-        return former or first_checkpoints(takeover.definition)
 
     def update_asked(self, target: PackingPlan, base: str) -> list[Instruction]:
         """A command requests other tasks; `base` is the id of the packing plan that `target` was made from.

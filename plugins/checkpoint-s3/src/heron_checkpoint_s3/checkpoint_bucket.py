@@ -41,7 +41,7 @@ class CheckpointBucket(Bucket):
         super().__init__(options, _ERRORS, timeout_s)
 
     def load(self, key: str, start: int, size_bytes: int | None) -> bytes | None:
-        """Return the object from `start` on, at most `size_bytes` (1 or more); None when there is no such object.
+        """Return the object from `start` on, at most `size_bytes` (1 or more); None when the object does not exist.
 
         After a broken connection it goes on with the rest of the same object, as long as bytes move.
         """

@@ -318,7 +318,7 @@ class Client:
         topology begins paused. With `from_checkpoint`, RUN/NUMBER or ``latest``, its tasks begin with that state.
 
         Raises:
-            CheckpointError: when there is no such checkpoint, or its state does not fit the topology.
+            CheckpointError: when the checkpoint does not exist, or its state does not fit the topology.
             TopologyError: when the file does not load or the topology does not verify.
             PackingError, PackageError: when a step fails. Everything before it is undone.
         """
@@ -375,7 +375,7 @@ class Client:
         """Return what a checkpoint consists of; `checkpoint` is RUN/NUMBER or ``latest``. Raises as `checkpoints` does.
 
         Raises:
-            CheckpointError: when there is no such checkpoint, or it cannot be read.
+            CheckpointError: when the checkpoint does not exist, or it cannot be read.
         """
         return find_manifest(self._archive(name), name, checkpoint)
 

@@ -23,7 +23,7 @@ def start_from(prepared: Prepared, profile: Profile, checkpoint: str) -> Prepare
     Raises:
         UsageError: when the topology does not run with EFFECTIVELY_ONCE.
         ConfigError: when the profile has no checkpoint store.
-        CheckpointError: when there is no such checkpoint, it cannot be read, or its state does not fit the topology.
+        CheckpointError: when the checkpoint does not exist, it cannot be read, or its state does not fit the topology.
     """
     if not checkpoint:
         return prepared

@@ -83,7 +83,7 @@ def find_manifest(archive: CheckpointArchive, topology: str, text: str) -> Check
     A damaged newest checkpoint is an error: an older one would repeat work that was committed.
 
     Raises:
-        CheckpointError: when there is no such checkpoint, or it cannot be read.
+        CheckpointError: when the checkpoint does not exist, or it cannot be read.
     """
     known = archive.checkpoints()
     if text == LATEST and known:
