@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,3 +145,21 @@ def test_a_death_while_an_update_is_prepared(sandbox: Sandbox, role: str) -> Non
     assert asked.wait(90) == 0, asked.all_output
     commits(run, "after the update")
     check_exact(run)
+
+
+def test_a_later_run_goes_on_from_a_checkpoint(sandbox: Sandbox) -> None:
+    """A checkpoint that was asked for survives its run: positions and counts of the next run begin there."""
+    run = started(sandbox)
+    sandbox.output_of("checkpoints", "exactly_once", "take")
+    assert json.loads(sandbox.output_of("checkpoints", "exactly_once", "list", "--json"))
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.all_output
+    before = {partition: len(lines) for partition, lines in committed(run.out).items()}
+    second = sandbox.start("exactly_once.py", "--from-checkpoint", "latest", args=("--interval", "0.5"))
+    commits(second, "of the second run")
+    (second.out / "stop").touch()
+    second.finished()
+    for partition, lines in committed(second.out).items():
+        first = lines[0][0]
+        assert first >= before[partition] > 0, "what the first run has committed does not come again"
+        assert lines == [(number, number + 1) for number in range(first, first + len(lines))]
