@@ -65,7 +65,7 @@ class SchedulerContract(SchedulerFaultCases):
     def test_every_container_starts_once_with_private_files(self, scheduler: Scheduler, bench: Bench) -> None:
         """The run directory holds sockets without keys, and the spec holds secrets, so only the user may read them."""
         scheduler.schedule(bench.job("t", "serve", "serve", "serve"))
-        executors = [bench.wait("t", number) for number in range(3)]
+        executors = [bench.wait_until_known(scheduler, "t", number) for number in range(3)]
         assert len({each.pid for each in executors}) == 3
         assert [each.attempt for each in executors] == [1, 1, 1]
         assert {each.spec_mode for each in executors} == {0o600}
@@ -109,7 +109,7 @@ class SchedulerContract(SchedulerFaultCases):
         """A kill of one topology must not affect another topology whose name begins with the same letters."""
         scheduler.schedule(bench.job("t", "serve"))
         scheduler.schedule(bench.job("t-2", "serve"))
-        first, second = bench.wait("t", 0), bench.wait("t-2", 0)
+        first, second = bench.wait("t", 0), bench.wait_until_known(scheduler, "t-2", 0)
         scheduler.kill("t")
         bench.wait_until_nothing_is_left("t", first)
         assert scheduler.status("t-2").containers == (ContainerStatus(0, True, 1),)
@@ -123,10 +123,10 @@ class SchedulerContract(SchedulerFaultCases):
         The children of the killed executor end: otherwise the old and the new attempt would run the same tasks.
         """
         scheduler.schedule(bench.job("t", "serve", "parent"))
-        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        first, second = (bench.wait_until_known(scheduler, "t", number) for number in range(2))
         assert runs(second.child)
         os.kill(second.pid, signal.SIGKILL)
-        again = bench.wait("t", 1, attempt=2)
+        again = bench.wait_until_known(scheduler, "t", 1, attempt=2)
         assert again.pid != second.pid
         assert bench.wait("t", 0).pid == first.pid
         containers = scheduler.status("t").containers
@@ -152,9 +152,7 @@ class SchedulerContract(SchedulerFaultCases):
     def test_exit_code_0_ends_a_container_for_good(self, scheduler: Scheduler, bench: Bench) -> None:
         """A finished topology is not started again, and its last container ends the job."""
         scheduler.schedule(bench.job("t", "serve", "serve"))
-        first, second = bench.wait("t", 0), bench.wait("t", 1)
-        # An executor may run before the scheduler has heard of it; only then "not running" means that it has ended.
-        wait_until(lambda: scheduler.status("t").containers[1].running, START_S, "container 1 is known to run")
+        first, second = (bench.wait_until_known(scheduler, "t", number) for number in range(2))
         os.kill(second.pid, signal.SIGUSR1)
         wait_until(lambda: not scheduler.status("t").containers[1].running, GONE_S, "container 1 ended")
         containers = (ContainerStatus(0, True, 1), ContainerStatus(1, False, 1))
@@ -204,7 +202,7 @@ class SchedulerContract(SchedulerFaultCases):
         """
         requires(scheduler, "update")
         scheduler.schedule(bench.job("t", "serve", "serve"))
-        first, second = bench.wait("t", 0), bench.wait("t", 1)
+        first, second = (bench.wait_until_known(scheduler, "t", number) for number in range(2))
         before, new = scheduler.status("t"), bench.spec("t", 2)
         for add, remove in (([new, bench.spec("t", 0)], [1]), ([new], [9]), ([new, new], [])):
             with pytest.raises(SchedulerError):

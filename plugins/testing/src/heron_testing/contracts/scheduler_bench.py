@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerSpec, Job
+from heron.spi.scheduler import ContainerSpec, Job, Scheduler
 from heron_testing.fake_executor import Alive, alive
 from heron_testing.pytest_plugin import wait_until
 
@@ -81,6 +81,25 @@ class Bench:
 
         found = wait_until(up, START_S, f"attempt {attempt} of container {container_id} of {topology}")
         assert found is not None
+        return found
+
+    def wait_until_known(self, scheduler: Scheduler, topology: str, container_id: int, attempt: int = 1) -> Alive:
+        """Do as `wait`, and wait until `scheduler` reports that the attempt runs.
+
+        An executor may run before the scheduler has heard of it. A test that compares `status` waits here first.
+
+        Raises:
+            AssertionError: after `START_S` seconds for each.
+        """
+
+        def known() -> bool:
+            return any(
+                each.running and (each.container_id, each.attempts) == (container_id, attempt)
+                for each in scheduler.status(topology).containers
+            )
+
+        found = self.wait(topology, container_id, attempt)
+        wait_until(known, START_S, f"container {container_id} of {topology} is known to run")
         return found
 
     def wait_until_nothing_is_left(self, topology: str, *executors: Alive) -> None:
