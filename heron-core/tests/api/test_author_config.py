@@ -64,7 +64,7 @@ def test_an_authors_own_keys_are_left_alone() -> None:
         ),
         (
             {"topology.reliability.mode": "EFFECTIVELY_ONCE", "topology.droptuples.upon.backpressure": True},
-            "topology.droptuples.upon.backpressure drops tuples, and .* restores a checkpoint after each loss",
+            "drops tuples, and a topology with checkpoints .* restores one after each loss",
         ),
         ({3: 1}, "the key 3 is a int, not a string"),
         ({"a": {1: 2}}, "here: a: the key 1 is a int, not a string"),

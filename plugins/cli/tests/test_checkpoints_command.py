@@ -297,7 +297,12 @@ def test_the_configuration_names_the_checkpoint(
 @pytest.mark.parametrize(
     ("mode", "checkpoint", "kind", "error"),
     [
-        ("ATLEAST_ONCE", "latest", UsageError, r"reliability\.mode ATLEAST_ONCE; set it to EFFECTIVELY_ONCE"),
+        (
+            "ATLEAST_ONCE",
+            "latest",
+            UsageError,
+            "mode ATLEAST_ONCE without checkpoints; set it to EFFECTIVELY_ONCE",
+        ),
         ("EFFECTIVELY_ONCE", "Words-1/9", CheckpointError, "complete checkpoints: Words-1/2, Words-1/1"),
         ("EFFECTIVELY_ONCE", "newest", CheckpointError, "not an id; give RUN/NUMBER"),
     ],

@@ -39,7 +39,7 @@ def test_missing_settings_have_defaults(reading: Reading, home: Path) -> None:
 
 
 def test_the_checkpoint_store_is_optional(reading: Reading) -> None:
-    """Only topologies with EFFECTIVELY_ONCE use it. Its secrets are hidden like those of the others."""
+    """Only topologies with checkpoints use it. Its secrets are hidden like those of the others."""
     assert reading.load(MINIMAL).checkpoint is None
     profile = reading.load(MINIMAL + "checkpoint: {driver: localfs}")
     assert profile.checkpoint is not None

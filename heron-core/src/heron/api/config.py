@@ -15,6 +15,7 @@ from heron.api.api_constants import (
     TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE,
     TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS,
     TOPOLOGY_RELIABILITY_MODE,
+    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
     TopologyReliabilityMode,
 )
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
@@ -32,6 +33,7 @@ __all__ = [
     "json_value",
     "merged_config",
     "setting",
+    "takes_checkpoints",
 ]
 
 NOT_YET = "Streamlets are not supported yet; use spouts and bolts"
@@ -202,14 +204,25 @@ def _choice(key: ConfigKey, value: object, place: str) -> str:
     return str(value)
 
 
+def takes_checkpoints(config: Mapping[str, object]) -> bool:
+    """Return whether a topology with this configuration saves its state at checkpoints.
+
+    It does with EFFECTIVELY_ONCE, and with ATLEAST_ONCE when the configuration sets the interval of checkpoints.
+    """
+    mode = setting(config, TOPOLOGY_RELIABILITY_MODE)
+    if mode == TopologyReliabilityMode.ATLEAST_ONCE:
+        return TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS in config
+    return mode == TopologyReliabilityMode.EFFECTIVELY_ONCE
+
+
 def _check_together(checked: Mapping[str, object], place: str) -> None:
     mode = setting(checked, TOPOLOGY_RELIABILITY_MODE)
     at_least_once = mode == TopologyReliabilityMode.ATLEAST_ONCE
     drops = setting(checked, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE)
-    if drops and mode == TopologyReliabilityMode.EFFECTIVELY_ONCE:
+    if drops and takes_checkpoints(checked):
         msg = (
-            f"{place}: {TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE} drops tuples, and {TOPOLOGY_RELIABILITY_MODE} "
-            "EFFECTIVELY_ONCE restores a checkpoint after each loss; switch one of them"
+            f"{place}: {TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE} drops tuples, and a topology with checkpoints "
+            f"({TOPOLOGY_RELIABILITY_MODE} {mode}) restores one after each loss; switch one of them"
         )
         raise ConfigError(msg)
     if at_least_once and drops and not setting(checked, TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS):

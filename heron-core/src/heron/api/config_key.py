@@ -152,7 +152,13 @@ _RUN = (
 )
 
 _STATE = (
-    _float(keys.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS, "period of checkpoints", 300.0, "s", 0.001),
+    _float(
+        keys.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
+        "period of checkpoints; at least once, setting it switches them on",
+        300.0,
+        "s",
+        0.001,
+    ),
     _text(keys.TOPOLOGY_STATEFUL_START_FROM, "checkpoint that the first start loads, RUN/NUMBER"),
     _bool(keys.TOPOLOGY_STATEFUL_START_CLEAN, "ignores checkpoints at the first start"),
     _int(keys.TOPOLOGY_STATEFUL_CHECKPOINTMANAGER_RAM, "memory of the checkpoint manager", _GIB, "bytes"),

@@ -52,9 +52,7 @@ class BoltRunner(ComponentRunner):
         self._component = Bolt()
         self._reader = BatchReader(task.index, task.serializers)
         self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
-        self._acks = BoltAcks(emitter, task.metrics)
-        if task.tracks_acks:
-            self._acks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+        self._acks = self._new_acks()
         self._alignment: ChannelAlignment | None = None
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
@@ -190,10 +188,18 @@ class BoltRunner(ComponentRunner):
         index, component = self.task.index, self.task.spec.component
         self._bolt_emitter.acked.clear()
         self._bolt_emitter.failed.clear()
+        self._acks = self._new_acks()
+        self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self._replay_failed)
         self._aligner = MarkerAligner(index.upstream_tasks(component))
         self._ticks.restart()
         if self._alignment is not None:
             self._restart_alignment(self._alignment)
+
+    def _new_acks(self) -> BoltAcks:
+        task, emitter = self.task, self._bolt_emitter
+        if not task.tracks_acks:
+            return BoltAcks(emitter, task.metrics)
+        return TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
 
     def _restart_alignment(self, alignment: ChannelAlignment) -> None:
         index = self.task.index

@@ -219,6 +219,10 @@ class KeyedStateStore:
             self._snapshot.freeze(group)
         self._changed.add(group)
 
+    def mark_all_changed(self) -> None:
+        """Everything belongs to the next snapshot."""
+        self.mark_changed({group for table in self._tables.values() for group in table.groups} | self._saved)
+
     def mark_changed(self, groups: Iterable[int]) -> None:
         """These groups belong to the next snapshot, as their stored payloads do not count or are to be replaced."""
         marked = [group for group in groups if self._owns_group(group)]

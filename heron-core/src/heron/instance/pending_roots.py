@@ -189,11 +189,8 @@ class RootCallbacks:
             now_s = monotonic_s()
             for ids, since_s in self._pending.settle(counters):
                 if outcome is RootOutcome.COMPLETE:
-                    self._metrics.acked += len(ids)
                     self._metrics.complete_latency.add(now_s - since_s, len(ids))
-                    self._call("ack", self.on_ack, ids)
-                    if self.hook_calls is not None:
-                        self._call("spout_ack", partial(self.hook_calls.acked, latency_s=now_s - since_s), ids)
+                    self._completed(ids, now_s - since_s)
                 else:
                     self._fail(ids, outcome, now_s - since_s)
 
@@ -202,6 +199,15 @@ class RootCallbacks:
         now_s = monotonic_s()
         for ids, since_s in self._pending.settle_all():
             self._fail(ids, RootOutcome.LOST, now_s - since_s)
+
+    def _completed(self, ids: list[object], latency_s: float) -> None:
+        self._ack(ids, latency_s)
+
+    def _ack(self, ids: list[object], latency_s: float) -> None:
+        self._metrics.acked += len(ids)
+        self._call("ack", self.on_ack, ids)
+        if self.hook_calls is not None:
+            self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
 
     def _fail(self, ids: list[object], outcome: RootOutcome, latency_s: float) -> None:
         self._metrics.failed += len(ids)

@@ -165,9 +165,13 @@ class ComponentRunner(ABC):
         if command.plan.precedes(self.task.index.plan):
             return
         orders, checkpoints = command.plan.checkpoints, self.task.checkpoints
-        if checkpoints is not None and orders is not None and checkpoints.is_restore(orders):
-            self._restore(command.plan)
-            return
+        restores = checkpoints is not None and orders is not None and checkpoints.is_restore(orders)
+        if checkpoints is not None and orders is not None and restores:
+            if not self._survives(command.plan):
+                self._restore(command.plan)
+                return
+            checkpoints.keep(orders)
+            self.ended = checkpoints.ended
         self.emitter.flush()  # the rows carry the version of the plan under which they were emitted
         before = self.task.index
         routes_changed = self.task.take_plan(command.plan)
@@ -183,6 +187,8 @@ class ComponentRunner(ABC):
             self.paused_changed(self.task.paused)
         if checkpoints is not None and orders is not None:
             checkpoints.set_plan(orders)
+            if restores:
+                self._continue_restored()
             self._follow_checkpoints(checkpoints)
 
     def _continue_saving(self, checkpoints: TaskCheckpoints) -> None:
@@ -213,6 +219,17 @@ class ComponentRunner(ABC):
         self.emitter.origin.plan_version = plan.version
         self._reset()
         self._start()
+
+    def _survives(self, plan: PhysicalPlan) -> bool:  # spouts ask
+        """Whether the component goes on through the restore that a plan orders, with the state that it has."""
+        return False
+
+    def _continue_restored(self) -> None:
+        """Reports to the topology manager that the component has survived a restore."""
+        if self.ended:
+            self.end()
+        else:
+            self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
 
     @abstractmethod
     def _reset(self) -> None:

@@ -20,8 +20,10 @@ from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
 from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import SpoutHookCalls, specialise
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 
-if TYPE_CHECKING:  # topologies without checkpoints need not import it
+if TYPE_CHECKING:  # topologies without checkpoints need not import them
+    from heron.instance.held_acks import HeldRootCallbacks
     from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["SpoutRunner"]
@@ -42,6 +44,12 @@ class SpoutRunner(ComponentRunner):
         self._component = Spout()
         self._roots = PendingRoots(monotonic_s)
         self._callbacks = RootCallbacks(self._roots, task.metrics, self._callback_failed)
+        self._held: HeldRootCallbacks | None = None
+        if task.tracks_acks and task.checkpoints is not None:
+            from heron.instance.held_acks import HeldRootCallbacks  # noqa: PLC0415  # see above
+
+            self._held = HeldRootCallbacks(self._roots, task.metrics, self._callback_failed)
+            self._callbacks = self._held
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -91,11 +99,36 @@ class SpoutRunner(ComponentRunner):
         else:
             self.emitter.set_streams(self.task.out_streams(origin), ids=self._immediate.ids)
 
+    def _survives(self, plan: PhysicalPlan) -> bool:
+        """At least once, the spout emits again what the restore undoes, unless its tasks change."""
+        if self._held is None:
+            return False
+        index, name = PlanIndex(plan), self.task.spec.component
+        return index.tasks_of(name) == self.task.index.tasks_of(name)
+
+    def _continue_restored(self) -> None:
+        super()._continue_restored()
+        if self._held is not None and self.task.checkpoints is not None:
+            self._held.complete(self.task.checkpoints.plan.complete)
+            self._held.restored()
+
+    def _restore(self, plan: PhysicalPlan) -> None:
+        """`ComponentRunner._restore`. The former component hears of its roots once more: they may come from a queue."""
+        if self._held is not None and plan.checkpoints is not None:
+            self.emitter.flush()
+            self._held.complete(plan.checkpoints.complete)
+            self._held.restored()
+        super()._restore(plan)
+
     def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
         super()._follow_checkpoints(checkpoints)
+        if self._held is not None:
+            self._held.complete(checkpoints.plan.complete)
         if checkpoints.save_is_due() and not self.task.is_prepared():
             number = checkpoints.plan.number
             self.emitter.flush()
+            if self._held is not None:
+                self._held.saved(number)
             checkpoints.save(number, self._component, ended=self.ended)
             self._mark_checkpoint(number)
 

@@ -48,6 +48,7 @@ class TaskCheckpoints:
         self._plan = CheckpointPlan()
         self._saved = 0
         self._committed = 0
+        self._ended_at = 0
         self.ended = False
         """Whether the task had ended when the restored checkpoint was taken."""
 
@@ -68,6 +69,17 @@ class TaskCheckpoints:
     def set_plan(self, plan: CheckpointPlan) -> None:
         """Takes the orders of a plan, which is no restore."""
         self._plan = plan
+
+    def keep(self, plan: CheckpointPlan) -> None:
+        """Takes the orders of a plan that restores, for a component that keeps its present state.
+
+        The next checkpoint saves all of it: the stored payloads may be of tasks that have died since.
+        """
+        self._plan = plan
+        self._saved = plan.number
+        self._saver.restart({})
+        self._keyed.mark_all_changed()
+        self.ended = 0 < self._ended_at <= plan.complete
 
     def save_is_due(self) -> bool:
         """Whether a checkpoint is ordered that a spout has not saved."""
@@ -91,6 +103,7 @@ class TaskCheckpoints:
             places = self._load_groups(manifest, index)
         self._saver.restart(places)
         self.ended = own is not None and own.ended
+        self._ended_at = plan.complete if self.ended else 0
         self._operator = HashMapState()
         if own is not None and own.operator is not None:
             self._operator = decode_operator_state(self._archive.load(own.operator), str(own.operator.object))
@@ -113,6 +126,8 @@ class TaskCheckpoints:
         A failure fails this checkpoint, and the task continues.
         """
         self._saved = number
+        if ended and not self._ended_at:
+            self._ended_at = number
         if self._saver.busy:
             self.give_up(number, "the state of the checkpoint before is still being stored")
             return

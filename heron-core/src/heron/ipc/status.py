@@ -131,7 +131,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStatus:
-    """The checkpoints of a topology with `EFFECTIVELY_ONCE`.
+    """The checkpoints of a topology that takes them.
 
     `number` is the newest one that was ordered, `complete` the newest complete one of this run, 0 for none; the next
     five fields describe it. `align_s` is the longest time that a task held data back for it. `failed` counts those that

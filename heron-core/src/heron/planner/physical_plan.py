@@ -108,7 +108,7 @@ class HandledLosses:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlan:
-    """The checkpoints of a topology with `EFFECTIVELY_ONCE`, as every process has to carry them out.
+    """The checkpoints of a topology, as every process has to carry them out.
 
     `number` is the newest checkpoint that was ordered, and `complete` the newest that is complete; the number of an
     abandoned checkpoint is not used again. `restores` counts the restores. `source` is the id of the checkpoint that

@@ -42,7 +42,7 @@ class ContainerSpec:
     `hooks` are the observers of lifecycle events, each ``module:object``. `serializers` are those that components of
     the topology name. The topology's keys are not included: the executor reads them from the state manager. `required`
     are the resources in the packing plan; zero for container 0, which is not in the plan. `checkpoint` is the store for
-    a topology with EFFECTIVELY_ONCE; None in the other modes, which take no checkpoints.
+    a topology that takes checkpoints, else None.
     """
 
     topology: str

@@ -205,13 +205,19 @@ class StreamManager:
         self._forget_stmgrs(index)
         self._context.local.set_plan(index)
         self._context.acks.set_plan(index.plan)
-        self._context.router.valid_since = plan.checkpoints.since if plan.checkpoints is not None else 0
+        self._follow_restores(plan.checkpoints.since if plan.checkpoints is not None else 0)
         self._context.router.set_tasks(index.tasks)
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
         self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
         self._peers.set_plan(index)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
+
+    def _follow_restores(self, since: int) -> None:
+        """Data from before a restore is dropped, so the trees that need it cannot complete."""
+        if since > self._context.router.valid_since:
+            self._context.acks.fail_all("what came after the newest checkpoint")
+        self._context.router.valid_since = since
 
     def _forget_stmgrs(self, index: PlanIndex) -> None:
         """Fails all roots for each stream manager that was replaced: any tree may have had tuples there.

@@ -1,4 +1,4 @@
-"""The checkpoints and restores of a topology with `EFFECTIVELY_ONCE`, as its leader orders them. Pure.
+"""The checkpoints and restores of a topology, as its leader orders them. Pure.
 
 See `docs/decisions/021-checkpoints-in-the-plan.md` for the protocol. `step` is called after each event and decides what
 the next plan orders. The leader stores what `take_manifest` returns.
@@ -10,10 +10,8 @@ import enum
 from dataclasses import dataclass, replace
 
 from heron.api.api_constants import (
-    TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
     TOPOLOGY_STATEFUL_START_FROM,
-    TopologyReliabilityMode,
 )
 from heron.api.config import setting
 from heron.api.definition import TopologyDefinition
@@ -34,7 +32,6 @@ __all__ = [
     "CheckpointRun",
     "checkpoint_run",
     "first_checkpoints",
-    "takes_checkpoints",
 ]
 
 _RETRY_S = 1.0  # the pause after a checkpoint that failed, which a command or the end of the topology asks for again
@@ -72,12 +69,6 @@ class CheckpointRun:
     key_groups: int
     interval_s: float
     timeout_s: float
-
-
-def takes_checkpoints(definition: TopologyDefinition) -> bool:
-    """Whether a topology asks for `EFFECTIVELY_ONCE`."""
-    mode = setting(definition.config, TOPOLOGY_RELIABILITY_MODE)
-    return mode == TopologyReliabilityMode.EFFECTIVELY_ONCE
 
 
 def checkpoint_run(definition: TopologyDefinition, run: str, settings: EngineSettings) -> CheckpointRun:

@@ -7,6 +7,7 @@ does not restart a process any more.
 
 from __future__ import annotations
 
+from heron.api.config import takes_checkpoints
 from heron.clock import Clock
 from heron.errors import HeronError, known, nearest
 from heron.ipc.metrics_table import MetricsRow
@@ -22,7 +23,6 @@ from heron.tmanager.checkpoint_progress import (
     CheckpointReport,
     checkpoint_run,
     first_checkpoints,
-    takes_checkpoints,
 )
 from heron.tmanager.instructions import (
     EndTopology,
@@ -72,7 +72,7 @@ class Leader:
         self._checkpoints: CheckpointProgress | None = None
         orders = self._plans.checkpoints
         self._tasks = TaskTable(takeover.packing, orders.restores if orders is not None else 0)
-        if takes_checkpoints(takeover.definition):
+        if takes_checkpoints(takeover.definition.config):
             self._plans.checkpoints = orders or first_checkpoints(takeover.definition)
             run = checkpoint_run(takeover.definition, takeover.topology_id, settings)
             self._checkpoints = CheckpointProgress(run, self._plans, self._tasks, clock)
@@ -186,7 +186,10 @@ class Leader:
         """
         name = self._given.definition.name
         if self._checkpoints is None:
-            msg = f"topology {name!r} takes no checkpoints; set topology.reliability.mode to EFFECTIVELY_ONCE"
+            msg = (
+                f"topology {name!r} takes no checkpoints; set topology.reliability.mode to EFFECTIVELY_ONCE, or to "
+                "ATLEAST_ONCE with topology.stateful.checkpoint.interval.seconds"
+            )
             raise HeronError(msg)
         if self._plan is None or self.ended:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology takes checkpoints"

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from heron.api.config import takes_checkpoints
 from heron.clock import wall_s
 from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError, TopologyFailedError
 from heron.ipc.status import LeaderStatus, TopologyStatus
@@ -18,7 +19,6 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology, encode_plan
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import decode_scheduler_location
-from heron.tmanager.checkpoint_progress import takes_checkpoints
 from heron.tmanager.plan_record import PlanRecord
 from heron.tmanager.topology_state import Takeover
 
@@ -65,7 +65,7 @@ class StateStore:
         first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
         readable = len(troubles)
         plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
-        if takes_checkpoints(definition) and len(troubles) > readable:
+        if takes_checkpoints(definition.config) and len(troubles) > readable:
             msg = (
                 f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is unknown: "
                 f"{troubles[-1]}; kill it, and submit it again with --from-checkpoint latest"

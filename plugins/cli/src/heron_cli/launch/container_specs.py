@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
-from heron.api.config import setting
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE
+from heron.api.config import setting, takes_checkpoints
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError
 from heron.kernel.settings import EngineSettings
@@ -19,16 +19,17 @@ __all__ = ["checkpoint_store", "container_specs"]
 
 
 def checkpoint_store(profile: Profile, topology: TopologyDefinition) -> DriverRef | None:
-    """Return the checkpoint store for a topology; None in the modes without checkpoints.
+    """Return the checkpoint store for a topology; None if it takes no checkpoints.
 
     Raises:
-        ConfigError: when the topology has EFFECTIVELY_ONCE, and the profile has no checkpoint store.
+        ConfigError: when the topology takes checkpoints, and the profile has no checkpoint store.
     """
-    if setting(topology.config, TOPOLOGY_RELIABILITY_MODE) != TopologyReliabilityMode.EFFECTIVELY_ONCE:
+    if not takes_checkpoints(topology.config):
         return None
     if profile.checkpoint is None:
+        mode = setting(topology.config, TOPOLOGY_RELIABILITY_MODE)
         msg = (
-            f"topology {topology.name!r}: {TOPOLOGY_RELIABILITY_MODE} EFFECTIVELY_ONCE needs a checkpoint store, and "
+            f"topology {topology.name!r}: {TOPOLOGY_RELIABILITY_MODE} {mode} with checkpoints needs a store, and "
             f"profile {profile.name!r} has none; add `checkpoint: {{driver: NAME}}` to {profile.source}"
         )
         raise ConfigError(msg)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TOPOLOGY_STATEFUL_START_FROM, TopologyReliabilityMode
-from heron.api.config import setting
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TOPOLOGY_STATEFUL_START_FROM
+from heron.api.config import setting, takes_checkpoints
 from heron.checkpoints.compatibility import check_compatible
 from heron.errors import UsageError
 from heron_cli.launch.prepare import Prepared
@@ -21,7 +21,7 @@ def start_from(prepared: Prepared, profile: Profile, checkpoint: str) -> Prepare
     `checkpoint` is RUN/NUMBER, or ``latest`` for the newest complete one of a topology of that name.
 
     Raises:
-        UsageError: when the topology does not run with EFFECTIVELY_ONCE.
+        UsageError: when the topology takes no checkpoints.
         ConfigError: when the profile has no checkpoint store.
         CheckpointError: when the checkpoint does not exist, it cannot be read, or its state does not fit the topology.
     """
@@ -29,11 +29,11 @@ def start_from(prepared: Prepared, profile: Profile, checkpoint: str) -> Prepare
         return prepared
     loaded = prepared.loaded
     definition = loaded.definition
-    mode = setting(definition.config, TOPOLOGY_RELIABILITY_MODE)
-    if mode != TopologyReliabilityMode.EFFECTIVELY_ONCE:
+    if not takes_checkpoints(definition.config):
+        mode = setting(definition.config, TOPOLOGY_RELIABILITY_MODE)
         msg = (
             f"--from-checkpoint {checkpoint!r:.80}: topology {definition.name!r} has {TOPOLOGY_RELIABILITY_MODE} "
-            f"{mode}; set it to EFFECTIVELY_ONCE"
+            f"{mode} without checkpoints; set it to EFFECTIVELY_ONCE, or set the interval of checkpoints too"
         )
         raise UsageError(msg)
     manifest = find_manifest(open_archive(profile, definition.name), definition.name, checkpoint)

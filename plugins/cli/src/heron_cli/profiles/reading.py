@@ -53,7 +53,7 @@ class Profile:
     `run_dir` is "" when the system's folder for temporary files is used. `secret_variables` are the variables of the
     environment that hold secrets of drivers; no process of a run may inherit them.
 
-    `checkpoint` is None when the profile has no such section: it cannot run topologies with EFFECTIVELY_ONCE.
+    `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
