@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.planner.physical_plan import StreamManagerLocation
@@ -85,6 +86,7 @@ class Hello:
 
     location: StreamManagerLocation
     losses: int
+    by_task: Mapping[int, int]
     reports: tuple[TaskReport, ...]
 
 
@@ -95,6 +97,7 @@ class Beat:
     container_id: int
     incarnation: int
     losses: int
+    by_task: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)

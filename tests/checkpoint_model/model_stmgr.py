@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from typing import Protocol
 
 from checkpoint_model.messages import Beat, Hello, Lost, Message, Segment, ToLeader
@@ -34,7 +34,7 @@ class ModelStmgr:
     def __init__(self, model: StmgrSurroundings, container_id: int, incarnation: int) -> None:
         self.model, self.container_id, self.incarnation = model, container_id, incarnation
         self.index: PlanIndex | None = None
-        self.losses = 0
+        self.losses: Counter[int] = Counter()
         self.hello_sent = False
         self.outlets: dict[int, deque[Segment]] = defaultdict(deque)
         self.ends: dict[int, dict[int, Segment]] = defaultdict(dict)
@@ -49,17 +49,17 @@ class ModelStmgr:
     def register(self) -> None:
         """`StreamManager._send_hello`."""
         self.hello_sent = True
-        self.tell(Hello(self.location(), self.losses, tuple(self.reports.values())))
+        self.tell(Hello(self.location(), self.losses.total(), dict(self.losses), tuple(self.reports.values())))
 
     def tell(self, message: ToLeader) -> None:
         """To the leader; lost without a connection, because the hello repeats what matters."""
         if self.hello_sent:
             self.model.to_leader[self.container_id].append(message)
 
-    def note_loss(self) -> None:
+    def note_loss(self, task_id: int = 0) -> None:
         """`StreamManager._note_loss`."""
-        self.losses += 1
-        self.tell(Beat(self.container_id, self.incarnation, self.losses))
+        self.losses[task_id] += 1
+        self.tell(Beat(self.container_id, self.incarnation, self.losses.total(), dict(self.losses)))
 
     def take_plan(self, plan: PhysicalPlan) -> None:
         """`StreamManager._take_plan`."""
@@ -132,13 +132,13 @@ class ModelStmgr:
     def losses_are_handled(self, plan: PhysicalPlan) -> bool:
         """`StreamManager._losses_are_handled`."""
         assert plan.checkpoints is not None
-        return HandledLosses(self.container_id, self.incarnation, self.losses) in plan.checkpoints.losses
+        return HandledLosses(self.container_id, self.incarnation, self.losses.total()) in plan.checkpoints.losses
 
     def drop(self, task_id: int) -> None:
         """`InstanceLinks._drop`: a session ended."""
         self.opened.discard(task_id)
         if self.links.pop(task_id, None) is not None and (self.index is None or task_id in self.index.tasks):
-            self.note_loss()
+            self.note_loss(task_id)
 
     def receive(self, message: Message) -> None:
         """A message of a local task."""

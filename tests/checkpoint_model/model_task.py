@@ -65,7 +65,7 @@ class ModelTask:
     @property
     def is_sink(self) -> bool:
         """Whether the output of this task is the output of the topology."""
-        return self.component == "sink"
+        return self.component.startswith("sink")
 
     def has_work(self) -> bool:
         """Whether `step` does something."""
@@ -106,8 +106,7 @@ class ModelTask:
     def start(self, plan: PhysicalPlan) -> None:
         """`ComponentRunner._start` with `TaskCheckpoints.restore` and `settle`, after `_restart_alignment`."""
         index = self.index = PlanIndex(plan, self.task_id)
-        assert plan.checkpoints is not None
-        self.orders = plan.checkpoints
+        self.orders = self.orders_of(index)
         self.saved = self.orders.number
         self.values, self.ended, self.saving = {}, False, None
         self.aligner = MarkerAligner(index.upstream_tasks(self.component))
@@ -124,6 +123,12 @@ class ModelTask:
         else:
             self.announce(TaskEvent.INITIALISED)
 
+    def orders_of(self, index: PlanIndex) -> CheckpointPlan:
+        """The orders of a plan for this component."""
+        orders = index.checkpoints_of(self.component)
+        assert orders is not None
+        return orders
+
     def load(self, index: PlanIndex, manifest: CheckpointManifest) -> None:
         """`TaskCheckpoints._load_groups`, and whether the task had ended."""
         owners = index.key_owners(self.component)
@@ -138,10 +143,10 @@ class ModelTask:
     def take_plan(self, plan: PhysicalPlan) -> None:
         """`ComponentRunner._take_plan`, `BoltRunner.apply_routes` and both `_follow_checkpoints`."""
         assert self.index is not None
-        assert plan.checkpoints is not None
         if plan.precedes(self.index.plan):
             return
-        if plan.checkpoints.restores > self.orders.restores:
+        orders = self.orders_of(PlanIndex(plan))
+        if orders.restores > self.orders.restores:
             self.start(plan)
             return
         before, self.index = self.index.plan, PlanIndex(plan, self.task_id)
@@ -150,7 +155,7 @@ class ModelTask:
             self.alignment.set_upstream(self.upstream(self.index))
         if self.ended:
             self.mark("end")
-        self.orders = plan.checkpoints
+        self.orders = orders
         if self.orders.complete > self.committed:
             if self.is_sink:
                 self.model.sinks[self.task_id].post_save(self.orders.complete)

@@ -96,14 +96,18 @@ class TopologyModel:
     # --- the drawn topology
 
     def draw_topology(self) -> tuple[TopologyDefinition, PackingPlan]:
-        """1 or 2 spouts, 1 or 2 layers of bolts, 1 to 3 tasks each, in 1 to 3 containers."""
+        """1 or 2 spouts, 1 or 2 layers of bolts, 1 to 3 tasks each, in 1 to 3 containers; maybe in two regions."""
         draw = self.random
         fields = stream("key", "number")
         spouts = [f"spout{each}" for each in range(draw.randint(1, 2))]
         layers = [*(["count"] if draw.random() < 0.7 else []), "sink"]
-        parallelism = {name: draw.randint(1, 3) for name in (*spouts, *layers)}
+        apart = ["sink_apart"] if len(spouts) > 1 and draw.random() < 0.5 else []
+        parallelism = {name: draw.randint(1, 3) for name in (*spouts, *layers, *apart)}
         components = [spout(name, fields, parallelism=parallelism[name]) for name in spouts]
-        before = spouts
+        for name in apart:
+            inputs = [subscription(spouts[-1], GroupingKind.FIELDS, "key")]
+            components.append(bolt(name, *inputs, outputs=(), parallelism=parallelism[name]))
+        before = spouts[:-1] if apart else spouts
         for name in layers:
             inputs = [subscription(each, GroupingKind.FIELDS, "key") for each in before]
             outputs = (fields,) if name != "sink" else ()
@@ -233,11 +237,13 @@ class TopologyModel:
         assert leader is not None
         try:
             if isinstance(message, Hello):
-                self.carry_out(leader.stmgr_registered(message.location, message.losses))
+                self.carry_out(leader.stmgr_registered(message.location, message.losses, message.by_task))
                 for each in message.reports:
                     self.carry_out(leader.task_reported(each))
             elif isinstance(message, Beat):
-                self.carry_out(leader.stmgr_heard(message.container_id, message.incarnation, message.losses))
+                self.carry_out(
+                    leader.stmgr_heard(message.container_id, message.incarnation, message.losses, message.by_task)
+                )
             elif isinstance(message, TaskReport):
                 self.carry_out(leader.task_reported(message))
             elif isinstance(message, CheckpointReport):

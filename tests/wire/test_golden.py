@@ -67,6 +67,7 @@ from heron.planner.physical_plan import (
     HandledLosses,
     PhysicalPlan,
     PlanUpdate,
+    RegionRestore,
     StreamManagerLocation,
     TaskPlan,
     TopologyState,
@@ -283,6 +284,12 @@ PHYSICAL_WITH_UPDATE = replace(
 PHYSICAL_WITH_CHECKPOINTS = replace(
     PHYSICAL_WITH_UPDATE, checkpoints=CheckpointPlan(8, 7, 1, "words-1/7", 4, (HandledLosses(1, 65536, 2),))
 )
+PHYSICAL_WITH_REGIONS = replace(
+    PHYSICAL_WITH_UPDATE,
+    checkpoints=CheckpointPlan(
+        8, 7, 1, "words-1/5", 4, (HandledLosses(1, 65536, 2),), (RegionRestore("word", 2, "words-1/7", 6),)
+    ),
+)
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -303,7 +310,7 @@ TRACKING: dict[str, bytes] = {
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
-    "physical-plan-with-checkpoints": encode_plan(PHYSICAL_WITH_CHECKPOINTS),
+    "physical-plan-with-regions": encode_plan(PHYSICAL_WITH_REGIONS),
     "status-with-checkpoints": encode_status(STATUS_WITH_CHECKPOINTS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
@@ -325,6 +332,7 @@ FILES: dict[str, bytes] = (
 FOR_READING = (
     *(f"{name}.json" for name in FORMER_STATUSES),
     "payload-pickle.bin",
+    "physical-plan-with-checkpoints.json",
     "physical-plan-with-update.json",
     "physical-plan.json",
 )

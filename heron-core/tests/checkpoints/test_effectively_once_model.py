@@ -45,7 +45,7 @@ def _any_age(self: ChannelAlignment, source: int, sent_under: int, since: int, v
     return VERDICT(self, source, sent_under, 0, version)
 
 
-def _no_loss(self: CheckpointProgress, container_id: int, incarnation: int, losses: int) -> None:
+def _no_loss(self: CheckpointProgress, container_id: int, incarnation: int, losses: int, by_task: object) -> None:
     """Forgets the loss."""
 
 

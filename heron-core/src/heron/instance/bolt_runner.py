@@ -149,7 +149,7 @@ class BoltRunner(ComponentRunner):
     def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
         """Processes a segment, parks it, or drops it; saves the task's state when a checkpoint is aligned."""
         head, index = parse_segment(frame, start), self.task.index
-        orders = index.plan.checkpoints
+        orders = index.checkpoints_of(self.task.spec.component)
         since = orders.since if orders is not None else 0
         verdict = alignment.verdict(head.source_task, head.plan_version, since, index.plan.version)
         if verdict is Verdict.PARK:

@@ -164,7 +164,8 @@ class ComponentRunner(ABC):
         paused = self.task.paused
         if command.plan.precedes(self.task.index.plan):
             return
-        orders, checkpoints = command.plan.checkpoints, self.task.checkpoints
+        checkpoints = self.task.checkpoints
+        orders = PlanIndex(command.plan).checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         restores = checkpoints is not None and orders is not None and checkpoints.is_restore(orders)
         if checkpoints is not None and orders is not None and restores:
             if not self._survives(command.plan):

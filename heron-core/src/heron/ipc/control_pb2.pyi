@@ -237,7 +237,14 @@ class Loss(_message.Message):
     def __init__(self, task_id: _Optional[int] = ...) -> None: ...
 
 class StmgrHello(_message.Message):
-    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks", "losses")
+    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks", "losses", "lost_by_task")
+    class LostByTaskEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +252,7 @@ class StmgrHello(_message.Message):
     PID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
+    LOST_BY_TASK_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     endpoint: str
@@ -252,17 +260,27 @@ class StmgrHello(_message.Message):
     pid: int
     tasks: _containers.RepeatedCompositeFieldContainer[TaskReport]
     losses: int
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., losses: _Optional[int] = ...) -> None: ...
+    lost_by_task: _containers.ScalarMap[int, int]
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("container_id", "incarnation", "losses")
+    __slots__ = ("container_id", "incarnation", "losses", "lost_by_task")
+    class LostByTaskEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
+    LOST_BY_TASK_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     losses: int
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., losses: _Optional[int] = ...) -> None: ...
+    lost_by_task: _containers.ScalarMap[int, int]
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ...) -> None: ...
 
 class ExecutorHello(_message.Message):
     __slots__ = ("container_id", "attempt", "pid", "host")

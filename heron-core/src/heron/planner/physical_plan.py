@@ -16,6 +16,7 @@ from heron.errors import PackingError
 from heron.planner.key_group import key_groups_of
 from heron.planner.key_owners import KeyOwners, even_owners
 from heron.planner.packing_plan import PackingPlan, check_packing
+from heron.planner.regions import regions_of
 
 __all__ = [
     "ENDED_STATES",
@@ -24,6 +25,7 @@ __all__ = [
     "PhysicalPlan",
     "PlanIndex",
     "PlanUpdate",
+    "RegionRestore",
     "StreamManagerLocation",
     "TaskPlan",
     "TopologyState",
@@ -107,13 +109,24 @@ class HandledLosses:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionRestore:
+    """A restore of one region (`heron.planner.regions`) after the last restore of the whole topology."""
+
+    region: str
+    restores: int
+    source: str
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointPlan:
     """The checkpoints of a topology, as every process has to carry them out.
 
     `number` is the newest checkpoint that was ordered, and `complete` the newest that is complete; the number of an
     abandoned checkpoint is not used again. `restores` counts the restores. `source` is the id of the checkpoint that
     the last restore, or the start, loads; "" is the empty state. `since` is the version of the plan that ordered the
-    last restore: segments with an older version are from before it. `losses` were the reason.
+    last restore: segments with an older version are from before it. `losses` were the reason. `regions` are restored
+    later than all others; the number of a restore is unique in the topology.
     """
 
     number: int = 0
@@ -122,6 +135,18 @@ class CheckpointPlan:
     source: str = ""
     since: int = 0
     losses: tuple[HandledLosses, ...] = ()
+    regions: tuple[RegionRestore, ...] = ()
+
+    def all_restores(self) -> int:
+        """How many restores there were, of the whole topology or of a region."""
+        return max((each.restores for each in self.regions), default=self.restores)
+
+    def of_region(self, region: str) -> CheckpointPlan:
+        """What the components of a region have to carry out."""
+        for each in self.regions:
+            if each.region == region:
+                return replace(self, restores=each.restores, source=each.source, since=each.since, regions=())
+        return replace(self, regions=()) if self.regions else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +155,7 @@ class PhysicalPlan:
 
     `tasks` are all members, also those that an update adds or removes. `key_owners` are the owners of the key groups of
     each component that an update has changed; for other components `even_owners` says who they are. Only a topology
-    with `EFFECTIVELY_ONCE` has `checkpoints`.
+    that takes checkpoints has `checkpoints`.
     """
 
     version: int
@@ -220,6 +245,13 @@ class PlanIndex:
         if owners is None:
             owners = self._key_owners[component] = self._owners_of(component)
         return owners
+
+    def checkpoints_of(self, component: str) -> CheckpointPlan | None:
+        """What the tasks of a component have to carry out; None if the topology takes no checkpoints."""
+        orders = self.plan.checkpoints
+        if orders is None or not orders.regions:
+            return orders
+        return orders.of_region(regions_of(self.plan.topology)[component])
 
     def upstream_tasks(self, component: str) -> frozenset[int]:
         """The members that may send to a task of this component; KeyError if there is no such component."""

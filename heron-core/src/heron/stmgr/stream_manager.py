@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import socket
+from collections import Counter
 
 from heron.api.api_constants import TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE
 from heron.api.config import setting
@@ -17,7 +18,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, process_metrics
-from heron.planner.physical_plan import HandledLosses, PhysicalPlan, PlanIndex
+from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
 from heron.stmgr.back_pressure import Culprits, Reporter
@@ -48,7 +49,8 @@ class StreamManager:
         self._event_numbers = itertools.count(1)
         self._events: list[Event] = []
         self._losses = 0
-        self._reported_losses = 0
+        self._restores = 0
+        self._reported_losses: Counter[int] = Counter()  # by task; 0 if it is not one task
         self._leaving: list[pb.TaskReport] = []
         self._instances = InstanceLinks(
             context, self._forward_report, self._task_lost, self._forward, self._losses_are_handled
@@ -96,7 +98,7 @@ class StreamManager:
             self._losses = losses
             self._context.acks.fail_all("data under way")
             self._peers.send_loss(0)
-            self._note_loss()
+            self._note_loss(0)
 
     def _send_acks(self) -> None:
         for task_id, segments in self._context.acks.take_remote().items():
@@ -160,7 +162,8 @@ class StreamManager:
             host=socket.gethostname(),
             pid=os.getpid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
-            losses=self._reported_losses,
+            losses=self._reported_losses.total(),
+            lost_by_task=self._reported_losses,
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         for task_id in self._culprits.present():
@@ -172,7 +175,12 @@ class StreamManager:
 
     def _send_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation, losses=self._reported_losses)
+        beat = pb.Heartbeat(
+            container_id=spec.container_id,
+            incarnation=spec.incarnation,
+            losses=self._reported_losses.total(),
+            lost_by_task=self._reported_losses,
+        )
         self._tmanager.send(Envelope(heartbeat=beat))
 
     def _beat(self) -> None:
@@ -205,7 +213,8 @@ class StreamManager:
         self._forget_stmgrs(index)
         self._context.local.set_plan(index)
         self._context.acks.set_plan(index.plan)
-        self._follow_restores(plan.checkpoints.since if plan.checkpoints is not None else 0)
+        if plan.checkpoints is not None:
+            self._follow_restores(plan.checkpoints)
         self._context.router.set_tasks(index.tasks)
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
         self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
@@ -213,11 +222,13 @@ class StreamManager:
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
-    def _follow_restores(self, since: int) -> None:
+    def _follow_restores(self, orders: CheckpointPlan) -> None:
         """Data from before a restore is dropped, so the trees that need it cannot complete."""
-        if since > self._context.router.valid_since:
+        restores = orders.all_restores()
+        if restores > self._restores:
             self._context.acks.fail_all("what came after the newest checkpoint")
-        self._context.router.valid_since = since
+        self._restores = restores
+        self._context.router.valid_since = orders.since
 
     def _forget_stmgrs(self, index: PlanIndex) -> None:
         """Fails all roots for each stream manager that was replaced: any tree may have had tuples there.
@@ -235,11 +246,11 @@ class StreamManager:
     def _task_lost(self, task_id: int) -> None:
         self._context.acks.local_task_lost(task_id)
         self._peers.send_loss(task_id)
-        self._note_loss()
+        self._note_loss(task_id)
 
-    def _note_loss(self) -> None:
+    def _note_loss(self, task_id: int) -> None:
         """Reports a loss at once to a topology manager that restores; hello and heartbeats repeat it."""
-        self._reported_losses += 1
+        self._reported_losses[task_id] += 1
         if self._plan is not None and self._plan.checkpoints is not None:
             self._send_heartbeat()
 
@@ -250,7 +261,7 @@ class StreamManager:
         would discard output that has to be committed.
         """
         orders, spec = self._plan.checkpoints if self._plan is not None else None, self._context.spec
-        handled = HandledLosses(spec.container_id, spec.incarnation, self._reported_losses)
+        handled = HandledLosses(spec.container_id, spec.incarnation, self._reported_losses.total())
         return orders is None or handled in orders.losses
 
     def _forward_report(self, report: pb.TaskReport) -> None:

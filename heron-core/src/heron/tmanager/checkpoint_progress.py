@@ -7,6 +7,7 @@ the next plan orders. The leader stores what `take_manifest` returns.
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from heron.api.api_constants import (
@@ -21,7 +22,8 @@ from heron.errors import HeronError
 from heron.ipc.status import CheckpointStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
-from heron.planner.physical_plan import CheckpointPlan, HandledLosses
+from heron.planner.physical_plan import CheckpointPlan, HandledLosses, RegionRestore
+from heron.planner.regions import regions_of
 from heron.tmanager.membership import PlanMaker
 from heron.tmanager.task_table import TaskState, TaskTable
 
@@ -62,13 +64,17 @@ class CheckpointReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRun:
-    """The run whose checkpoints are taken, and its settings; `interval_s` is the time between two orders."""
+    """The run whose checkpoints are taken, and its settings.
+
+    `interval_s` is the time between two orders; `regions` are those of the components (`heron.planner.regions`).
+    """
 
     topology: str
     run: str
     key_groups: int
     interval_s: float
     timeout_s: float
+    regions: Mapping[str, str]
 
 
 def checkpoint_run(definition: TopologyDefinition, run: str, settings: EngineSettings) -> CheckpointRun:
@@ -76,7 +82,8 @@ def checkpoint_run(definition: TopologyDefinition, run: str, settings: EngineSet
     interval_s = setting(definition.config, TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS)
     assert isinstance(interval_s, int | float)  # noqa: S101  # the key has a type and a default
     groups = key_groups_of(definition)
-    return CheckpointRun(definition.name, run, groups, float(interval_s), settings.checkpoint_timeout_s)
+    timeout_s, regions = settings.checkpoint_timeout_s, regions_of(definition)
+    return CheckpointRun(definition.name, run, groups, float(interval_s), timeout_s, regions)
 
 
 def first_checkpoints(definition: TopologyDefinition) -> CheckpointPlan:
@@ -109,6 +116,8 @@ class CheckpointProgress:
         self._committed: dict[int, int] = {}
         self._undivided: frozenset[str] = frozenset()
         self._lossy: dict[int, HandledLosses] = {}
+        self._lost_by_task: dict[int, Mapping[int, int]] = {}
+        self._lost_regions: set[str] = set()
         self._lost_at_s: float | None = None
         self._status = CheckpointStatus()
 
@@ -116,8 +125,12 @@ class CheckpointProgress:
         """Asks for a checkpoint as soon as one can be taken."""
         self._asked = True
 
-    def losses_reported(self, container_id: int, incarnation: int, losses: int) -> None:
+    def losses_reported(
+        self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None
+    ) -> None:
         """A stream manager reports how often it has lost data; another incarnation has lost all that it held.
+
+        `by_task` divides the losses: by the task whose process died, or 0 for data of any task in the container.
 
         The first incarnation of each container becomes part of the plan. So a later leader notices another one, also
         when the plan has the address of that one already.
@@ -130,10 +143,14 @@ class CheckpointProgress:
                 plan, losses=tuple(sorted((*plan.losses, known), key=lambda each: each.container_id))
             )
         reported = HandledLosses(container_id, incarnation, losses)
+        by_task = by_task or {}
+        before, self._lost_by_task[container_id] = self._lost_by_task.get(container_id, {}), by_task
         if reported == known:
             return
         self._lossy[container_id] = reported
         replaced = incarnation != known.incarnation
+        lost = [] if replaced else [task for task, count in by_task.items() if count > before.get(task, 0)]
+        self._lost_regions |= self._regions_of(container_id, lost)
         what = "the stream manager was replaced" if replaced else "data was lost"
         self._lost_at_s = self._clock.monotonic_s()
         self._status = replace(self._status, last_loss=f"{what} in container {container_id}")
@@ -142,7 +159,9 @@ class CheckpointProgress:
     def reported(self, report: CheckpointReport) -> None:
         """A task reports; reports that do not belong to the checkpoint under way change nothing."""
         plan = self._plan()
-        if report.restores != plan.restores or report.incarnation != self._tasks.incarnation(report.task_id):
+        if report.incarnation != self._tasks.incarnation(report.task_id):
+            return
+        if report.restores != plan.of_region(self._region_of_task(report.task_id)).restores:
             return
         if report.event is CheckpointEvent.COMMITTED:
             self._committed[report.task_id] = max(report.number, self._committed.get(report.task_id, 0))
@@ -182,7 +201,7 @@ class CheckpointProgress:
         if self._lost_at_s is not None:
             if now_s - self._lost_at_s < _SETTLE_S:
                 return False
-            self.restore()
+            self.restore(self._lost_regions)
             return True
         if self._saved is not None:
             missing = self._missing()
@@ -206,20 +225,26 @@ class CheckpointProgress:
         self._storing = True
         return self._manifest
 
-    def restore(self) -> None:
-        """Orders that every task returns to the newest complete checkpoint."""
-        plan = self._plan()
+    def restore(self, regions: Collection[str] = ()) -> None:
+        """Orders that every task of these regions returns to the newest complete checkpoint; "()" means all tasks."""
+        plan, run = self._plan(), self._run
         self._abandon("")
         self._lost_at_s = None
+        number = plan.all_restores() + 1
+        source = str(CheckpointId(run.run, plan.complete)) if plan.complete else plan.source
+        restored = {each for each in run.regions.values() if each in regions or not regions}
+        self._lost_regions = set()
         handled = {each.container_id: each for each in plan.losses} | self._lossy
         containers = self._plans.containers()
-        self._plans.checkpoints = replace(
-            plan,
-            restores=plan.restores + 1,
-            source=str(CheckpointId(self._run.run, plan.complete)) if plan.complete else plan.source,
-            losses=tuple(handled[each] for each in sorted(handled) if each in containers),
-        )
-        self._tasks.restart(plan.restores + 1)
+        losses = tuple(handled[each] for each in sorted(handled) if each in containers)
+        if restored == set(run.regions.values()):
+            orders = replace(plan, restores=number, source=source, losses=losses, regions=())
+        else:
+            former = (each for each in plan.regions if each.region not in restored)
+            newest = (RegionRestore(each, number, source) for each in sorted(restored))
+            orders = replace(plan, losses=losses, regions=(*former, *newest))
+        self._plans.checkpoints = orders
+        self._tasks.restart([name for name, region in run.regions.items() if region in restored])
         self._complete_after_end = False
         self._next_s = self._clock.monotonic_s() + self._run.interval_s
         self._status = replace(self._status, restored_at_s=self._clock.wall_s())
@@ -253,8 +278,8 @@ class CheckpointProgress:
             self._status,
             number=plan.number,
             complete=plan.complete,
-            restores=plan.restores,
-            source=plan.source,
+            restores=plan.all_restores(),
+            source=max(plan.regions, key=lambda each: each.restores).source if plan.regions else plan.source,
             waits_for=self._waits_for(),
         )
 
@@ -264,6 +289,22 @@ class CheckpointProgress:
             msg = f"topology {self._run.topology!r} has no checkpoints"
             raise HeronError(msg)
         return plan
+
+    def restores_of(self, component: str) -> int:
+        """The number of the last restore of a component."""
+        return self._plan().of_region(self._run.regions[component]).restores
+
+    def _region_of_task(self, task_id: int) -> str:
+        return self._run.regions.get(self._tasks.place(task_id)[0], "")
+
+    def _regions_of(self, container_id: int, lost: Collection[int]) -> set[str]:
+        """The regions that have lost data: of these tasks, or of all tasks in the container if one is not known."""
+        components = {
+            each.task_id: each.component for place, each in self._plans.packing.instances() if place == container_id
+        }
+        named = [components[task_id] for task_id in lost if task_id in components]
+        affected = named if named and len(named) == len(lost) else components.values()
+        return {self._run.regions[each] for each in affected} or set(self._run.regions.values())
 
     def _order(self, now_s: float) -> None:
         plan = self._plan()

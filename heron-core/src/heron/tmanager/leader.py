@@ -7,6 +7,8 @@ does not restart a process any more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from heron.api.config import takes_checkpoints
 from heron.clock import Clock
 from heron.errors import HeronError, known, nearest
@@ -71,7 +73,7 @@ class Leader:
         self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
         self._checkpoints: CheckpointProgress | None = None
         orders = self._plans.checkpoints
-        self._tasks = TaskTable(takeover.packing, orders.restores if orders is not None else 0)
+        self._tasks = TaskTable(takeover.packing, self._restores_of)
         if takes_checkpoints(takeover.definition.config):
             self._plans.checkpoints = orders or first_checkpoints(takeover.definition)
             run = checkpoint_run(takeover.definition, takeover.topology_id, settings)
@@ -109,8 +111,10 @@ class Leader:
             return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
         return [*instructions, *([PublishPlan(self._plan, self._plans.packing)] if self._plan else [])]
 
-    def stmgr_registered(self, location: StreamManagerLocation, losses: int = 0) -> list[Instruction]:
-        """A stream manager registers; `losses` says how often it has lost data.
+    def stmgr_registered(
+        self, location: StreamManagerLocation, losses: int = 0, lost_by_task: Mapping[int, int] | None = None
+    ) -> list[Instruction]:
+        """A stream manager registers; `losses` says how often it has lost data, `lost_by_task` of which task.
 
         Raises:
             HeronError: when the packing plan does not have its container, or a newer incarnation has registered.
@@ -129,7 +133,7 @@ class Leader:
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
-            self._checkpoints.losses_reported(container_id, location.incarnation, losses)
+            self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task)
         before = self._plan
         instructions += self._replan()
         instructions += self._continue_update()
@@ -137,10 +141,16 @@ class Leader:
             instructions.append(SendPlan(container_id, before))
         return instructions
 
-    def stmgr_heard(self, container_id: int, incarnation: int = 0, losses: int = 0) -> list[Instruction]:
+    def stmgr_heard(
+        self,
+        container_id: int,
+        incarnation: int = 0,
+        losses: int = 0,
+        lost_by_task: Mapping[int, int] | None = None,
+    ) -> list[Instruction]:
         """A stream manager has given a sign of life; `losses` says how often this incarnation has lost data."""
         if self._checkpoints is not None and self._registry.is_present(container_id, incarnation):
-            self._checkpoints.losses_reported(container_id, incarnation, losses)
+            self._checkpoints.losses_reported(container_id, incarnation, losses, lost_by_task)
         if self._registry.heard(container_id, self._clock.monotonic_s()):
             return [NoteEvent("stmgr-heard-again", f"stmgr-{container_id}")]
         return []
@@ -285,17 +295,19 @@ class Leader:
         changed = self._checkpoints.step(may_order=not missing)
         instructions: list[Instruction] = []
         if changed:
-            plan = self._plans.checkpoints
-            assert plan is not None  # noqa: S101  # a topology with checkpoints always has it
-            restores = self._plan.checkpoints.restores if self._plan.checkpoints else 0
+            status = self._checkpoints.status()
+            restores = self._plan.checkpoints.all_restores() if self._plan.checkpoints else 0
             instructions.append(
-                NoteEvent("restore", f"restore-{plan.restores}", {"source": plan.source, "reason": self._loss()})
-                if plan.restores > restores
-                else NoteEvent("checkpoint", f"checkpoint-{plan.number}", {"outcome": "ordered"})
+                NoteEvent("restore", f"restore-{status.restores}", {"source": status.source, "reason": self._loss()})
+                if status.restores > restores
+                else NoteEvent("checkpoint", f"checkpoint-{status.number}", {"outcome": "ordered"})
             )
             instructions += self._replan()
         manifest = self._checkpoints.take_manifest()
         return [*instructions, *([StoreManifest(manifest)] if manifest is not None else [])]
+
+    def _restores_of(self, component: str) -> int:
+        return self._checkpoints.restores_of(component) if self._checkpoints is not None else 0
 
     def _loss(self) -> str:
         return self._checkpoints.status().last_loss if self._checkpoints is not None else ""

@@ -191,7 +191,7 @@ class Service:
 
     def _stmgr_hello(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         hello = envelope.stmgr_hello
-        instructions = self._leader.stmgr_registered(location_of(hello), hello.losses)
+        instructions = self._leader.stmgr_registered(location_of(hello), hello.losses, dict(hello.lost_by_task))
         self._containers.add_stmgr(hello.container_id, identity)
         self._carry_out(instructions)
         for report in hello.tasks:
@@ -201,7 +201,9 @@ class Service:
     def _heartbeat(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
         beat = envelope.heartbeat
-        return [] if container_id is None else self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses)
+        if container_id is None:
+            return []
+        return self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses, dict(beat.lost_by_task))
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         report = envelope.task_report

@@ -7,6 +7,7 @@ and reports about an older incarnation are ignored.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from heron.ipc.status import TaskStatus
@@ -84,8 +85,9 @@ _FINAL = (TaskState.ENDED, TaskState.LEFT)
 class TaskTable:
     """Every task of the packing plan."""
 
-    def __init__(self, packing: PackingPlan, restores: int = 0) -> None:
-        self._restores = restores
+    def __init__(self, packing: PackingPlan, restores_of: Callable[[str], int] = lambda _component: 0) -> None:
+        """`restores_of` gives the number of the last restore of a component: reports from before it are ignored."""
+        self._restores_of = restores_of
         self._places: dict[int, tuple[str, int]] = {}
         self.former: dict[int, str] = {}
         """The component of each task that an update has removed; its counts stay part of the totals."""
@@ -104,7 +106,9 @@ class TaskTable:
     def take(self, report: TaskReport) -> bool:
         """Takes a report; returns whether it changed the task."""
         entry = self._entries.get(report.task_id)
-        if entry is None or (report.restores is not None and report.restores < self._restores):
+        if entry is None:
+            return False
+        if report.restores is not None and report.restores < self._restores_of(self._places[report.task_id][0]):
             return False
         if report.incarnation > entry.incarnation:
             entry.incarnation = report.incarnation
@@ -123,11 +127,11 @@ class TaskTable:
         entry.state = following
         return True
 
-    def restart(self, restores: int) -> None:
-        """The topology is restored: every task starts again, also one that has ended."""
-        self._restores = restores
-        for entry in self._entries.values():
-            if entry.state in (TaskState.RUNNING, TaskState.ENDED):
+    def restart(self, components: Collection[str]) -> None:
+        """These components are restored: all their tasks start again, also those that have ended."""
+        for task_id, entry in self._entries.items():
+            restored = self._places[task_id][0] in components
+            if restored and entry.state in (TaskState.RUNNING, TaskState.ENDED):
                 entry.state = TaskState.STARTING
 
     def incarnation(self, task_id: int) -> int:
