@@ -17,6 +17,7 @@
     ├── SchedulerError          containers cannot be started, changed or stopped
     ├── PackageError            a package cannot be made, moved or trusted
     ├── CheckpointError         a checkpoint cannot be stored, loaded or used
+    │   └── TornCheckpointError  an object of it is not what was stored
     ├── SinkError               a monitoring system does not accept records; has the number of lost records
     ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
     ├── IllegalTransitionError  a state machine received an event that its table does not have
@@ -57,6 +58,7 @@ __all__ = [
     "StateUnavailableError",
     "TopologyError",
     "TopologyFailedError",
+    "TornCheckpointError",
     "UnreachableError",
     "UsageError",
     "UserCodeError",
@@ -135,6 +137,10 @@ class PackageError(HeronError):
 
 class CheckpointError(HeronError):
     """A checkpoint cannot be stored, loaded, or used by this topology."""
+
+
+class TornCheckpointError(CheckpointError):
+    """An object of a checkpoint is cut or changed; another attempt to load it cannot succeed."""
 
 
 class SinkError(HeronError):

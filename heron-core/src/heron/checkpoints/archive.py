@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import partial
 
+from heron.checkpoints.load_retries import LoadRetries
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, decode_manifest, encode
-from heron.errors import CheckpointError
+from heron.errors import CheckpointError, TornCheckpointError
 from heron.spi.checkpoint import CheckpointStore
 
 __all__ = ["CheckpointArchive", "places_of"]
@@ -18,9 +20,11 @@ _DIGITS = 10
 class CheckpointArchive:
     """Saves and loads the payloads and manifests of a topology; a thin layer above the store."""
 
-    def __init__(self, store: CheckpointStore, topology: str) -> None:
+    def __init__(self, store: CheckpointStore, topology: str, retries: LoadRetries | None = None) -> None:
+        """With `retries`, a load is repeated while the store is away; all other calls are made once."""
         self._store = store
         self._topology = topology
+        self._retries = retries
 
     def task_object(self, at: CheckpointId, task_id: int) -> str:
         """The name of the object that a task saves for a checkpoint."""
@@ -40,13 +44,13 @@ class CheckpointArchive:
         Raises:
             CheckpointError: when it cannot be loaded, or is not what was saved.
         """
-        data = self._store.load(place.object, place.start, place.size_bytes)
+        data = self._load(place.object, place.start, place.size_bytes)
         if zlib.crc32(data) != place.crc:
             msg = (
                 f"checkpoint object {place.object}: {place.size_bytes} bytes at {place.start} are torn or changed, "
                 "their checksum does not match; use another checkpoint"
             )
-            raise CheckpointError(msg)
+            raise TornCheckpointError(msg)
         return data
 
     def save_manifest(self, manifest: CheckpointManifest) -> None:
@@ -65,7 +69,7 @@ class CheckpointArchive:
                 another checkpoint.
         """
         name = self._manifest_object(at)
-        found = decode_manifest(self._store.load(name), name)
+        found = decode_manifest(self._load(name), name)
         if (found.topology, found.id) != (self._topology, at):
             msg = f"{name}: holds checkpoint {found.id} of topology {found.topology!r}; use another checkpoint"
             raise CheckpointError(msg)
@@ -119,6 +123,10 @@ class CheckpointArchive:
         self._store.dispose(
             each for each in names if _is_payload(each) and each not in needed and _number(each) <= at.number
         )
+
+    def _load(self, name: str, start: int = 0, size_bytes: int | None = None) -> bytes:
+        load = partial(self._store.load, name, start, size_bytes)
+        return load() if self._retries is None else self._retries.until_loaded(load)
 
     def _manifest_object(self, at: CheckpointId) -> str:
         return f"{self._folder(at)}/{_MANIFEST}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from heron.errors import CheckpointError
+from heron.errors import CheckpointError, TornCheckpointError
 
 __all__ = ["check_name", "check_prefix", "check_range", "is_name"]
 
@@ -35,7 +35,10 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_range(name: str, start: int, size_bytes: int | None, has_bytes: int | None = None) -> None:
-    """Raises CheckpointError when the range is not in an object of `has_bytes` (None: any size)."""
+    """Raises CheckpointError when the range is not in an object of `has_bytes` (None: any size).
+
+    If the object is too short, the error is a TornCheckpointError.
+    """
     if start < 0 or (size_bytes is not None and size_bytes < 0):
         msg = f"checkpoint object {name}: {size_bytes} bytes at {start} are no range; both numbers are at least 0"
         raise CheckpointError(msg)
@@ -44,7 +47,7 @@ def check_range(name: str, start: int, size_bytes: int | None, has_bytes: int | 
             f"checkpoint object {name}: has {has_bytes} bytes, {size_bytes or 0} bytes at {start} are wanted; it was "
             "cut or replaced, use another checkpoint"
         )
-        raise CheckpointError(msg)
+        raise TornCheckpointError(msg)
 
 
 def _has_parts(text: str, fewest: int, most: int) -> bool:

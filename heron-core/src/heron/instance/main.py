@@ -63,7 +63,8 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     if first is None:
         return 0
     plan, ended = first
-    task = Task(spec, settings, gateway, plan, open_archive(spec.checkpoint, spec.topology))
+    archive = open_archive(spec.checkpoint, spec.topology, settings.restore_timeout_s, lambda: signals.stop_requested)
+    task = Task(spec, settings, gateway, plan, archive)
     try:
         _runner(task, signals).run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:

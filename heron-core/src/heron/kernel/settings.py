@@ -118,6 +118,13 @@ class EngineSettings:
     checkpoint_timeout_s: float = _float(
         "heron.checkpoint.timeout.s", 600.0, "s", 0.1, "a checkpoint that is not complete after this time is abandoned"
     )
+    restore_timeout_s: float = _float(
+        "heron.checkpoint.restore.timeout.s",
+        120.0,
+        "s",
+        0.0,
+        "a task that restores fails when an object of the checkpoint cannot be loaded for this time",
+    )
     checkpoints_kept: int = _int(
         "heron.checkpoint.kept", 3, "checkpoints", 1, "the number of complete checkpoints that a run keeps"
     )
