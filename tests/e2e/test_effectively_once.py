@@ -94,6 +94,8 @@ def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> N
     assert len(down["removed"]) == 7
     commits(run, "after fewer tasks")
     run.until(lambda: len(run.processes("instance")) == 3, "only these tasks run")
+    gone = {each["task_id"] for each in down["removed"]}
+    assert [each.name for each in run.out.glob("*-[op]*") if int(each.name.split("-")[0]) in gone] == []
     check_exact(run)
 
 

@@ -128,6 +128,18 @@ def test_a_task_that_has_left_is_no_loss(site: Site) -> None:
     assert in_flight_later(stmgr, source) == 1
 
 
+def test_a_task_that_has_left_gets_the_plan_without_it(site: Site) -> None:
+    """So it learns that it is no member, and can discard output that belongs to no checkpoint."""
+    stmgr = site.start(1)
+    site.start(2)
+    send(site, plan_with(site, 1, (2, 3)))
+    arrived(stmgr, {1, 2, 3})
+    leaving = site.registered(2)
+    send(site, plan_with(site, 2, (3,)))
+    assert leaving.expect_plan() == 2
+    arrived(stmgr, {1, 3})
+
+
 def test_the_last_tasks_of_a_container_have_left_when_peers_have_all_data(site: Site) -> None:
     """Their stream manager ends with them, and with it what waits in its outlets."""
     site.start(1)

@@ -111,7 +111,7 @@ class ITwoPhaseStatefulComponent(StatefulComponent, ABC):
 
         Called after `initialize` and before the first tuple, at the start and after each restore. ``""`` is the state
         before the first checkpoint: then everything is discarded. What was prepared may be of a former process, so it
-        must be found in the other system.
+        must be found in the other system. A task that an update removes gets the call too, and no tuple after it.
         """
 
     @abstractmethod

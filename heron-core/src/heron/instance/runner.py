@@ -6,8 +6,10 @@ language) can replace it and keep the same life.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.definition import ComponentDefinition
 from heron.api.spout import Spout
+from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
@@ -32,6 +35,11 @@ if TYPE_CHECKING:  # topologies without checkpoints need not import it
     from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
+
+
+_REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
+
+_log = logging.getLogger(__name__)
 
 
 class ComponentStartError(UserCodeError):
@@ -53,6 +61,7 @@ class ComponentRunner(ABC):
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
+        self._has_left = False
         self.ended = False
 
     @abstractmethod
@@ -93,12 +102,15 @@ class ComponentRunner(ABC):
             while (command := data_in.peek_command()) is not None:
                 data_in.get()
                 self.handle(command)
+        self._await_removal()
         if not ended or self.task.checkpoints is not None:
             self._close()
 
     def handle(self, command: Command) -> None:
         """Carries out a command of the gateway."""
-        if isinstance(command, PlanReceived):
+        if isinstance(command, PlanReceived) and not self.task.is_member_of(command.plan):
+            self._leave(command.plan)
+        elif isinstance(command, PlanReceived):
             self._take_plan(command)
         elif isinstance(command, SessionOpened):
             self._repeat_markers()
@@ -125,12 +137,9 @@ class ComponentRunner(ABC):
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin))
 
     def _start(self) -> None:
-        self._guarded("the constructor", self._construct)
-        if self.task.checkpoints is not None:
-            self._guarded("restoring its state", self._load_state)
-        self._guarded("initialize", self._initialise)
+        self._make_component()
         if (checkpoints := self.task.checkpoints) is not None:
-            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
+            checkpoints.report_committed()
             if checkpoints.ended:
                 self.end()
                 return
@@ -138,6 +147,14 @@ class ComponentRunner(ABC):
         if self.task.paused:
             self.paused_changed(True)
         self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
+
+    def _make_component(self) -> None:
+        self._guarded("the constructor", self._construct)
+        if self.task.checkpoints is not None:
+            self._guarded("restoring its state", self._load_state)
+        self._guarded("initialize", self._initialise)
+        if (checkpoints := self.task.checkpoints) is not None:
+            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
 
     @abstractmethod
     def _construct(self) -> None:
@@ -231,6 +248,39 @@ class ComponentRunner(ABC):
             self.end()
         else:
             self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
+
+    def _leave(self, plan: PhysicalPlan) -> None:
+        """An update has removed this task. A two-phase component discards what it has written since the checkpoint.
+
+        The rest of the topology goes on from that checkpoint, so another task writes the same. The component is
+        restored under its last plan, because `pre_restore` may expect one that has processed nothing.
+        """
+        if self._has_left or plan.precedes(self.task.index.plan):
+            return
+        discards = self._discards_output()
+        self._has_left = self.ended = True  # what is still in the queue is not processed
+        if discards:
+            self._close_component()
+            self.task.restart(replace(self.task.index.plan, checkpoints=plan.checkpoints))
+            try:
+                self._make_component()
+            except ComponentStartError:
+                _log.warning("task %d leaves output that belongs to no checkpoint", self.task.spec.task_id)
+
+    def _discards_output(self) -> bool:
+        return self.task.checkpoints is not None and isinstance(self.component, ITwoPhaseStatefulComponent)
+
+    def _await_removal(self) -> None:
+        """Waits until a task that an update removes has left: the executor may be faster than the stream manager."""
+        data_in, update = self.task.gateway.data_in, self.task.index.plan.update
+        removed = update is not None and self.task.spec.task_id in update.removed
+        deadline_s = monotonic_s() + _REMOVED_WITHIN_S
+        while removed and self._discards_output() and not self._has_left and monotonic_s() < deadline_s:
+            item = data_in.get()
+            if isinstance(item, PlanReceived) and not self.task.is_member_of(item.plan):
+                self._leave(item.plan)
+            elif item is None:
+                data_in.wait(deadline_s - monotonic_s())
 
     @abstractmethod
     def _reset(self) -> None:

@@ -127,6 +127,10 @@ class Task:
             self.serializers.for_output(self.config),
         )
 
+    def is_member_of(self, plan: PhysicalPlan) -> bool:
+        """Whether the task is one of the tasks of a plan."""
+        return any(each.task_id == self.spec.task_id for each in plan.tasks)
+
     def is_removed(self) -> bool:
         """Whether an update removes this task, and its data takes the new routes."""
         update = self.index.plan.update

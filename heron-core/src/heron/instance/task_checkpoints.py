@@ -114,11 +114,14 @@ class TaskCheckpoints:
 
     def settle(self, component: Spout | Bolt) -> None:
         """After `initialize`: the component commits what belongs to the restored checkpoint, and discards the rest."""
-        source, complete = self._source(), self._plan.complete
+        source = self._source()
         if isinstance(component, ITwoPhaseStatefulComponent):
             component.pre_restore(str(source.number) if source else "")
-        self._committed = complete
-        self._report(pb.CHECKPOINT_PHASE_COMMITTED, complete)
+        self._committed = self._plan.complete
+
+    def report_committed(self) -> None:
+        """Reports the newest checkpoint that is committed."""
+        self._report(pb.CHECKPOINT_PHASE_COMMITTED, self._committed)
 
     def save(self, number: int, component: Spout | Bolt, *, ended: bool, align_s: float = 0.0) -> None:
         """Begins to save the state of this instant; `advance` goes on with it.

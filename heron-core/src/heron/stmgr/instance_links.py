@@ -194,13 +194,15 @@ class InstanceLinks:
     def send_plan(self, plan: Envelope) -> None:
         """Sends the physical plan to every instance in it, now or when it registers.
 
-        A task that has left the plan gets none, and its executor ends it.
+        A task that was in the plan before gets it too: so it learns that it has left. Its executor ends it.
         """
         self._plan = plan
         self.reports.keep(self._context.local.ids)
         for link in self._links.values():
             if link.task_id in self._context.local.ids:
                 self._send_plan_to(link)
+            elif link.has_plan:
+                link.send_control(plan)
 
     def send(self, task_id: int, envelope: Envelope) -> None:
         """Sends a control message to one instance, if it is registered."""
