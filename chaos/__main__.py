@@ -36,18 +36,21 @@ _RATES = {Mode.AT_LEAST_ONCE: 25_000, Mode.EFFECTIVELY_ONCE: 10_000}
     help="The guarantee of delivery that is checked.",
 )
 @click.option("--updates", is_flag=True, help="Change the parallelism of components every 20 s.")
+@click.option("--state", is_flag=True, help="At least once, count in state that is saved every second.")
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
     help="Lines a second of all spouts.  [default: 25000; 10000 with effectively-once]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log each fault and each recovery time to stderr.")
-def main(minutes: float, seed: int, mode_name: str, rate: int | None, *, updates: bool, verbose: bool) -> None:
+def main(
+    minutes: float, seed: int, mode_name: str, rate: int | None, *, updates: bool, state: bool, verbose: bool
+) -> None:
     """Kill and stop random processes of a topology under load, and account for every line."""
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(message)s")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # SIGTERM must also end the running topology
     mode = Mode(mode_name)
-    chaos_run = ChaosRun(rate or _RATES[mode], mode=mode, updates=updates)
+    chaos_run = ChaosRun(rate or _RATES[mode], mode=mode, updates=updates, state=state)
     try:
         outcome = _run(chaos_run, seed, minutes)
     except BaseException:
@@ -78,7 +81,7 @@ def _run(chaos_run: ChaosRun, seed: int, minutes: float) -> Outcome:
             if updates is not None:
                 updates.close()
                 problems += updates.problems
-            if chaos_run.mode is Mode.EFFECTIVELY_ONCE:
+            if chaos_run.state_is_kept:
                 checkpoints = chaos_run.checkpoints()
             flowed_s = monotonic_s() - began_s
             chaos_run.stop_spouts()

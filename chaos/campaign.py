@@ -13,7 +13,6 @@ import psutil
 from chaos.chaos_run import ChaosRun, kind_of
 from chaos.errors import ChaosError
 from chaos.fault_plan import COUNTS, Action, Fault, Kind, Victim
-from chaos.mode import Mode
 from chaos.recovery import Recovery
 from chaos.updates import Updates
 from heron.clock import monotonic_s
@@ -24,7 +23,8 @@ _log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.005
 # Ten times the recovery of a container on a busy machine. With checkpoints, all tasks return and catch up.
-_STUCK_S = {Mode.AT_LEAST_ONCE: 30.0, Mode.EFFECTIVELY_ONCE: 90.0}
+_STUCK_S = 30.0
+_RESTORED_S = 90.0  # each of several faults in a row returns all tasks to a checkpoint
 
 Times = dict[Kind, list[float]]
 
@@ -149,7 +149,7 @@ class Campaign:
                     self._injected_at_s = now_s
 
     def _recover(self, now_s: float) -> None:
-        stuck_s = _STUCK_S[self.chaos_run.mode]
+        stuck_s = _RESTORED_S if self.chaos_run.state_is_kept else _STUCK_S
         for each in list(self._recovering):
             recovery, times = each
             if (took_s := recovery.took_s()) is not None:

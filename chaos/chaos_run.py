@@ -54,10 +54,12 @@ class ChaosRun:
         options: Sequence[str] = (),
         mode: Mode = Mode.AT_LEAST_ONCE,
         updates: bool = False,
+        state: bool = False,
     ) -> None:
         """`rate` is in lines a second, 0 means unlimited; `options` are further options of ``heron run``.
 
-        With `updates`, the processes of the topology change during the run.
+        With `updates`, the processes of the topology change during the run. With `state`, it counts at least once in
+        state that survives.
         """
         self.mode, self.updates, self._rate = mode, updates, rate
         self._options = (*_NEVER_GIVE_UP, "--set", f"topology.tmanager.standbys={standbys}", *options)
@@ -65,7 +67,9 @@ class ChaosRun:
         self.root = Path(tempfile.mkdtemp(prefix="hch-"))  # short, because socket paths have at most 107 bytes
         self.files = self._folder("files")
         self._began_s = monotonic_s()
-        own = ("--journal", str(int(journal))) if mode is Mode.AT_LEAST_ONCE else ("--began", str(self._began_s))
+        self.state_is_kept = state or mode is Mode.EFFECTIVELY_ONCE
+        kept = ("--journal", str(int(journal)), "--state", str(int(state)))
+        own = kept if mode is Mode.AT_LEAST_ONCE else ("--began", str(self._began_s))
         self._arguments = ("--folder", str(self.files), "--rate", str(rate), *own)
         self._home, self._tmp = self._folder("home"), self._folder("tmp")
         self.flow = Flow(self.files) if mode is Mode.AT_LEAST_ONCE else CommittedFlow(self.files, self._began_s)
@@ -144,7 +148,7 @@ class ChaosRun:
 
         If tasks come and go, or all of them return to a checkpoint, these are the tasks through which all lines pass.
         """
-        if self.updates or self.mode is Mode.EFFECTIVELY_ONCE:
+        if self.updates or self.state_is_kept:
             return self.flow.everything
         container, _, process = name.partition("/")
         if process in ("executor", "stmgr"):

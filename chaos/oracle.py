@@ -3,10 +3,14 @@
 A line is lost if one of its parts is in no journal. A part that is in the journals more than once needs an explanation
 for each further copy. There are two: its attempt is later, and the spout was told that the attempt before had failed;
 or its life of the spout is later, and began at or before that line. All other copies are unexplained.
+
+If the bolts counted the parts of each key in state, a count is wrong if it is less than the parts of the key, or more
+than its records in the journals.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["KEYS", "Verdict", "judge"]
 
 Tags = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint8]
@@ -22,11 +26,16 @@ Counts = npt.NDArray[np.uint8]
 _PARTS = 2
 _CHUNK_TAGS = 1_000_000
 _EXAMPLES = 5
+_APART = 500
+KEYS = 1009
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Duplicates are parts of lines; `strange` lists errors in words."""
+    """Duplicates are parts of lines; `strange` lists errors in words.
+
+    `wrong` is the number of keys whose counts in state are wrong; None without state.
+    """
 
     lines: int
     lost: int
@@ -34,6 +43,7 @@ class Verdict:
     by_lives: int
     unexplained: int
     strange: tuple[str, ...]
+    wrong: int | None = None
 
     @property
     def duplicates(self) -> int:
@@ -43,12 +53,13 @@ class Verdict:
     @property
     def passed(self) -> bool:
         """Whether no line was lost, and each duplicate has a reason."""
-        return not (self.lost or self.unexplained or self.strange)
+        return not (self.lost or self.unexplained or self.strange or self.wrong)
 
     def figures(self) -> Mapping[str, object]:
         """Return what the line of JSON says about the lines."""
         return {
             "lost": self.lost,
+            **({} if self.wrong is None else {"wrong": self.wrong}),
             "duplicates": self.duplicates,
             "duplicates_of": {
                 "failed trees": self.by_failed_trees,
@@ -79,7 +90,23 @@ def judge(folder: Path) -> Verdict:
         known = tags[_existing(tags, made)]
         several.append(known[counts.reshape(-1)[_places(known, counts)] > 1])
     explained, examples = _explained(folder, np.concatenate(several), counts)
-    return Verdict(sum(made), len(lost), *explained, (*strange, *examples))
+    wrong = _wrong_counts(folder, made) if any(folder.glob("counts-*")) else None
+    return Verdict(sum(made), len(lost), *explained, (*strange, *examples), wrong)
+
+
+def _wrong_counts(folder: Path, made: Sequence[int]) -> int:
+    """Return the number of keys whose count in state is not between the parts and the records of the key."""
+    least, most, counts = (np.zeros(KEYS, np.int64) for _ in range(3))
+    for lines in made:
+        for part in range(_PARTS):
+            least += np.bincount((np.arange(lines) + part * _APART) % KEYS, minlength=KEYS)
+    for tags in _chunks(folder, "journal-*"):
+        keys = (_lines(tags).astype(np.int64) + _parts(tags) * _APART) % KEYS
+        most += np.bincount(keys, minlength=KEYS)
+    for path in folder.glob("counts-*"):
+        for key, count in json.loads(path.read_text(encoding="utf-8")).items():
+            counts[int(key)] += count
+    return int(((counts < least) | (counts > most)).sum())
 
 
 def _explained(folder: Path, tags: Tags, counts: Counts) -> tuple[tuple[int, int, int], list[str]]:

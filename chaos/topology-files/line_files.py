@@ -113,4 +113,5 @@ def options() -> Namespace:
     parser.add_argument("--folder", required=True, help="folder of the files and of the stop file")
     parser.add_argument("--rate", type=int, default=25_000, help="lines a second of all spouts together; 0: unlimited")
     parser.add_argument("--journal", type=int, default=1, help="0: write no journals")
+    parser.add_argument("--state", type=int, default=0, help="1: count in keyed state, which is saved every second")
     return parser.parse_args()

@@ -7,6 +7,7 @@ part that they receive to a file. `line_files` describes the files.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 from line_files import LINE, PARTS, Flow, LineTag, Log, Position, options
 
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api import Bolt, CounterState, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 KEYS = 1009
 EMITS_A_CALL = 100
@@ -113,27 +114,38 @@ class SplitBolt(Bolt):
     def process(self, tup: Tuple) -> None:
         (tag,) = tup.values
         for part in range(PARTS):
-            self.emit([(tag + part * 500) % KEYS, LineTag.with_part(tag, part)], anchors=[tup])
+            self.emit([((tag & LINE) + part * 500) % KEYS, LineTag.with_part(tag, part)], anchors=[tup])
         self.ack(tup)
         self.flow.handled(LineTag.spout(tag), tag & LINE)
 
 
 class JournalBolt(Bolt):
-    """Writes each received part to a journal."""
+    """Writes each received part to a journal, and may count the parts of each key."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Open the journal of this task."""
-        folder = Path(config["folder"])
+        folder = self.folder = Path(config["folder"])
+        self.task_id = context.get_task_id()
+        self.counts = context.keyed_state("parts", CounterState[int]) if config["state"] else None
         self.journal = Log(folder / f"journal-{context.get_task_index()}") if config["journal"] else None
         self.flow = Flow(folder, context)
 
     def process(self, tup: Tuple) -> None:
         """Write the part to the file, then ack it."""
-        tag = tup.values[1]
+        key, tag = tup.values
         if self.journal is not None:
             self.journal.write_tag(tag)
+        if self.counts is not None:
+            self.counts.add(key)
         self.ack(tup)
         self.flow.handled(LineTag.spout(tag), tag & LINE)
+
+    def finish(self) -> None:
+        """Write the counts of this task's keys to a file."""
+        if self.counts is not None:
+            path = self.folder / f"counts-{self.task_id}"
+            path.with_suffix(".new").write_text(json.dumps(dict(self.counts.items())), encoding="utf-8")
+            path.with_suffix(".new").replace(path)
 
 
 if __name__ == "__main__":
@@ -149,6 +161,8 @@ if __name__ == "__main__":
             "folder": chosen.folder,
             "rate": chosen.rate,
             "journal": chosen.journal,
+            "state": chosen.state,
+            **({api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: 1.0} if chosen.state else {}),
         }
     )
     lines = builder.add_spout("lines", LineSpout, par=2)
