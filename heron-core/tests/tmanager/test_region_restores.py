@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from builders import bolt, spout, subscription, topology
+from builders import bolt, spout, stream, subscription, topology
 from builders.leading import INTERVAL_S, SETTLE_S, Leading
 from heron.api.api_constants import (
     TOPOLOGY_RELIABILITY_MODE,
@@ -15,6 +17,7 @@ from heron.ipc.status import LeaderStatus
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import RegionRestore
 from heron.planner.regions import regions_of
+from heron.tmanager.checkpoint_progress import CheckpointEvent
 from heron.tmanager.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
 
@@ -26,8 +29,8 @@ ALL = (1, 2, 3, 4)
 def leading(fake_clock: FakeClock) -> Leading:
     """Tasks 1 and 3, 2 and 4 are connected; 1 and 2 are in container 1, 3 and 4 in container 2."""
     definition = topology(
-        spout("red"),
-        spout("blue"),
+        spout("red", stream("n")),
+        spout("blue", stream("n")),
         bolt("red-count", subscription("red")),
         bolt("blue-count", subscription("blue")),
         config={
@@ -106,6 +109,22 @@ def test_a_new_leader_keeps_the_restores_of_regions(leading: Leading) -> None:
     following.pulse(SETTLE_S)
     assert following.ordered == before
     assert [following.restores_of(each) for each in ALL] == [1, 0, 1, 0]
+
+
+def test_an_update_restores_the_regions_that_it_changes(leading: Leading) -> None:
+    """A loss in another region that was reported meanwhile is restored too."""
+    packing = leading.packing
+    added = InstancePlan("blue-count", 5, 1, RESOURCE)
+    second = replace(packing.containers[1], instances=(*packing.containers[1].instances, added))
+    larger = replace(packing, id="q", containers=(packing.containers[0], second), last_task_id=5)
+    leading.carry_out(leading.leader.update_asked(larger, packing.id))
+    leading.works(5)
+    number = leading.ordered.number
+    leading.report(CheckpointEvent.SAVED, number, *ALL)
+    leading.carry_out(leading.leader.manifest_stored(number))
+    leading.report(CheckpointEvent.COMMITTED, number, *ALL)
+    assert [leading.restores_of(each) for each in (*ALL, 5)] == [0, 1, 0, 1, 1]
+    assert leading.phase is None
 
 
 def test_components_are_in_one_region_if_streams_connect_them() -> None:

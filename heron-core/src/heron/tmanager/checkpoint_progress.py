@@ -150,7 +150,7 @@ class CheckpointProgress:
         self._lossy[container_id] = reported
         replaced = incarnation != known.incarnation
         lost = [] if replaced else [task for task, count in by_task.items() if count > before.get(task, 0)]
-        self._lost_regions |= self._regions_of(container_id, lost)
+        self._lost_regions |= self._regions_with(container_id, lost)
         what = "the stream manager was replaced" if replaced else "data was lost"
         self._lost_at_s = self._clock.monotonic_s()
         self._status = replace(self._status, last_loss=f"{what} in container {container_id}")
@@ -226,13 +226,16 @@ class CheckpointProgress:
         return self._manifest
 
     def restore(self, regions: Collection[str] = ()) -> None:
-        """Orders that every task of these regions returns to the newest complete checkpoint; "()" means all tasks."""
+        """Orders that every task of these regions returns to the newest complete checkpoint; "()" means all tasks.
+
+        The regions of reported losses are among them.
+        """
         plan, run = self._plan(), self._run
         self._abandon("")
         self._lost_at_s = None
         number = plan.all_restores() + 1
         source = str(CheckpointId(run.run, plan.complete)) if plan.complete else plan.source
-        restored = {each for each in run.regions.values() if each in regions or not regions}
+        restored = {*regions, *self._lost_regions} if regions else set(run.regions.values())
         self._lost_regions = set()
         handled = {each.container_id: each for each in plan.losses} | self._lossy
         containers = self._plans.containers()
@@ -294,10 +297,14 @@ class CheckpointProgress:
         """The number of the last restore of a component."""
         return self._plan().of_region(self._run.regions[component]).restores
 
+    def regions_of(self, components: Collection[str]) -> set[str]:
+        """The regions of these components."""
+        return {self._run.regions[each] for each in components}
+
     def _region_of_task(self, task_id: int) -> str:
         return self._run.regions.get(self._tasks.place(task_id)[0], "")
 
-    def _regions_of(self, container_id: int, lost: Collection[int]) -> set[str]:
+    def _regions_with(self, container_id: int, lost: Collection[int]) -> set[str]:
         """The regions that have lost data: of these tasks, or of all tasks in the container if one is not known."""
         components = {
             each.task_id: each.component for place, each in self._plans.packing.instances() if place == container_id

@@ -170,12 +170,13 @@ class UpdateProgress:
         if checkpoints.is_committed(self._checkpoint):
             update = self._plans.update
             assert update is not None  # noqa: S101  # only for an update under way
-            if undivided := self._undivided(self._tasks.place(each)[0] for each in (*update.added, *update.removed)):
+            changed = {self._tasks.place(each)[0] for each in (*update.added, *update.removed)}
+            if undivided := self._undivided(changed):
                 self.withdraw(undivided)
                 return False
             self._note("complete", "")
             self._plans.complete()
-            checkpoints.restore()
+            checkpoints.restore(checkpoints.regions_of(changed))
             return True
         failures, error = checkpoints.failures
         if failures > self._failures:
