@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
+from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
 from bench.encryption import Encryption
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
+from bench.live_update import LiveUpdate
 from bench.memory import Memory
 from bench.recovery import Recovery
 from bench.spark_latency import SparkLatency
@@ -42,6 +44,12 @@ BENCHES: tuple[Bench, ...] = (
     StartUp("StartUp"),
     Memory("Memory"),
     Recovery("Recovery"),
+    LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
+    LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),
+    Checkpoints("Checkpoints10s", "checkpoints10s", 10.0, keys=1_000, value_bytes=10_000),
+    Checkpoints("Checkpoints1s", "checkpoints1s", 1.0, keys=1_000, value_bytes=100),
+    CheckpointLatency("CheckpointLatency"),
+    RestoreState("RestoreState"),
 )
 
 SPARK: tuple[Bench, ...] = (

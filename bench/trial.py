@@ -110,6 +110,23 @@ class Trial:
         """Create a file that components look for."""
         (self.records.folder / name).touch()
 
+    def command(self, *words: str) -> None:
+        """Run a command of ``heron`` on this run, to its end.
+
+        Raises:
+            BenchError: when it fails.
+        """
+        done = subprocess.run(
+            [self._engine.command, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self._folder,
+            env=self._engine.environment(self._folder),
+        )
+        if done.returncode:
+            raise BenchError(self._failure(f"heron {' '.join(words)}: {done.stderr.strip()}"))
+
     def metric_files(self) -> list[Path]:
         """Return the metrics files of the engine: JSON lines, one file for each container."""
         return sorted(self._folder.glob(".heron/logs/**/metrics-*.jsonl"))
