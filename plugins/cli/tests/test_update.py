@@ -68,6 +68,8 @@ def test_the_text_names_tasks_containers_and_key_groups() -> None:
         "  - task count/3 in container 2",
         "  - container 2",
     ]
+    sized = replace(DOWN, moved_bytes={"count": 3 << 20})
+    assert next(update_lines(sized)) == "count: 2 -> 1 tasks, 512 key groups with 3.0 MiB of state move"
     assert list(update_lines(TopologyUpdate("words", SMALL, SMALL, {}))) == ["words: nothing to change"]
 
 
@@ -82,9 +84,11 @@ def test_the_json_has_all_parts() -> None:
         "added_containers": [],
         "removed_containers": [2],
         "moved_key_groups": {"count": 512},
+        "moved_bytes": None,
         "took_s": None,
     }
     assert update_as_json(UP)["took_s"] == 1.25
+    assert update_as_json(replace(UP, moved_bytes={"count": 7}))["moved_bytes"] == {"count": 7}
 
 
 class Leading(RemoteTopology):

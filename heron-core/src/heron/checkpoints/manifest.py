@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -108,6 +109,11 @@ class CheckpointManifest:
     def objects(self) -> frozenset[str]:
         """Every object of the store that the checkpoint needs, besides its manifest."""
         return frozenset(place.object for task in self.tasks for place in task.places())
+
+    def size_of_groups(self, component: str, groups: Collection[int]) -> int:
+        """The size of the keyed state of a component in these key groups, in bytes."""
+        tasks = self.tasks_of(component)
+        return sum(task.groups[group].size_bytes for task in tasks for group in groups if group in task.groups)
 
     def size_bytes(self) -> int:
         """The size of the state."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from heron.checkpoints.manifest import CheckpointId
 from heron.clock import monotonic_s
 from heron.errors import HeronError, PackingError, StateError, TopologyFailedError, UnreachableError, UsageError
 from heron.ipc.status import TopologyStatus, UpdateStatus
@@ -29,6 +30,7 @@ from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.prepare import named_serializers
 from heron_cli.profiles.overrides import engine_settings
+from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
 from heron_cli.topologies.remote_topology import RemoteTopology
 
@@ -45,8 +47,8 @@ class TopologyUpdate:
     """An update and what it changes.
 
     `before` and `after` are the packing plans; they are equal if there is nothing to change. `moved_groups` is the
-    number of key groups that get another task, by component. `took_s` is the time until it was complete; None for an
-    update that was only planned.
+    number of key groups that get another task, by component, and `moved_bytes` the size of their state in the newest
+    checkpoint; None without one. `took_s` is the time until it was complete; None for an update that was only planned.
     """
 
     topology: str
@@ -54,6 +56,7 @@ class TopologyUpdate:
     after: PackingPlan
     moved_groups: Mapping[str, int]
     took_s: float | None = None
+    moved_bytes: Mapping[str, int] | None = None
 
     def added(self) -> dict[int, tuple[str, int]]:
         """Return the new tasks: component and container by task id."""
@@ -92,10 +95,27 @@ def plan_update(environment: Environment, topology: RemoteTopology, parallelism:
     index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
     update = begin_update(index, after, index.plan.version + 1)
     moved = {
-        component: len(moved_groups(index.key_owners(component), owners.table()))
+        component: moved_groups(index.key_owners(component), owners.table())
         for component, owners in update.key_owners.items()
     }
-    return TopologyUpdate(name, before, after, moved)
+    numbers = {component: len(groups) for component, groups in moved.items()}
+    return TopologyUpdate(name, before, after, numbers, moved_bytes=_moved_bytes(environment, index, moved))
+
+
+def _moved_bytes(
+    environment: Environment, index: PlanIndex, moved: Mapping[str, tuple[int, ...]]
+) -> dict[str, int] | None:
+    """Return the bytes of state that move, by component; None if no checkpoint tells them."""
+    orders, plan = index.plan.checkpoints, index.plan
+    if orders is None or not orders.complete:
+        return None
+    try:
+        archive = open_archive(environment.profile, plan.topology.name)
+        manifest = archive.manifest(CheckpointId(plan.topology_id, orders.complete))
+    except HeronError as error:  # the sizes are for people; the update does not need them
+        _log.warning("the size of the state that moves is unknown: %s", error)
+        return None
+    return {component: manifest.size_of_groups(component, groups) for component, groups in moved.items()}
 
 
 def run_update(

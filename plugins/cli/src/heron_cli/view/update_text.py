@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from heron_cli.view.text import format_bytes
+
 if TYPE_CHECKING:
     from heron_cli.launch.update import TopologyUpdate
 
@@ -20,7 +22,9 @@ def update_lines(update: TopologyUpdate) -> Iterator[str]:
     for component in after:
         if before[component] != after[component]:
             groups = update.moved_groups.get(component, 0)
-            moved = f", {groups} key groups move" if groups else ""
+            size_bytes = (update.moved_bytes or {}).get(component, 0)
+            state = f" with {format_bytes(size_bytes)} of state" if size_bytes else ""
+            moved = f", {groups} key groups{state} move" if groups else ""
             yield f"{component}: {before[component]} -> {after[component]} tasks{moved}"
     yield from _tasks("+", update.added())
     yield from _tasks("-", update.removed())
@@ -32,7 +36,10 @@ def update_lines(update: TopologyUpdate) -> Iterator[str]:
 
 
 def update_as_json(update: TopologyUpdate) -> dict[str, object]:
-    """Return the document of ``heron update --json``; `took_s` is null for a dry run."""
+    """Return the document of ``heron update --json``.
+
+    `took_s` is null for a dry run, and `moved_bytes` if no checkpoint tells the size of the state.
+    """
     return {
         "topology": update.topology,
         "before": update.before.parallelism(),
@@ -42,6 +49,7 @@ def update_as_json(update: TopologyUpdate) -> dict[str, object]:
         "added_containers": list(update.added_containers()),
         "removed_containers": list(update.removed_containers()),
         "moved_key_groups": dict(update.moved_groups),
+        "moved_bytes": None if update.moved_bytes is None else dict(update.moved_bytes),
         "took_s": update.took_s,
     }
 
