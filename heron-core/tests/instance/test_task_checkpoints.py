@@ -9,9 +9,11 @@ import pytest
 from builders import bolt, instance_spec, physical_plan, spout, subscription, topology
 from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.api import Bolt, ITwoPhaseStatefulComponent, State, Tuple
+from heron.api.definition import TopologyDefinition
 from heron.api.state import HashMapState
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot
+from heron.errors import CheckpointError
 from heron.instance.keyed_state import KeyedStateStore
 from heron.instance.state_payload import encode_operator_state
 from heron.instance.task_checkpoints import TaskCheckpoints
@@ -60,13 +62,15 @@ def archive_with(*checkpoints: str) -> CheckpointArchive:
     return archive
 
 
-def restored(archive: CheckpointArchive, plan: CheckpointPlan) -> list[object]:
+def restored(
+    archive: CheckpointArchive, plan: CheckpointPlan, definition: TopologyDefinition = DEFINITION
+) -> list[object]:
     """Return the state and the checkpoint that a task gets which starts under a plan."""
     spec = instance_spec("bolt", TASK)
     keyed = KeyedStateStore("bolt", TASK, key_groups_of(DEFINITION), FakeClock())
     checkpoints = TaskCheckpoints(spec, archive, keyed, lambda _sent: None, lambda: None)
     sink = SinkBolt()
-    checkpoints.restore(PlanIndex(replace(physical_plan(DEFINITION), checkpoints=plan)), sink)
+    checkpoints.restore(PlanIndex(replace(physical_plan(definition), checkpoints=plan)), sink)
     checkpoints.settle(sink)
     return sink.restored
 
@@ -89,3 +93,10 @@ def test_a_task_starts_with_the_newest_complete_checkpoint(plan: CheckpointPlan,
     """
     kept = [each for each in ("t-0/3", "t-1/4", "t-1/8") if each == expected[0]]
     assert restored(archive_with(*kept), plan) == expected
+
+
+def test_operator_state_of_another_parallelism_is_refused() -> None:
+    """The command checks it too; but a configuration may name the checkpoint without the command's check."""
+    wider = topology(spout("spout"), bolt("bolt", subscription("spout"), parallelism=2))
+    with pytest.raises(CheckpointError, match=r"init_state for 1 tasks of component 'bolt', the topology has 2; set"):
+        restored(archive_with("t-0/3"), CheckpointPlan(3, 0, source="t-0/3"), wider)

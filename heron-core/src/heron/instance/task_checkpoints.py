@@ -12,8 +12,9 @@ from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.api.state import HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
 from heron.checkpoints.archive import CheckpointArchive
+from heron.checkpoints.compatibility import check_compatible
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, TaskSnapshot, encode
-from heron.errors import CheckpointError, SerializationError
+from heron.errors import SerializationError
 from heron.instance.checkpoint_saver import CheckpointSaver
 from heron.instance.keyed_state import KeyedStateStore
 from heron.instance.state_payload import decode_operator_state, encode_operator_state
@@ -99,6 +100,8 @@ class TaskCheckpoints:
         self._keyed.serve(component)
         if source := self._source():
             manifest = self._archive.manifest(source)
+            if source.run != self._spec.topology_id:  # in the same run an update has made sure of it
+                check_compatible(manifest, index.plan.topology)
             own = _own_snapshot(manifest, index, self._spec)
             places = self._load_groups(manifest, index)
         self._saver.restart(places)
@@ -200,12 +203,6 @@ class TaskCheckpoints:
     def _load_groups(self, manifest: CheckpointManifest, index: PlanIndex) -> dict[int, Place]:
         spec = self._spec
         owners = index.key_owners(spec.component)
-        if manifest.key_groups != len(owners):
-            msg = (
-                f"checkpoint {manifest.id}: has {manifest.key_groups} key groups, the topology has {len(owners)}; "
-                f"set topology.key.groups to {manifest.key_groups}"
-            )
-            raise CheckpointError(msg)
         places: dict[int, Place] = {}
         for snapshot in manifest.tasks_of(spec.component):
             for group, place in snapshot.groups.items():
