@@ -1,11 +1,13 @@
 """Numbers of partitions, counted by key, and written to files that are committed with each checkpoint.
 
 The spout ends when there is a file ``stop`` among the results. Each committed line has a partition, a number, and the
-count of the partition's numbers: whatever happens, line n of partition P is ``P n n+1``.
+count of the partition's numbers: whatever happens, line n of partition P is ``P n n+1``. The components say at which
+instant of a checkpoint they are, see ``held_instants.py``.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +33,12 @@ PARTITIONS = 40
 TASKS = 6  # at the start; ids of later tasks are greater
 
 
+def note_start(context: TopologyContext) -> None:
+    """Says that a task starts that an update has added."""
+    if context.get_task_id() > TASKS:
+        sys.audit("heron.test.instant", "initialize")
+
+
 class PartitionSpout(Spout):
     """Emits the numbers of the partitions that its task owns; their positions are keyed state."""
 
@@ -38,6 +46,7 @@ class PartitionSpout(Spout):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Continues at the positions of its partitions."""
+        note_start(context)
         self.stop = Path(config["out"], "stop")
         self.positions = context.keyed_state("position", CounterState)
         self.partitions = [each for each in range(PARTITIONS) if context.owns(each)]
@@ -49,7 +58,7 @@ class PartitionSpout(Spout):
         if self.calls % 25 == 0 and self.stop.exists():
             self.end()
             return
-        time.sleep(0.002)  # some processor time is left for the commands of a test
+        time.sleep(0.005)  # some processor time is left for the commands of a test
         for partition in self.partitions:
             self.emit([partition, self.positions.add(partition) - 1])
 
@@ -60,9 +69,8 @@ class CountBolt(Bolt):
     outputs = ("partition", "number", "count")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Takes its state; a new task waits while there is a file ``wait``."""
-        while Path(config["out"], "wait").exists() and context.get_task_id() > TASKS:
-            time.sleep(0.02)  # user code that starts slowly: the engine cannot be told to wait
+        """Takes its state."""
+        note_start(context)
         self.counts = context.keyed_state("count", CounterState)
 
     def process(self, tup: Tuple) -> None:
@@ -105,6 +113,7 @@ class CommitBolt(Bolt, ITwoPhaseStatefulComponent):
 
     def pre_save(self, checkpoint_id: str) -> None:
         """The lines since the last checkpoint belong to this one."""
+        sys.audit("heron.test.instant", "pre_save")
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -112,12 +121,14 @@ class CommitBolt(Bolt, ITwoPhaseStatefulComponent):
 
     def post_save(self, checkpoint_id: str) -> None:
         """Commits the files of checkpoints up to this one."""
+        sys.audit("heron.test.instant", "post_save")
         for path in self._pending():
             if int(path.name.rpartition("-")[2]) <= int(checkpoint_id):
                 path.rename(path.with_name(path.name.replace("pending", "committed")))
 
     def pre_restore(self, checkpoint_id: str) -> None:
         """Commits what belongs to the checkpoint, and removes what is newer."""
+        sys.audit("heron.test.instant", "pre_restore")
         if checkpoint_id:
             self.post_save(checkpoint_id)
         for path in (*self._pending(), self.open):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 from collections import Counter, deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from recording import arguments
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 WORDS_A_LINE = 3
+TASKS = 6  # at the start; ids of later tasks are greater
 
 
 def appending(path: Path) -> int:
@@ -80,8 +82,14 @@ class SplitBolt(Bolt):
 
     outputs = ("word", "line", "attempt")
 
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Says that a task starts that an update has added; see ``held_instants.py``."""
+        if context.get_task_id() > TASKS:
+            sys.audit("heron.test.instant", "initialize")
+
     def process(self, tup: Tuple) -> None:
         """Splits a line."""
+        sys.audit("heron.test.instant", "process")
         line, attempt = tup.values
         for word in range(WORDS_A_LINE):
             self.emit([f"word-{word}-{line % 7}", line, attempt], anchors=[tup])

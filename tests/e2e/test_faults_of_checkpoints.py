@@ -1,0 +1,109 @@
+"""A store of checkpoints that is away or slow, and checkpoints that cannot be restored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from committed_lines import check_committed, committed
+from held_instants import HeldInstants
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+pytestmark = pytest.mark.timeout(240)
+
+PARTITIONS = 40
+NAME = "exactly_once"
+
+
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status document."""
+    found: dict[str, Any] = json.loads(sandbox.output_of("status", NAME, "--json", "--timeout", "60"))["status"]
+    return found
+
+
+def started(sandbox: Sandbox, interval_s: float, *options: str) -> HeronRun:
+    """Start the topology, and take a checkpoint."""
+    run = sandbox.start(f"{NAME}.py", *options, args=("--interval", str(interval_s)))
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: NAME in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: status(sandbox)["state"] == "running", "it runs")
+    sandbox.output_of("checkpoints", NAME, "take")
+    return run
+
+
+def executed(sandbox: Sandbox) -> int:
+    """Return how many lines the sinks have received."""
+    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "commit")
+
+
+def grows(run: HeronRun, count: Callable[[], int], what: str) -> None:
+    """Wait until a number grows."""
+    before = count()
+    run.until(lambda: count() > before, what)
+
+
+def lines(run: HeronRun) -> int:
+    """Return the number of committed lines."""
+    return sum(map(len, committed(run.out).values()))
+
+
+def check_exact(run: HeronRun) -> None:
+    """End the run: every line is committed once."""
+    (run.out / "stop").touch()
+    run.finished()
+    assert check_committed(run.out, PARTITIONS) > 0
+
+
+def store_of(sandbox: Sandbox) -> Path:
+    """Return the folder of the checkpoints."""
+    return sandbox.home / ".heron" / "checkpoints"
+
+
+def test_a_restore_waits_for_a_store_that_is_away(sandbox: Sandbox) -> None:
+    """It tries again until the store is back; no task fails."""
+    run = started(sandbox, 600.0)
+    store = store_of(sandbox)
+    store.rename(store.with_name("aside"))
+    run.processes("instance", "/count-")[0].kill()
+    run.until(lambda: "next attempt in" in sandbox.log_text("count-*.log"), "a failed attempt")
+    assert status(sandbox)["checkpoints"]["waits_for"].startswith("task")
+    store.with_name("aside").rename(store)
+    sandbox.output_of("checkpoints", NAME, "take", "--timeout", "60")
+    assert status(sandbox)["errors"] == [each for each in status(sandbox)["errors"] if "killed by SIGKILL" in each]
+    check_exact(run)
+
+
+def test_a_restore_fails_when_the_store_stays_away(sandbox: Sandbox) -> None:
+    """The error names the object, the time limit and its key."""
+    run = started(sandbox, 600.0, "--set", "heron.checkpoint.restore.timeout.s=0.5")
+    store = store_of(sandbox)
+    store.rename(store.with_name("aside"))
+    run.processes("instance", "/count-")[0].kill()
+    assert run.wait() == 1, run.all_output
+    assert "restoring its state raised CheckpointError: checkpoint object" in run.stderr
+    assert "attempts within 0.5 s have failed (heron.checkpoint.restore.timeout.s)" in run.stderr
+    store.with_name("aside").rename(store)
+
+
+def test_a_slow_store_fails_the_checkpoint_and_the_next_one_succeeds(sandbox: Sandbox) -> None:
+    """Data flows meanwhile; the reason names the tasks and the time limit."""
+    instants = HeldInstants(sandbox)
+    run = started(sandbox, 0.5, "--set", "heron.checkpoint.timeout.s=0.5")
+    before = status(sandbox)["checkpoints"]
+    instants.hold("store")
+    run.until(lambda: status(sandbox)["checkpoints"]["failed"] > before["failed"], "a failed checkpoint")
+    failed = status(sandbox)["checkpoints"]
+    grows(run, lambda: executed(sandbox), "data")
+    assert (
+        "within 0.5 s (heron.checkpoint.timeout.s)" in failed["last_error"]
+        or "still being stored" in failed["last_error"]
+    )
+    instants.release("store")
+    run.until(lambda: status(sandbox)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
+    assert status(sandbox)["checkpoints"]["restores"] == before["restores"]
+    check_exact(run)
