@@ -56,6 +56,34 @@ def check_exact(run: HeronRun) -> None:
     assert check_tallies(run) == components["numbers"].emitted == components["tally"].executed > 0
 
 
+def limits(run: HeronRun) -> list[str]:
+    """Return the values that the tasks of ``pass`` know."""
+    return [path.read_text(encoding="utf-8") for path in sorted(run.out.glob("limit-*"))]
+
+
+def test_a_value_changes_in_a_running_topology_and_stays(sandbox: Sandbox) -> None:
+    """Tasks hear of it without a restart. A task that restarts has it, also under another topology manager."""
+    run = started(sandbox)
+    assert limits(run) == ["None", "None"]
+    words = ("update", "updating", "--runtime-config")
+    dry = sandbox.output_of(*words, "pass:limit=7", "--dry-run")
+    assert dry == "pass: limit: no value -> 7\n"
+    refused = sandbox.output_of(*words, "topology.reliability.mode=ATLEAST_ONCE", code=2)
+    assert "topology.reliability.mode cannot change while the topology runs" in refused
+    assert "give either" in sandbox.output_of(*words, "limit=1", "--component-parallelism", "pass:3", code=2)
+    before = len(run.processes("instance"))
+    sandbox.output_of(*words, "pass:limit=7")
+    run.until(lambda: limits(run) == ["7", "7"], "the value")
+    assert len(run.processes("instance")) == before
+    run.processes("tmanager")[0].kill()
+    run.until(lambda: sandbox.output_of(*words, "limit=1", "--json") != "", "another topology manager")
+    for path in run.out.glob("limit-*"):
+        path.unlink()
+    run.processes("instance", "pass-")[0].kill()
+    run.until(lambda: limits(run) == ["7"], "the value in a new process: the component's own comes first")
+    assert "nothing to change" in sandbox.output_of(*words, "pass:limit=7")
+
+
 @pytest.mark.parametrize("mode", [ATMOST, ATLEAST])
 def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox, mode: str) -> None:
     """Up with a new container, all components, down to one task: exact counts, and nothing is replayed."""

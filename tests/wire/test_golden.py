@@ -177,6 +177,7 @@ CONTROL: dict[str, Envelope] = {
             )
         ),
         Envelope(withdraw_update=pb.WithdrawUpdate(request_id=13, reason="no room")),
+        Envelope(change_config=pb.ChangeConfig(request_id=14, document=b'{"count":{"limit":7}}')),
         Envelope(metrics_request=pb.MetricsRequest(request_id=11, component="count", task_id=5, by_task=True)),
         Envelope(epoch=7, metrics_reply=pb.MetricsReply(request_id=11, document=b"[]")),
         Envelope(change_state=pb.ChangeState(request_id=10, state="paused")),

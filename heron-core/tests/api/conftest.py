@@ -87,6 +87,9 @@ class LoneContext(TopologyContext):
     def get_topology_name(self) -> str:
         return "alone"
 
+    def get_config(self) -> Mapping[str, object]:
+        return {}
+
     def get_cluster_config(self) -> Mapping[str, object]:
         return {}
 

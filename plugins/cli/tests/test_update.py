@@ -19,7 +19,8 @@ from heron_cli.commands.update import _parsed
 from heron_cli.launch.update import TopologyUpdate, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.view.update_text import update_as_json, update_lines
+from heron_cli.topologies.runtime_config import ConfigChange, parse_changes
+from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
@@ -53,6 +54,40 @@ def test_two_numbers_for_a_component_are_refused() -> None:
     """One of them is a mistake."""
     with pytest.raises(UsageError, match="component 'a' has two numbers, 2 and 3"):
         _parsed(("a:2 a:3",))
+
+
+def test_a_value_of_the_configuration_is_json_or_text() -> None:
+    """As in Heron, a component may come before the key."""
+    options = ("limit=7", "count:limit=8", "count:name=a=b", "count:on=true", "namespace:count:rate=0.5", "empty=")
+    assert parse_changes(options) == {
+        "": {"limit": 7, "empty": ""},
+        "count": {"limit": 8, "name": "a=b", "on": True},
+        "namespace:count": {"rate": 0.5},
+    }
+
+
+@pytest.mark.parametrize("option", ["limit", "=7", ":limit=7", "count:=7", ""])
+def test_another_form_of_a_value_is_refused_with_an_example(option: str) -> None:
+    """An empty component is a mistake: the topology has no name here."""
+    with pytest.raises(UsageError, match=r"give \[COMPONENT:\]KEY=VALUE, such as count:limit=7"):
+        parse_changes((option,))
+
+
+def test_two_values_for_a_key_are_refused() -> None:
+    """One of them is a mistake."""
+    with pytest.raises(UsageError, match="'count:limit' has two values, 7 and 8"):
+        parse_changes(("count:limit=7", "count:limit=8"))
+
+
+def test_the_text_of_a_changed_configuration_has_both_values() -> None:
+    """The JSON has them too."""
+    changes = (ConfigChange("count", "limit", 5, 7), ConfigChange("", "name", None, "a"))
+    assert list(config_lines("words", changes)) == ["count: limit: 5 -> 7", 'words: name: no value -> "a"']
+    assert list(config_lines("words", ())) == ["words: nothing to change"]
+    assert config_as_json("words", changes[:1]) == {
+        "topology": "words",
+        "changes": [{"component": "count", "key": "limit", "before": 5, "after": 7}],
+    }
 
 
 def test_the_text_names_tasks_containers_and_key_groups() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from recording import arguments, write_result
 
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api import Bolt, Grouping, IUpdatable, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 KEYS = 997
 
@@ -47,8 +47,8 @@ class NumberSpout(Spout):
         write_result(self.out, self.context, [[self.number]])
 
 
-class PassBolt(Bolt):
-    """Forwards numbers."""
+class PassBolt(Bolt, IUpdatable):
+    """Forwards numbers; writes the value of ``limit`` that its task knows."""
 
     outputs = ("task", "number", "key")
 
@@ -59,6 +59,12 @@ class PassBolt(Bolt):
             raise RuntimeError(message)
         while Path(config["out"], "wait").exists():
             time.sleep(0.02)
+        self.update(context)
+
+    def update(self, context: TopologyContext) -> None:
+        """Writes the value."""
+        config = context.get_config()
+        Path(config["out"], f"limit-{context.get_task_id()}").write_text(str(config.get("limit")), encoding="utf-8")
 
     def process(self, tup: Tuple) -> None:
         """Forwards a number."""

@@ -46,6 +46,13 @@ class TopologyContext(ABC):
         """Return the configuration of the topology, without the component's own."""
 
     @abstractmethod
+    def get_config(self) -> Mapping[str, Any]:
+        """Return the configuration of the component: the topology's, overridden by the component's own.
+
+        `initialize` receives the same. After `heron update --runtime-config` it has the new values.
+        """
+
+    @abstractmethod
     def get_component_tasks(self, component_id: str) -> list[int]:
         """Return the task ids of a component, by task index.
 

@@ -111,7 +111,7 @@ class ComponentRunner(ABC):
         if isinstance(command, PlanReceived) and not self.task.is_member_of(command.plan):
             self._leave(command.plan)
         elif isinstance(command, PlanReceived):
-            self._take_plan(command)
+            self._take_plan(command.plan)
         elif isinstance(command, SessionOpened):
             self._repeat_markers()
             self.task.repeat_report()
@@ -177,25 +177,38 @@ class ComponentRunner(ABC):
             line = self.task.errors.report(doing, error, "correct it and run the topology again")
             raise ComponentStartError(line) from error
 
-    def _take_plan(self, command: PlanReceived) -> None:
-        paused = self.task.paused
-        if command.plan.precedes(self.task.index.plan):
-            return
+    def _take_plan(self, plan: PhysicalPlan) -> None:
         checkpoints = self.task.checkpoints
-        orders = PlanIndex(command.plan).checkpoints_of(self.task.spec.component) if checkpoints is not None else None
-        restores = checkpoints is not None and orders is not None and checkpoints.is_restore(orders)
-        if checkpoints is not None and orders is not None and restores:
-            if not self._survives(command.plan):
-                self._restore(command.plan)
-                return
+        if plan.precedes(self.task.index.plan):
+            return
+        orders = PlanIndex(plan).checkpoints_of(self.task.spec.component) if checkpoints is not None else None
+        if checkpoints is None or orders is None:
+            self._switch_to(plan)
+            return
+        restores = checkpoints.is_restore(orders)
+        if restores and not self._survives(plan):
+            self._restore(plan)
+            return
+        if restores:
             checkpoints.keep(orders)
             self.ended = checkpoints.ended
+        self._switch_to(plan)
+        checkpoints.set_plan(orders)
+        if restores:
+            self._continue_restored()
+        self._follow_checkpoints(checkpoints)
+
+    def _switch_to(self, plan: PhysicalPlan) -> None:
+        """The component goes on with the routes, the tasks and the configuration of a plan."""
         self.emitter.flush()  # the rows carry the version of the plan under which they were emitted
-        before = self.task.index
-        routes_changed = self.task.take_plan(command.plan)
-        self.emitter.origin.plan_version = command.plan.version
+        before, config, paused = self.task.index, self.task.config, self.task.paused
+        routes_changed = self.task.take_plan(plan)
+        self.emitter.origin.plan_version = plan.version
+        configured = config != self.task.config
+        if configured:
+            self._config_changed()
         if not (self.ended or self.task.is_removed()):
-            self._update_component(before)
+            self._update_component(before, configured=configured)
         if routes_changed:
             self.apply_routes()
             if not self.ended:
@@ -203,11 +216,6 @@ class ComponentRunner(ABC):
         self._repeat_markers()
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
-        if checkpoints is not None and orders is not None:
-            checkpoints.set_plan(orders)
-            if restores:
-                self._continue_restored()
-            self._follow_checkpoints(checkpoints)
 
     def _continue_saving(self, checkpoints: TaskCheckpoints) -> None:
         """Encodes a slice of the state; a task whose output waits for room has time for all slices."""
@@ -303,13 +311,15 @@ class ComponentRunner(ABC):
         if update is not None and update.phase is UpdatePhase.SWITCH:
             self.emitter.send_marker(Marker.PLAN, index.former_tasks(self._downstream()), update.number)
 
-    def _update_component(self, before: PlanIndex) -> None:
-        """Calls `update` of a component that follows changes of its own tasks and of the tasks that it sends to."""
+    def _config_changed(self) -> None:  # noqa: B027  # spouts have settings that take effect at once
+        """Called when a plan has other values in the component's configuration."""
+
+    def _update_component(self, before: PlanIndex, *, configured: bool) -> None:
+        """Calls `update` of a component that follows changes of its configuration, its tasks and their consumers."""
         name, index = self.task.spec.component, self.task.index
         followed = (name, *(each.name for each in index.plan.topology.components if _sends(name, each)))
-        if isinstance(self.component, IUpdatable) and any(
-            before.tasks_of(each) != index.tasks_of(each) for each in followed
-        ):
+        changed = configured or any(before.tasks_of(each) != index.tasks_of(each) for each in followed)
+        if changed and isinstance(self.component, IUpdatable):
             try:
                 self.component.update(self.task.context)
             except Exception as error:

@@ -120,6 +120,12 @@ class SpoutRunner(ComponentRunner):
             self._held.restored()
         super()._restore(plan)
 
+    def _config_changed(self) -> None:
+        """`ComponentRunner._config_changed`."""
+        settings = self.task.settings
+        if self.task.tracks_acks:
+            self._quota = RootQuota.of(self.task.config, settings.batch_rows, settings.linger_s, monotonic_s)
+
     def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
         super()._follow_checkpoints(checkpoints)
         if self._held is not None:

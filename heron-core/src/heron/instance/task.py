@@ -152,6 +152,8 @@ class Task:
     def take_plan(self, plan: PhysicalPlan) -> bool:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
+        self.definition = plan.topology.component(self.spec.component)
+        self.config = merged_config(plan.topology.config, self.definition.config)
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
         self.keyed.set_owned(self._owned_groups)
         self._limit_output()

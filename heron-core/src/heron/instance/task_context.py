@@ -10,6 +10,7 @@ from typing import Any
 
 from heron.api.component import ThreadsafeCollector
 from heron.api.component_spec import GlobalStreamId
+from heron.api.config import merged_config
 from heron.api.context import S, TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
@@ -70,6 +71,11 @@ class TaskContext(TopologyContext):
     def get_cluster_config(self) -> Mapping[str, Any]:
         """`TopologyContext`."""
         return dict(self.index.plan.topology.config)
+
+    def get_config(self) -> Mapping[str, Any]:
+        """`TopologyContext`."""
+        topology = self.index.plan.topology
+        return merged_config(topology.config, topology.component(self._task.component).config)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         """`TopologyContext`."""

@@ -43,7 +43,7 @@ PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "refused")
+    __slots__ = ("epoch", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_WELCOME_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class Envelope(_message.Message):
     BEGIN_UPDATE_FIELD_NUMBER: _ClassVar[int]
     WITHDRAW_UPDATE_FIELD_NUMBER: _ClassVar[int]
     TAKE_CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_CONFIG_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     instance_hello: InstanceHello
@@ -103,8 +104,9 @@ class Envelope(_message.Message):
     begin_update: BeginUpdate
     withdraw_update: WithdrawUpdate
     take_checkpoint: TakeCheckpoint
+    change_config: ChangeConfig
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -437,6 +439,14 @@ class BeginUpdate(_message.Message):
     base: str
     document: bytes
     def __init__(self, request_id: _Optional[int] = ..., base: _Optional[str] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class ChangeConfig(_message.Message):
+    __slots__ = ("request_id", "document")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    document: bytes
+    def __init__(self, request_id: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
 
 class WithdrawUpdate(_message.Message):
     __slots__ = ("request_id", "reason")

@@ -73,6 +73,15 @@ class TManagerClient:
 
         self._ask(question, timeout_s)
 
+    def change_config(self, document: bytes, timeout_s: float) -> None:
+        """Requests changes of the configuration, a document of `heron.planner.runtime_config`.
+
+        Returns when the plan that has them is stored.
+        """
+        self._ask(
+            lambda number: Envelope(change_config=pb.ChangeConfig(request_id=number, document=document)), timeout_s
+        )
+
     def withdraw_update(self, reason: str, timeout_s: float) -> None:
         """Withdraws the update under way; returns when that is stored."""
         self._ask(

@@ -17,6 +17,7 @@ from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
+from heron.planner.runtime_config import ConfigChanges, with_changes
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
 from heron.tmanager.back_pressure_reports import BackPressureReports
@@ -325,6 +326,20 @@ class Leader:
         if not self._update.begin(self._plan, self._given.definition, target, base):
             return [PublishPlan(self._plan, self._plans.packing)]
         return self._update_changed()
+
+    def config_asked(self, changes: ConfigChanges) -> list[Instruction]:
+        """A command requests other values in the configuration; the next plan has them.
+
+        Raises:
+            ConfigError: when a component, a key or a value is wrong.
+            HeronError: when the topology has not started, or has ended.
+        """
+        if self._plan is None or self.ended:
+            msg = f"topology {self._given.definition.name!r} is {self._life.state.value}; it must run to be configured"
+            raise HeronError(msg)
+        self._plans.definition = with_changes(self._plans.definition, changes)
+        # Without a change too, only a leader that can still write may confirm it.
+        return self._replan() or [PublishPlan(self._plan, self._plans.packing)]
 
     def withdrawal_asked(self, reason: str) -> list[Instruction]:
         """A command withdraws the update under way.

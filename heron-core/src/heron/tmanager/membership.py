@@ -114,7 +114,8 @@ class PlanMaker:
         former: PhysicalPlan | None = None,
     ) -> None:
         """`former` is the plan of a former leader."""
-        self._definition = definition
+        self.definition = former.topology if former else definition
+        """The topology of the next plan, except its parallelism, which is that of the packing plan."""
         self._topology_id = topology_id
         self._epoch = epoch
         self._key_owners = dict(former.key_owners) if former else {}
@@ -170,7 +171,7 @@ class PlanMaker:
             return None
         candidate = physical_plan(
             self.packing,
-            self._definition,
+            self.definition,
             [located[container_id] for container_id in self.containers() if container_id in located],
             version=current.version if current else 0,
             epoch=self._epoch,

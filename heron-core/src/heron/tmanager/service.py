@@ -24,6 +24,7 @@ from heron.ipc.status import encode_status
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
+from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
 from heron.tmanager.checkpoint_metrics import checkpoint_metrics
@@ -105,6 +106,7 @@ class Service:
             "metrics_request": self._metrics_request,
             "change_state": self._change_state,
             "begin_update": self._begin_update,
+            "change_config": self._change_config,
             "withdraw_update": self._withdraw_update,
             "take_checkpoint": lambda identity, each: self._confirm(
                 identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
@@ -253,6 +255,11 @@ class Service:
         request = envelope.begin_update
         target = decode_packing_plan(request.document, "the packing plan of an update")
         return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base))
+
+    def _change_config(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        request = envelope.change_config
+        changes = decode_changes(request.document)
+        return self._confirm(identity, request.request_id, self._leader.config_asked(changes))
 
     def _withdraw_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.withdraw_update

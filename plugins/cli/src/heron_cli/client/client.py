@@ -15,6 +15,7 @@ from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import UpdateStatus
+from heron.planner.runtime_config import ConfigChanges
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
@@ -48,6 +49,7 @@ from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.restart import RestartedContainer, restart_containers, set_state
+from heron_cli.topologies.runtime_config import ConfigChange, change_config
 from heron_cli.topologies.status_report import StatusReport, status_report
 from heron_cli.topologies.topology_list import TopologyList, list_topologies
 
@@ -361,6 +363,17 @@ class Client:
             topology.status(control=not dry_run)  # it runs, and this user may change it
             update = plan(environment, topology, parallelism)
             return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
+
+    def configure(
+        self, name: str, changes: ConfigChanges, *, dry_run: bool = False, timeout_s: float = 60.0
+    ) -> tuple[ConfigChange, ...]:
+        """Change the configuration of a running topology; return what differs, when that is written.
+
+        `changes` are new values by component and key; the component "" is the whole topology. Raises ConfigError when
+        a component is unknown, a key cannot change while the topology runs, or a value is wrong.
+        """
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return change_config(self._statemgr, topology, changes, dry_run=dry_run)
 
     def checkpoints(self, name: str) -> tuple[ListedCheckpoint, ...]:
         """Return the complete checkpoints of all runs of a topology, newest first; it need not run.

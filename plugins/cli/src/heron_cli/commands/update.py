@@ -1,4 +1,4 @@
-"""``heron update``: changes the parallelism of a running topology."""
+"""``heron update``: changes the parallelism or the configuration of a running topology."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from heron.errors import UsageError
 from heron.ipc.status import UpdateStatus
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.topologies.runtime_config import parse_changes
 from heron_cli.view.text import print_json
-from heron_cli.view.update_text import update_as_json, update_lines
+from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
 if TYPE_CHECKING:
     from heron_cli.launch.update import TopologyUpdate
@@ -28,20 +29,39 @@ _EXIT_INTERRUPTED = 130
     "parallelism",
     metavar="COMPONENT:TASKS",
     multiple=True,
-    required=True,
     help="The new number of tasks of a component; repeatable.",
+)
+@click.option(
+    "--runtime-config",
+    "runtime_config",
+    metavar="[COMPONENT:]KEY=VALUE",
+    multiple=True,
+    help="A new value in the configuration of a component, or of the topology; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Prints what would change, and changes nothing.")
 @remote_options(timeout_s=300.0, timeout_help="The longest wait until the update is complete.")
 @click.pass_context
 def update(
-    context: click.Context, name: str, parallelism: tuple[str, ...], options: RemoteOptions, *, dry_run: bool
+    context: click.Context,
+    name: str,
+    parallelism: tuple[str, ...],
+    runtime_config: tuple[str, ...],
+    options: RemoteOptions,
+    *,
+    dry_run: bool,
 ) -> None:
-    """Changes the number of tasks of components of the topology NAME while it runs.
+    """Changes the number of tasks, or the configuration, of components of the topology NAME while it runs.
 
     New tasks start before data is routed to them. Removed tasks process everything that was sent to them before they
-    leave. The memory of a bolt does not move to another task.
+    leave. Keyed state moves if the topology takes checkpoints. As in Heron, one update changes either tasks or
+    configuration.
     """
+    if bool(parallelism) is bool(runtime_config):
+        msg = "give either --component-parallelism or --runtime-config; one update changes either"
+        raise UsageError(msg)
+    if runtime_config:
+        _configure(name, runtime_config, options, dry_run=dry_run)
+        return
     wanted = _parsed(parallelism)
 
     def show(phase: UpdateStatus) -> None:
@@ -55,6 +75,17 @@ def update(
         click.echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)
         context.exit(_EXIT_INTERRUPTED)
     _print(done, options)
+
+
+def _configure(name: str, runtime_config: tuple[str, ...], options: RemoteOptions, *, dry_run: bool) -> None:
+    wanted = parse_changes(runtime_config)
+    with options.connect() as client:
+        changes = client.configure(name, wanted, dry_run=dry_run, timeout_s=options.timeout_s)
+    if options.as_json:
+        print_json(config_as_json(name, changes))
+    else:
+        for line in config_lines(name, changes):
+            click.echo(line)
 
 
 def _print(done: TopologyUpdate, options: RemoteOptions) -> None:

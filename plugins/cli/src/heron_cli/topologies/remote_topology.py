@@ -139,6 +139,10 @@ class RemoteTopology:
         """
         self._ask(True, lambda client, left_s: client.begin_update(packing, base, left_s))
 
+    def change_config(self, document: bytes) -> None:
+        """Change its configuration, with a document of `heron.planner.runtime_config`; return when it is written."""
+        self._ask(True, lambda client, left_s: client.change_config(document, left_s))
+
     def withdraw_update(self, reason: str) -> None:
         """Withdraw the update under way; refused when data takes the new routes already."""
         self._ask(True, lambda client, left_s: client.withdraw_update(reason, left_s))

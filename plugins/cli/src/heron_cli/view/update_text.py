@@ -1,14 +1,17 @@
-"""An update of a topology as text and as JSON."""
+"""An update of a topology, and a change of its configuration, as text and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from heron_cli.view.text import format_bytes
 
 if TYPE_CHECKING:
     from heron_cli.launch.update import TopologyUpdate
+    from heron_cli.topologies.runtime_config import ConfigChange
 
 __all__ = ["update_as_json", "update_lines"]
 
@@ -52,6 +55,20 @@ def update_as_json(update: TopologyUpdate) -> dict[str, object]:
         "moved_bytes": None if update.moved_bytes is None else dict(update.moved_bytes),
         "took_s": update.took_s,
     }
+
+
+def config_lines(topology: str, changes: Sequence[ConfigChange]) -> Iterator[str]:
+    """Yield what a change of the configuration changes."""
+    if not changes:
+        yield f"{topology}: nothing to change"
+    for each in changes:
+        before = "no value" if each.before is None else json.dumps(each.before)
+        yield f"{each.component or topology}: {each.key}: {before} -> {json.dumps(each.after)}"
+
+
+def config_as_json(topology: str, changes: Sequence[ConfigChange]) -> dict[str, object]:
+    """Return the document of ``heron update --runtime-config … --json``; `component` is "" for the topology."""
+    return {"topology": topology, "changes": [asdict(each) for each in changes]}
 
 
 def _tasks(sign: str, places: Mapping[int, tuple[str, int]]) -> Iterator[str]:
