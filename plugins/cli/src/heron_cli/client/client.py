@@ -48,7 +48,7 @@ from heron_cli.topologies.package_store import PackageStore, PruneResult, Stored
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
 from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.restart import RestartedContainer, restart_containers, set_state
+from heron_cli.topologies.restart import RestartedContainer, StateChange, restart_containers, set_state
 from heron_cli.topologies.runtime_config import ConfigChange, change_config
 from heron_cli.topologies.status_report import StatusReport, status_report
 from heron_cli.topologies.topology_list import TopologyList, list_topologies
@@ -68,16 +68,6 @@ _TIMEOUT_S = 10.0
 _WATCH_S = 1.0  # the default period of metrics export
 _FAMILIES = ("scheduler", "statemgr")  # what every method needs
 _WITH_UPLOADER = (*_FAMILIES, "uploader")
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """The result of `Client.activate` and `Client.deactivate`; states are ``running``, ``paused`` and so on."""
-
-    topology: str
-    topology_id: str
-    before: str
-    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,10 +357,9 @@ class Client:
     def configure(
         self, name: str, changes: ConfigChanges, *, dry_run: bool = False, timeout_s: float = 60.0
     ) -> tuple[ConfigChange, ...]:
-        """Change the configuration of a running topology; return what differs, when that is written.
+        """Change the configuration of a running topology: new values by component and key; "" is the topology.
 
-        `changes` are new values by component and key; the component "" is the whole topology. Raises ConfigError when
-        a component is unknown, a key cannot change while the topology runs, or a value is wrong.
+        Raises ConfigError when a component is unknown, a key cannot change now, or a value is wrong.
         """
         with self.topology(name, timeout_s=timeout_s) as topology:
             return change_config(self._statemgr, topology, changes, dry_run=dry_run)

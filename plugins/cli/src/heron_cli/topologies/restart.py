@@ -33,6 +33,16 @@ _GIVEN_UP_S = 1.0  # until the container has begun again, the status still lists
 
 
 @dataclass(frozen=True, slots=True)
+class StateChange:
+    """The result of `Client.activate` and `Client.deactivate`; states are ``running``, ``paused`` and so on."""
+
+    topology: str
+    topology_id: str
+    before: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class RestartedContainer:
     """A container that was restarted, and the seconds until all of it was running again."""
 
