@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from committed_lines import check_committed, committed
 from line_journal import SCALED, Lines
 
+from heron.ipc.metric_names import CHECKPOINTS_FAILED
 from servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
 DISK = "size=8m"
+PARTITIONS = 40
 
 
 @pytest.fixture
 def disk(sandbox: Sandbox) -> Iterator[Path]:
     """A small file system at HOME/.heron; needs root."""
-    folder = sandbox.home / ".heron"
-    folder.mkdir(mode=0o700)
+    with small_disk(sandbox.home / ".heron") as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A new folder that is a small file system."""
+    folder.mkdir(mode=0o700, parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"{DISK},mode=700", "heron-test", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -76,3 +86,54 @@ def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Pat
     assert '"state": "running"' in sandbox.output_of("status", "journal", "--json", "--timeout", "60")
     lines.finish()
     assert "steady" not in sandbox.output_of("list")
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(240)
+def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbox) -> None:
+    """The failures are counted in status and metrics, with the path; data flows, and no line is lost or doubled."""
+    with small_disk(sandbox.home / ".heron" / "checkpoints") as disk:
+        run = sandbox.start("exactly_once.py", *SCALED, args=("--interval", "0.5"))
+        run.until(lambda: committed(run.out), "committed lines")
+        with full(disk):
+            run.until(lambda: checkpoints(sandbox)["failed"] > 0, "a failed checkpoint")
+            failed = checkpoints(sandbox)
+            assert str(disk) in failed["last_error"]
+            assert "no space left on" in failed["last_error"].lower()
+            before = executed(sandbox)
+            run.until(lambda: executed(sandbox) > before, "data")
+            run.until(lambda: metric(sandbox, CHECKPOINTS_FAILED) > 0, "the metric")
+            assert "failed; the last one:" in sandbox.output_of("status", "exactly_once")
+            refused = sandbox.output_of("checkpoints", "exactly_once", "take", code=1)
+            assert "no space left on" in refused.lower()
+        run.until(lambda: checkpoints(sandbox)["complete"] > failed["complete"], "a complete checkpoint")
+        listed = json.loads(sandbox.output_of("checkpoints", "exactly_once", "list", "--json"))
+        assert listed
+        assert checkpoints(sandbox)["restores"] == 0
+        (run.out / "stop").touch()
+        run.finished()
+        assert check_committed(run.out, PARTITIONS) > 0
+
+
+def status(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status document."""
+    output = sandbox.output_of("status", "exactly_once", "--json", "--timeout", "60")
+    found: dict[str, Any] = json.loads(output)["status"]
+    return found
+
+
+def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status of the checkpoints."""
+    found: dict[str, Any] = status(sandbox)["checkpoints"]
+    return found
+
+
+def executed(sandbox: Sandbox) -> int:
+    """Return how many lines the sinks have received."""
+    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "commit")
+
+
+def metric(sandbox: Sandbox, name: str) -> float:
+    """Return a metric of the topology manager."""
+    rows = json.loads(sandbox.output_of("metrics", "exactly_once", "--json"))
+    return sum(float(row["value"]) for row in rows if row["name"] == name)

@@ -44,7 +44,6 @@ GROWTH_BYTES = 64 * 1024 * 1024
 QUICK = {"heron.network.timeout.s": 2.0, "heron.silence.s": 4.0}
 
 WORDS_A_LINE = 3
-CONTAINERS = 3
 PROFILE = """\
 extends: local
 scheduler: {{driver: local, launcher: {launcher}}}
@@ -60,21 +59,27 @@ SMALL = {
 }
 
 
+def write_profile(sandbox: Sandbox, network: Network, settings: Mapping[str, object], more: str = "") -> Path:
+    """Write the profile ``net``, with container N on host N; return the folder that says where containers run."""
+    places = sandbox.root / "places"
+    places.mkdir()
+    for container_id in range(ELSEWHERE + 1):
+        network.place(places, container_id, container_id)
+    folder = sandbox.home / ".heron" / "profiles"
+    folder.mkdir(parents=True)
+    chosen = json.dumps({"heron.network.host": network.interface, **settings})
+    launcher = json.dumps(network.launcher(places))
+    (folder / "net.yaml").write_text(PROFILE.format(launcher=launcher, settings=chosen, more=more))
+    return places
+
+
 class Crossing:
     """Starts with container N on host N, and with words in both directions."""
 
     def __init__(self, sandbox: Sandbox, network: Network, settings: Mapping[str, object], more: str = "") -> None:
         """Start it; `more` are further lines of its profile."""
         self.sandbox, self.network = sandbox, network
-        self.places = sandbox.root / "places"
-        self.places.mkdir()
-        for container_id in range(CONTAINERS):
-            network.place(self.places, container_id, container_id)
-        folder = sandbox.home / ".heron" / "profiles"
-        folder.mkdir(parents=True)
-        chosen = json.dumps({"heron.network.host": network.interface, **SMALL, **settings})
-        launcher = json.dumps(network.launcher(self.places))
-        (folder / "net.yaml").write_text(PROFILE.format(launcher=launcher, settings=chosen, more=more))
+        self.places = write_profile(sandbox, network, {**SMALL, **settings}, more)
         self.run: HeronRun = sandbox.start("crossing.py", "--profile", "net")
         self.run.until(lambda: len(list(self.run.out.glob("journal-*"))) == 2, "both journals")
         self.container_of = {each["task_id"]: each["container_id"] for each in self.status()["tasks"]}
