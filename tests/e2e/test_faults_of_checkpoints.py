@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(240)
 
 PARTITIONS = 40
+TOPOLOGIES = Path(__file__).parent / "topologies"
 NAME = "exactly_once"
 
 
@@ -107,3 +111,56 @@ def test_a_slow_store_fails_the_checkpoint_and_the_next_one_succeeds(sandbox: Sa
     run.until(lambda: status(sandbox)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
     assert status(sandbox)["checkpoints"]["restores"] == before["restores"]
     check_exact(run)
+
+
+def test_state_that_cannot_be_saved_fails_the_checkpoint(sandbox: Sandbox) -> None:
+    """The reason names the state, a key and the type; data flows, and the next checkpoint without it succeeds."""
+    run = started(sandbox, 0.5)
+    (run.out / "unpicklable").touch()
+    run.until(lambda: status(sandbox)["checkpoints"]["failed"] > 0, "a failed checkpoint")
+    failed = status(sandbox)["checkpoints"]
+    for each in ("component 'count'", "'mark'", "is of type", "cannot be pickled", "store a value that pickle accepts"):
+        assert each in failed["last_error"]
+    grows(run, lambda: executed(sandbox), "data")
+    (run.out / "unpicklable").unlink()
+    run.until(lambda: status(sandbox)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
+    assert status(sandbox)["checkpoints"]["restores"] == 0
+    check_exact(run)
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused(sandbox: Sandbox) -> None:
+    """It is torn, of a newer version, or of another topology, which the command sees; other classes, a torn payload."""
+    run = started(sandbox, 600.0)
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.all_output
+    (manifest,) = store_of(sandbox).glob(f"{NAME}/*/*/manifest")
+    whole = manifest.read_bytes()
+
+    def refusal(code: int, target: Path | str = f"{NAME}.py", *arguments: str) -> str:
+        later = sandbox.start(target, "--from-checkpoint", "latest", args=arguments)
+        assert later.wait() == code, later.all_output
+        return later.stderr
+
+    manifest.write_bytes(whole[:-1])
+    assert "are torn or changed, their checksum does not match; use another checkpoint" in refusal(2)
+    manifest.write_bytes(edited(whole, b'"format":1', b'"format":2'))
+    assert "has format 2, this version of heron-core reads formats up to 1; upgrade heron-core" in refusal(2)
+    manifest.write_bytes(edited(whole, b'"topology":"exactly_once"', b'"topology":"another_one"'))
+    assert "of topology 'another_one'; use another checkpoint" in refusal(2)
+    manifest.write_bytes(whole)
+
+    program = sandbox.root / "changed" / f"{NAME}.py"
+    shutil.copytree(TOPOLOGIES, program.parent)
+    program.write_text(program.read_text(encoding="utf-8").replace("Mark", "Sign"), encoding="utf-8")
+    changed = refusal(1, program, "--out", str(run.out))
+    assert "the topology needs the classes that it had when it saved the state, or use another checkpoint" in changed
+    payload = max(manifest.parent.glob("task-*"), key=lambda each: each.stat().st_size)
+    payload.write_bytes(payload.read_bytes()[:-1])
+    assert "it was cut or replaced, use another checkpoint" in refusal(1)
+
+
+def edited(document: bytes, before: bytes, after: bytes) -> bytes:
+    """Return a manifest with other content and the right checksum."""
+    assert before in document
+    content = document[4:].replace(before, after)
+    return zlib.crc32(content).to_bytes(4, "little") + content

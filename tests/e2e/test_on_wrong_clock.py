@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from committed_lines import check_committed, committed
 from line_journal import SCALED, Lines
 from test_faults_stopped import everybody
 
-from heron.clock import wall_s
+from heron.clock import monotonic_s, wall_s
 from servers.absence import not_here
 from servers.faketime import shifted_clock
 from servers.install import ServerNotInstalledError
 
 if TYPE_CHECKING:
     from conftest import Sandbox
+
+PARTITIONS = 40
 
 
 @pytest.fixture
@@ -65,3 +68,34 @@ def test_a_clock_that_jumps_an_hour_changes_dates_only(sandbox: Sandbox, shift: 
     assert "is silent" not in text
     assert '"leading, epoch ' in text
     assert text.count('"leading, epoch ') == 1
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(240)
+def test_a_clock_that_jumps_an_hour_changes_no_checkpoint(sandbox: Sandbox, shift: Callable[[str], None]) -> None:
+    """The interval goes on as before: no checkpoint is skipped, hurried, failed or restored."""
+    run = sandbox.start("exactly_once.py", *SCALED, args=("--interval", "1.0"))
+    run.until(lambda: committed(run.out), "committed lines")
+    for by, seconds in (("+1h", 3600), ("-1h", -3600), ("+0", 0)):
+        shift(by)
+        run.until(partial(is_ahead, sandbox, seconds), f"a clock at {by}")
+        before, began_s = checkpoints(sandbox), monotonic_s()
+        run.until(partial(has_completed, sandbox, before["complete"] + 3), "three checkpoints")
+        after, took_s = checkpoints(sandbox), monotonic_s() - began_s
+        assert after["complete"] - before["complete"] <= took_s + 2, "one in each second, and those at both ends"
+        assert (after["failed"], after["restores"]) == (0, 0)
+    (run.out / "stop").touch()
+    run.finished()
+    assert check_committed(run.out, PARTITIONS) > 0
+
+
+def has_completed(sandbox: Sandbox, number: int) -> bool:
+    """Return whether the checkpoint with this number, or a later one, is complete."""
+    return bool(checkpoints(sandbox)["complete"] >= number)
+
+
+def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the status of the checkpoints."""
+    output = sandbox.output_of("status", "exactly_once", "--json", "--timeout", "60")
+    found: dict[str, Any] = json.loads(output)["status"]["checkpoints"]
+    return found

@@ -59,6 +59,22 @@ def test_the_first_checkpoint_waits_for_the_interval(leading: Leading) -> None:
     assert leading.ordered.number == 1
 
 
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_a_wall_clock_that_jumps_changes_neither_interval_nor_time_limit(
+    leading: Leading, fake_clock: FakeClock, by_s: float
+) -> None:
+    fake_clock.jump_wall(by_s)
+    leading.pulse(INTERVAL_S - 0.1)
+    assert leading.ordered.number == 0
+    leading.pulse(0.1)
+    assert leading.ordered.number == 1
+    fake_clock.jump_wall(-2 * by_s)
+    leading.pulse(TIMEOUT_S - 0.1)
+    assert leading.status.failed == 0
+    leading.pulse(0.1)
+    assert leading.status.failed == 1
+
+
 def test_a_checkpoint_is_complete_when_its_manifest_is_stored(leading: Leading) -> None:
     """The manifest has every task, and is asked for once."""
     leading.pulse(INTERVAL_S)
