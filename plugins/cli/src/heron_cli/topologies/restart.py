@@ -15,6 +15,7 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 
 __all__ = [
     "RestartedContainer",
+    "StateChange",
     "containers_of",
     "given_up",
     "missing",
