@@ -18,6 +18,7 @@
     ├── PackageError            a package cannot be made, moved or trusted
     ├── CheckpointError         a checkpoint cannot be stored, loaded or used
     │   └── TornCheckpointError  an object of it is not what was stored
+    ├── KeyedStateError         a state backend cannot hold the state of a task
     ├── SinkError               a monitoring system does not accept records; has the number of lost records
     ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
     ├── IllegalTransitionError  a state machine received an event that its table does not have
@@ -42,6 +43,7 @@ __all__ = [
     "EmitError",
     "HeronError",
     "IllegalTransitionError",
+    "KeyedStateError",
     "LimitExceededError",
     "MissingDriverError",
     "NewerFormatError",
@@ -141,6 +143,10 @@ class CheckpointError(HeronError):
 
 class TornCheckpointError(CheckpointError):
     """An object of a checkpoint is cut or changed; another attempt to load it cannot succeed."""
+
+
+class KeyedStateError(HeronError):
+    """A state backend cannot hold or return the state of a task."""
 
 
 class SinkError(HeronError):

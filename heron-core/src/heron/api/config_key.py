@@ -111,6 +111,13 @@ _RUN = (
         "pickle",
         component=True,
     ),
+    ConfigKey(
+        keys.TOPOLOGY_STATE_BACKEND,
+        ValueType.STRING,
+        "the installed state backend that holds keyed state; memory: dicts of the task",
+        "memory",
+        component=True,
+    ),
     _text(keys.TOPOLOGY_SERIALIZER_CLASSNAME, "heronpy's IHeronSerializer as module:Class; see topology.serializer"),
     ConfigKey(keys.TOPOLOGY_AUTO_TASK_HOOKS, ValueType.JSON, "task hooks of every task, module:Class each", ()),
     ConfigKey(

@@ -124,6 +124,7 @@ def _instance_spec(
         settings=container.settings,
         serializers=container.serializers,
         checkpoint=container.checkpoint,
+        state_backends=container.state_backends,
     )
 
 

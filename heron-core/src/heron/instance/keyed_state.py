@@ -16,11 +16,14 @@ from heron.api.definition import ComponentDefinition, GroupingKind
 from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState, is_frozen
 from heron.api.state import StatefulComponent
 from heron.clock import Clock
-from heron.errors import CheckpointError, EmitError, UsageError, known
+from heron.errors import CheckpointError, EmitError, KeyedStateError, UsageError, known
 from heron.instance.state_payload import SavedEntries, decode_group, encode_group
 from heron.instance.state_snapshot import StateSnapshot
 from heron.instance.state_table import GroupedTable
+from heron.instance.stored_state import CACHE_BYTES, StateCache, StoredTable
+from heron.planner.key_encoding import encode_key
 from heron.planner.key_group import key_group
+from heron.spi.state import TaskStore
 
 __all__ = ["KeyedStateStore", "has_single_keys"]
 
@@ -39,10 +42,21 @@ def has_single_keys(definition: ComponentDefinition) -> bool:
 class KeyedStateStore:
     """All keyed states of a task."""
 
-    def __init__(self, component: str, task_id: int, groups: int, clock: Clock, *, single: bool = True) -> None:
+    def __init__(
+        self,
+        component: str,
+        task_id: int,
+        groups: int,
+        clock: Clock,
+        *,
+        single: bool = True,
+        store: TaskStore | None = None,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
         """`groups` is the topology's number of key groups; the task owns all of them until `set_owned`.
 
-        `single`: see `has_single_keys`.
+        `single`: see `has_single_keys`. `store` holds the entries, and a cache of `cache_bytes`
+        bytes; None for dicts.
         """
         self._groups = groups
         self._find_owned: Callable[[], frozenset[int]] | None = None
@@ -58,6 +72,7 @@ class KeyedStateStore:
         self._saved: set[int] = set()  # groups of which a stored payload may be the newest
         self._loaded: set[int] = set()
         self._snapshot: StateSnapshot | None = None
+        self._cache = None if store is None else StateCache(store, self._encoded_key, cache_bytes)
 
     @property
     def is_used(self) -> bool:
@@ -136,6 +151,9 @@ class KeyedStateStore:
         """Begins a snapshot of the groups that changed since the last one; abandons an unfinished last one.
 
         The caller abandons a finished one that was not stored.
+
+        Raises:
+            KeyedStateError: when the store of the entries fails; all groups stay changed.
         """
         if self._snapshot is not None and not self._snapshot.done:
             self._snapshot.abandon()
@@ -147,14 +165,38 @@ class KeyedStateStore:
             for group in groups:
                 if group in table.groups:
                     table.groups[group].guarded = True
+        if self._cache is not None and groups:
+            self._open_view(self._cache, groups)
 
         def encode(group: int) -> bytes | None:
             return self._encode(group, taken)
 
         tables = self._tables.values()
         groups = [group for group in groups if group in self._saved or any(each.groups.get(group) for each in tables)]
-        self._snapshot = StateSnapshot(groups, encode, self.mark_changed, self._clock)
+        on_encoded = None if self._cache is None else self._cache.close_view
+        self._snapshot = StateSnapshot(groups, encode, self.mark_changed, self._clock, on_encoded)
         return self._snapshot
+
+    def settle(self) -> None:
+        """Between two calls of user code: a store receives what changed.
+
+        Raises:
+            KeyedStateError: when the store does not take it.
+        """
+        if self._cache is not None:
+            self._cache.settle()
+
+    def close(self) -> None:
+        """Gives up the state: a store is removed."""
+        if self._cache is not None:
+            self._cache.close()
+
+    def _open_view(self, cache: StateCache, groups: Iterable[int]) -> None:
+        try:
+            cache.open_view()
+        except KeyedStateError:
+            self.mark_changed(groups)
+            raise
 
     def load(self, group: int, payload: bytes) -> None:
         """Loads a group that a snapshot of this component returned; the group is not changed then.
@@ -190,10 +232,10 @@ class KeyedStateStore:
         if self._snapshot is not None:
             self._snapshot.abandon()
             self._snapshot = None
-        self._tables = {name: table for name, table in self._tables.items() if name in self._handles}
         for table in self._tables.values():
             table.drop(tuple(table.groups))
             table.event_time_s = None
+        self._tables = {name: table for name, table in self._tables.items() if name in self._handles}
         self._changed.clear()
         self._saved.clear()
         self._loaded.clear()
@@ -201,7 +243,10 @@ class KeyedStateStore:
     def _table(self, name: str, kind: str) -> GroupedTable:
         table = self._tables.get(name)
         if table is None:
-            table = GroupedTable(name, kind, self._owned_group, self._open, self._clock)
+            if self._cache is None:
+                table = GroupedTable(name, kind, self._owned_group, self._open, self._clock)
+            else:
+                table = StoredTable(name, kind, self._owned_group, self._open, self._clock, self._cache)
             table.version = self._version
             self._tables[name] = table
         elif table.kind != kind:
@@ -215,7 +260,7 @@ class KeyedStateStore:
         )
 
     def _open(self, group: int) -> None:
-        if self._snapshot is not None:
+        if self._snapshot is not None and self._cache is None:  # a view does not change with the group
             self._snapshot.freeze(group)
         self._changed.add(group)
 
@@ -251,6 +296,9 @@ class KeyedStateStore:
         except EmitError as error:
             msg = f"{self._owner}: keyed state {name!r}: {error}"
             raise UsageError(msg) from error
+
+    def _encoded_key(self, key: object) -> bytes:
+        return encode_key(key if type(key) is tuple and not self._single else (key,))
 
     def _owned_group(self, name: str, key: object) -> int:
         group = self._group(name, key)

@@ -48,7 +48,9 @@ def main(signals: Signals) -> int:
         process="instance",
         component=spec.component,
         task=spec.task_id,
-        secrets=spec.checkpoint.secrets if spec.checkpoint is not None else (),
+        secrets=tuple(
+            text for ref in (spec.checkpoint, *spec.state_backends) if ref is not None for text in ref.secrets
+        ),
     )
     settings = EngineSettings.from_keys(spec.settings)
     gateway = Gateway(spec, settings)
@@ -72,6 +74,8 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
         task.report_failure(str(error))
         _wait_until_seen(gateway, signals)
         return EXIT_USER_INIT
+    finally:
+        task.keyed.close()
     return 0
 
 

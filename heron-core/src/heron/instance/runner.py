@@ -22,7 +22,7 @@ from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import UserCodeError
+from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.data_queue import Command, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
@@ -96,6 +96,7 @@ class ComponentRunner(ABC):
         while not self._signals.stop_requested:
             self.work()
             self.task.queued.drain(self._queued_failed)
+            self._settle_state()
             self.task.publish_if_due(self.emitter, monotonic_s())
             if (checkpoints := self.task.checkpoints) is not None:
                 self._continue_saving(checkpoints)
@@ -216,6 +217,13 @@ class ComponentRunner(ABC):
         self._repeat_markers()
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
+
+    def _settle_state(self) -> None:
+        try:
+            self.task.keyed.settle()
+        except KeyedStateError as error:
+            remedy = "the task restarts, and goes on from the last checkpoint if the topology takes any"
+            raise ComponentStoppedError(self.task.errors.report("keeping keyed state", error, remedy)) from error
 
     def _continue_saving(self, checkpoints: TaskCheckpoints) -> None:
         """Encodes a slice of the state; a task whose output waits for room has time for all slices."""

@@ -24,12 +24,15 @@ class StateSnapshot:
         encode: Callable[[int], bytes | None],
         mark_changed: Callable[[Iterable[int]], None],
         clock: Clock,
+        on_encoded: Callable[[], None] | None = None,
     ) -> None:
+        """Calls `on_encoded` when no group is to be encoded any more; perhaps several times."""
         self._pending = dict.fromkeys(groups)
         self._all = tuple(self._pending)
         self._encode = encode
         self._mark_changed = mark_changed
         self._clock = clock
+        self._on_encoded = on_encoded
         self._ready: list[GroupPayload] = []
         self._failures: list[SerializationError] = []
 
@@ -50,6 +53,7 @@ class StateSnapshot:
             self.freeze(next(iter(self._pending)))
             if self._clock.monotonic_s() >= end_s:
                 break
+        self._release()
         if self._ready:
             found, self._ready = self._ready, []
             return found
@@ -74,3 +78,9 @@ class StateSnapshot:
         self._ready.clear()
         self._failures.clear()
         self._mark_changed(self._all)
+        self._release()
+
+    def _release(self) -> None:
+        if not self._pending and self._on_encoded is not None:
+            self._on_encoded()
+            self._on_encoded = None

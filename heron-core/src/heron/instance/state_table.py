@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from heron.api.keyed_state import GroupEntries, StateTable
 from heron.clock import Clock
@@ -46,13 +47,13 @@ class GroupedTable(StateTable):
         """The entries of a group; a new part if there is none."""
         part = self.groups.get(group)
         if part is None:
-            part = self.groups[group] = GroupEntries(group, self.version, None if self.ttl_s is None else {})
+            part = self.groups[group] = self.make_part(group, self.version, None if self.ttl_s is None else {})
         return part
 
     def load(self, group: int, saved: SavedEntries) -> None:
         """Replaces the entries of a group."""
-        part = GroupEntries(group, saved.version, saved.times_s)
-        part.update(saved.entries)
+        part = self.make_part(group, saved.version, saved.times_s)
+        self.fill(part, saved.entries)
         if self._asked:
             self._adapt(part)
         self.groups[group] = part
@@ -65,12 +66,30 @@ class GroupedTable(StateTable):
         part = self.groups.get(group)
         if not part:
             return None
-        times_s = part.times_s
+        return self.saved_of(part, part, part.times_s, cutoff_s, event_time_s)
+
+    def saved_of(
+        self,
+        part: GroupEntries,
+        held: dict[Any, Any],
+        times_s: dict[object, float] | None,
+        cutoff_s: float,
+        event_time_s: float | None,
+    ) -> SavedEntries | None:
+        """As `saved`, of these entries and times of the part."""
         if times_s is None:
-            return SavedEntries(self.kind, part.version, dict(part), None, event_time_s)
-        entries = {key: value for key, value in part.items() if times_s.get(key, math.inf) > cutoff_s}
+            return SavedEntries(self.kind, part.version, dict(held), None, event_time_s) if held else None
+        entries = {key: value for key, value in held.items() if times_s.get(key, math.inf) > cutoff_s}
         kept_s = {key: time_s for key, time_s in times_s.items() if key in entries}
         return SavedEntries(self.kind, part.version, entries, kept_s, event_time_s) if entries else None
+
+    def make_part(self, group: int, version: int, times_s: dict[object, float] | None) -> GroupEntries:
+        """An empty part, which belongs to the table when the caller says so."""
+        return GroupEntries(group, version, times_s)
+
+    def fill(self, part: GroupEntries, entries: dict[Any, Any]) -> None:
+        """Puts all entries into an empty part that replaces the one of its group."""
+        part.update(entries)
 
     def drop(self, groups: Iterable[int]) -> None:
         """Forgets these groups."""

@@ -22,6 +22,7 @@ from heron.instance.gateway import Gateway
 from heron.instance.keyed_state import KeyedStateStore, has_single_keys
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
+from heron.instance.state_backends import task_store
 from heron.instance.stream_routes import StreamRoutes, routes_of
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics
@@ -80,7 +81,8 @@ class Task:
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = self._metric_failed
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
-        self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single)
+        store = task_store(spec, self.config)
+        self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
         self.keyed.set_owned(self._owned_groups)
         self.checkpoints: TaskCheckpoints | None = None
         if archive is not None and plan.checkpoints is not None:

@@ -143,13 +143,14 @@ class TaskCheckpoints:
                 version = component.state_version
                 component.pre_save(str(number))
             operator = encode_operator_state(self._operator, f"task {self._spec.task_id} of {self._spec.component!r}")
+            self._keyed.mark_changed(self._saver.sparse_groups())
+            keyed = self._keyed.snapshot()
         except Exception as error:
             self.give_up(number, f"{type(error).__name__}: {error}")
             return
         spec = self._spec
         snapshot = TaskSnapshot(spec.task_id, spec.component, ended=ended, version=version, align_s=align_s)
-        self._keyed.mark_changed(self._saver.sparse_groups())
-        self._saver.begin(number, snapshot, operator, self._keyed.snapshot())
+        self._saver.begin(number, snapshot, operator, keyed)
 
     def advance(self) -> bool:
         """Encodes a slice of a checkpoint and reports one that is stored; returns whether more is to be encoded."""

@@ -75,7 +75,10 @@ class MetricsmgrSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """For one task. `package_dir` has the unpacked package; `serializers` are all serializers except pickle."""
+    """For one task. `package_dir` has the unpacked package; `serializers` are all serializers except pickle.
+
+    `state_backends` are all state backends that components name, except the memory.
+    """
 
     topology: str
     topology_id: str
@@ -90,6 +93,7 @@ class InstanceSpec:
     settings: dict[str, object] = field(default_factory=dict)
     serializers: tuple[DriverRef, ...] = ()
     checkpoint: DriverRef | None = None
+    state_backends: tuple[DriverRef, ...] = ()
 
 
 def incarnation(attempt: int, restarts: int) -> int:

@@ -10,6 +10,7 @@ from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
 from heron.spi.serializer import Serializer
+from heron.spi.state import StateBackend
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 
@@ -23,5 +24,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "metricsink": MetricsSink,
     "serializer": Serializer,
     "checkpoint": CheckpointStore,
+    "state": StateBackend,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""

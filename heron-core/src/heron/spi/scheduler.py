@@ -42,7 +42,7 @@ class ContainerSpec:
     `hooks` are the observers of lifecycle events, each ``module:object``. `serializers` are those that components of
     the topology name. The topology's keys are not included: the executor reads them from the state manager. `required`
     are the resources in the packing plan; zero for container 0, which is not in the plan. `checkpoint` is the store for
-    a topology that takes checkpoints, else None.
+    a topology that takes checkpoints, else None. `state_backends` are those that components name.
     """
 
     topology: str
@@ -60,6 +60,7 @@ class ContainerSpec:
     serializers: tuple[DriverRef, ...] = ()
     required: Resource = NO_RESOURCE
     checkpoint: DriverRef | None = None
+    state_backends: tuple[DriverRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

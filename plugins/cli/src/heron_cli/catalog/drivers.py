@@ -52,6 +52,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "metricsink": ("file", "graphite", "prometheus", "scribe"),
     "serializer": ("msgpack",),
     "checkpoint": ("hdfs", "localfs", "s3"),
+    "state": ("lmdb",),
 }
 """The drivers that the project ships, each as the distribution ``heron-FAMILY-NAME``."""
 

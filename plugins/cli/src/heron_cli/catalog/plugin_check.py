@@ -28,6 +28,7 @@ _SELF_CHOSEN = {
     OBSERVER_FAMILY: "works; every command and process calls it",
     COMPAT_FAMILY: "works; a program that imports the package uses it",
     "serializer": "works; a topology chooses it",
+    "state": "works; a topology chooses it",
 }
 """The families that no profile chooses, and who uses their plugins."""
 
@@ -114,7 +115,7 @@ def _check(plugin: DriverInfo, ref: DriverRef | None, timeout_s: float, without:
         return PluginCheck(plugin, ServerState.NOT_ASKED)
     if plugin.family == OBSERVER_FAMILY and is_switched_off(OBSERVER_FAMILY, plugin.name, without):
         return PluginCheck(plugin, ServerState.NOT_ASKED, "loads; switched off by --without")
-    if plugin.family in _SELF_CHOSEN:
+    if plugin.family in _SELF_CHOSEN and ref is None:
         return PluginCheck(plugin, ServerState.NONE, _SELF_CHOSEN[plugin.family])
     if ref is None:
         return PluginCheck(plugin, ServerState.NOT_ASKED)

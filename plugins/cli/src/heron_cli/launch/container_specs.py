@@ -42,10 +42,13 @@ def container_specs(
     required: Mapping[int, Resource],
     settings: EngineSettings,
     hooks: tuple[str, ...],
-    serializers: tuple[DriverRef, ...],
+    named: tuple[DriverRef, ...],
     checkpoint: DriverRef | None,
 ) -> tuple[ContainerSpec, ...]:
-    """Return the specs of these containers for their first start; `required` are their resources by container id."""
+    """Return the specs of these containers for their first start; `required` are their resources by container id.
+
+    `named` are the drivers that components name: serializers and state backends.
+    """
     return tuple(
         ContainerSpec(
             topology=run.topology,
@@ -60,9 +63,10 @@ def container_specs(
             sinks=profile.sinks(run.log_dir),
             settings=settings.to_keys(),
             hooks=hooks,
-            serializers=serializers,
+            serializers=tuple(each for each in named if each.family == "serializer"),
             required=resource,
             checkpoint=checkpoint,
+            state_backends=tuple(each for each in named if each.family == "state"),
         )
         for container_id, resource in required.items()
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from heron.api.api_constants import TOPOLOGY_SERIALIZER
+from heron.api.api_constants import TOPOLOGY_SERIALIZER, TOPOLOGY_STATE_BACKEND
 from heron.api.config import merged_config, setting
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.loading import load_object
@@ -25,20 +25,22 @@ from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 
-__all__ = ["Prepared", "load_target", "named_serializers", "plan_target", "prepare"]
+__all__ = ["Prepared", "load_target", "named_serializers", "named_state_backends", "plan_target", "prepare"]
 
 _CORE_SERIALIZER = "pickle"  # every instance has it
+_MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A verified topology with its packing plan, the limits of a container, and the serializers that it names."""
+    """A verified topology with its packing plan, the limits of a container, and the drivers that it names."""
 
     loaded: LoadedTopology
     plan: PackingPlan
     limits: Limits
     packing: str
     serializers: tuple[DriverRef, ...] = ()
+    state_backends: tuple[DriverRef, ...] = ()
 
 
 def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, without: Sequence[str] = ()) -> Prepared:
@@ -58,7 +60,8 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
         raise UsageError(msg) from error
     settings = engine_settings(profile.engine, loaded.definition, profile.engine.on_failure)
     check_standbys(loaded.definition.name, plan, settings.standbys)
-    return Prepared(loaded, plan, packing.limits(loaded.definition), profile.packing.name, serializers)
+    backends = named_state_backends(loaded.definition, profile, Drivers(without=without).resolve)
+    return Prepared(loaded, plan, packing.limits(loaded.definition), profile.packing.name, serializers, backends)
 
 
 def plan_target(choice: ProfileChoice, load: Callable[[], LoadedTopology], packing: str | None) -> Prepared:
@@ -103,10 +106,7 @@ def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[
         PluginError: when one is not installed or does not work; names the component.
         ConfigError: when two serializers have the same number, so that readers could not distinguish them.
     """
-    users: dict[str, str] = {}
-    for component in topology.components:
-        name = setting(merged_config(topology.config, component.config), TOPOLOGY_SERIALIZER)
-        users.setdefault(str(name), component.name)
+    users = _users(topology, TOPOLOGY_SERIALIZER)
     refs: dict[int, DriverRef] = {}
     for name, component_name in sorted(users.items()):
         if name == _CORE_SERIALIZER:
@@ -125,3 +125,34 @@ def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[
             raise ConfigError(msg)
         refs[encoding] = ref
     return tuple(refs.values())
+
+
+def named_state_backends(topology: TopologyDefinition, profile: Profile, resolve: Resolver) -> tuple[DriverRef, ...]:
+    """Return the state backends that components name, by name, without the memory.
+
+    The options are those of the section ``state`` of the profile, if it is about the same driver.
+
+    Raises:
+        PluginError: when one is not installed or does not work; names the component.
+    """
+    refs: list[DriverRef] = []
+    for name, component_name in sorted(_users(topology, TOPOLOGY_STATE_BACKEND).items()):
+        if name == _MEMORY:
+            continue
+        if profile.state is not None and profile.state.name == name:
+            refs.append(profile.state)
+            continue
+        try:
+            refs.append(resolve("state", name, {}))
+        except PluginError as error:
+            msg = f"component {component_name!r}: {TOPOLOGY_STATE_BACKEND}: {error}"
+            raise PluginError(msg) from error
+    return tuple(refs)
+
+
+def _users(topology: TopologyDefinition, key: str) -> dict[str, str]:
+    """Return each value of a key, and the first component that has it."""
+    users: dict[str, str] = {}
+    for component in topology.components:
+        users.setdefault(str(setting(merged_config(topology.config, component.config), key)), component.name)
+    return users

@@ -308,7 +308,7 @@ def _job(environment: Environment, submission: Submission, run: ExecutionState) 
         required,
         submission.settings,
         submission.hooks,
-        prepared.serializers,
+        (*prepared.serializers, *prepared.state_backends),
         submission.checkpoint,
     )
     return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)

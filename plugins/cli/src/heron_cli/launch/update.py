@@ -28,7 +28,7 @@ from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
-from heron_cli.launch.prepare import named_serializers
+from heron_cli.launch.prepare import named_serializers, named_state_backends
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
@@ -248,14 +248,14 @@ def _specs(
     if not added:
         return ()
     definition = decode_topology(_node(environment.statemgr, NodeKind.TOPOLOGY, topology.name), topology.name)
-    profile = environment.profile
+    profile, resolve = environment.profile, Drivers(without=choice.without).resolve
     return container_specs(
         profile,
         topology.run,
         {container_id: update.after.container(container_id).required for container_id in added},
         engine_settings(profile.engine, definition, profile.engine.on_failure),
         tuple(observer_entries(choice.without)),
-        named_serializers(definition, Drivers(without=choice.without).resolve),
+        (*named_serializers(definition, resolve), *named_state_backends(definition, profile, resolve)),
         checkpoint_store(profile, definition),
     )
 

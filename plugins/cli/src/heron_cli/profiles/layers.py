@@ -19,6 +19,7 @@ __all__ = [
     "SECTIONS",
     "SINGLE",
     "SINKS",
+    "STATE",
     "Sections",
     "known_sections",
     "merge_sections",
@@ -30,10 +31,13 @@ SINGLE = ("scheduler", "statemgr", "uploader", "packing")
 CHECKPOINT = "checkpoint"
 """The family of which a profile chooses at most one driver."""
 
+STATE = "state"
+"""The family of which topologies choose the drivers; a profile has the options of at most one."""
+
 SINKS = "metricsink"
 """The family of which a profile has a list."""
 
-SECTIONS = (*SINGLE, CHECKPOINT, SINKS, "engine", "run")
+SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, "engine", "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 

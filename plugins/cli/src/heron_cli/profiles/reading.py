@@ -18,6 +18,7 @@ from heron_cli.profiles.layers import (
     RUN_KEYS,
     SINGLE,
     SINKS,
+    STATE,
     Sections,
     known_sections,
     merge_sections,
@@ -40,7 +41,7 @@ __all__ = [
     "read_profile",
 ]
 
-ALL_FAMILIES = (*SINGLE, CHECKPOINT, SINKS)
+ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, SINKS)
 """The families whose drivers a profile names."""
 
 RUN_DEFAULTS = {"log_dir": "~/.heron/logs", "run_dir": ""}
@@ -53,7 +54,8 @@ class Profile:
     `run_dir` is "" when the system's folder for temporary files is used. `secret_variables` are the variables of the
     environment that hold secrets of drivers; no process of a run may inherit them.
 
-    `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints.
+    `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints. `state`
+    has the options of a state backend, for topologies that name it.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
@@ -70,12 +72,13 @@ class Profile:
     run_dir: str
     secret_variables: tuple[str, ...] = ()
     checkpoint: DriverRef | None = None
+    state: DriverRef | None = None
 
     @property
     def singles(self) -> tuple[DriverRef, ...]:
         """The drivers of the families of which a profile has one, without the sinks."""
         always = (self.scheduler, self.statemgr, self.uploader, self.packing)
-        return always if self.checkpoint is None else (*always, self.checkpoint)
+        return (*always, *(each for each in (self.checkpoint, self.state) if each is not None))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -234,6 +237,7 @@ class _Reader:
     def profile(self) -> Profile | None:
         scheduler, statemgr, uploader, packing = (self._single(family) for family in SINGLE)
         checkpoint = self._single(CHECKPOINT) if CHECKPOINT in self._layered.sections else None
+        state = self._single(STATE) if STATE in self._layered.sections else None
         sinks = self._sinks() if SINKS in self._wanted.families else ()
         engine = self._engine()
         run = self._run()
@@ -252,6 +256,7 @@ class _Reader:
             run_dir=run["run_dir"],
             secret_variables=tuple(sorted(self._findings.variables)),
             checkpoint=checkpoint,
+            state=state,
         )
 
     def _single(self, family: str) -> DriverRef | None:
