@@ -29,9 +29,9 @@ def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     return found
 
 
-def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str) -> HeronRun:
+def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str, backend: str = "memory") -> HeronRun:
     """Start the topology; output is committed."""
-    run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s)))
+    run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s), "--backend", backend))
     run.until((run.home / ".heron").exists, "the command has begun")
     run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
     commits(run, "at the start")
@@ -132,3 +132,19 @@ def test_a_later_run_goes_on_from_a_checkpoint(sandbox: Sandbox) -> None:
         first = lines[0][0]
         assert first >= before[partition] > 0, "what the first run has committed does not come again"
         assert lines == [(number, number + 1) for number in range(first, first + len(lines))]
+
+
+def test_state_outside_memory_survives_deaths_and_moves(sandbox: Sandbox) -> None:
+    """Positions and counts are in a store of each task, which a restore and an update fill from the checkpoint."""
+    run = started(sandbox, backend="lmdb")
+    for role in ("read", "count"):
+        before = checkpoints(sandbox)["restores"]
+        processes(run, role)[0].kill()
+        run.until(lambda before=before: checkpoints(sandbox)["restores"] > before, "a restore")
+        commits(run, "after the death")
+    update(sandbox, "read:3", "count:4")
+    commits(run, "after more tasks")
+    update(sandbox, "read:1", "count:1")
+    commits(run, "after fewer tasks")
+    assert list(run.home.rglob("heron-state-*")) == []
+    check_exact(run)

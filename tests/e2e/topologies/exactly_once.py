@@ -153,13 +153,14 @@ class CommitBolt(Bolt, ITwoPhaseStatefulComponent):
 
 
 if __name__ == "__main__":
-    options = arguments(interval=1.0, operator=0)
+    options = arguments(interval=1.0, operator=0, backend="memory")
     builder = TopologyBuilder("exactly_once")
     builder.set_config(
         {
             api_constants.TOPOLOGY_STMGRS: 2,
             api_constants.TOPOLOGY_RELIABILITY_MODE: api_constants.TopologyReliabilityMode.EFFECTIVELY_ONCE,
             api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: options.interval,
+            api_constants.TOPOLOGY_STATE_BACKEND: options.backend,
             "out": options.out,
         }
     )
