@@ -95,6 +95,20 @@ def test_a_new_pace_applies_from_now_on() -> None:
     assert send(limit, clock, 10) == pytest.approx(10.0, abs=0.002)
 
 
+def test_a_limit_that_is_lifted_delays_nothing_until_it_is_set_again() -> None:
+    """A new plan may switch the limit off while data waits, and a later one may switch it on."""
+    clock = HeldClock()
+    limit = OutputLimit(100.0, clock)
+    limit.spend(1_000_000)
+    assert not limit.allows()
+    limit.lift()
+    assert send(limit, clock, 10**9) <= 0.002
+    assert send(limit, clock, 10**9) <= 0.002
+    limit.set_pace(100.0)
+    send(limit, clock, 200)
+    assert send(limit, clock, 10) == pytest.approx(0.5, abs=0.01)
+
+
 @pytest.mark.parametrize(("bytes_per_s", "batch_bytes"), [(1.0, 1024), (100_000.0, 10_000), (10.0**9, 10**8)])
 def test_batches_are_a_tenth_of_a_second_of_output(bytes_per_s: float, batch_bytes: int) -> None:
     """Otherwise minutes of silence would follow a batch of 512 KiB."""

@@ -29,6 +29,7 @@ _BURST_S = 1.5
 _BATCH_S = 0.1  # a batch that is larger than what may be sent in this time makes the output uneven
 _LEAST_BATCH_BYTES = 1024
 _SHORTEST_WAIT_S = 0.001
+_UNLIMITED = 1e18  # bytes/s; infinity times no time is not a number
 
 
 class QueueCapacity:
@@ -95,6 +96,10 @@ class OutputLimit:
     def set_pace(self, bytes_per_s: float) -> None:
         """Changes the pace: a new plan may divide the component's limit among another number of tasks."""
         self._bytes_per_s = bytes_per_s
+
+    def lift(self) -> None:
+        """Lets all data pass until `set_pace`: a new plan may have no limit."""
+        self._bytes_per_s = _UNLIMITED
 
     def allows(self) -> bool:
         """Whether a frame may go now. After False, the time until a frame may go counts as delayed."""

@@ -252,11 +252,12 @@ class Task:
 
     def _limit_output(self) -> None:
         """Divides the component's limit among its tasks, as in Heron."""
-        bytes_per_s = setting(self.config, TOPOLOGY_COMPONENT_OUTPUT_BPS)
+        bytes_per_s, limit = setting(self.config, TOPOLOGY_COMPONENT_OUTPUT_BPS), self.gateway.data_out.limit
         if not isinstance(bytes_per_s, int) or bytes_per_s < 0:
+            if limit is not None:
+                limit.lift()
             return
         share = bytes_per_s / max(1, len(self.index.tasks_of(self.spec.component)))
-        limit = self.gateway.data_out.limit
         if limit is None:
             self.gateway.data_out.limit_output(OutputLimit(share))
         else:
