@@ -1,9 +1,11 @@
 """Copies the lines of a text into files, each line once and in order, whichever processes die or tasks are added.
 
-The text is divided into ranges of lines. The position in each range is keyed state. The sink writes files that become
+The text is divided into ranges of bytes. The position in each range is keyed state. The sink writes files that become
 part of the output when their checkpoint is complete: ``OUT/TASK.CHECKPOINT``. Files with other names are not output.
+Each line of the output begins with the offset of the line in the text.
 
-Run it:  heron run examples/exactly_once_files.py -- --text BOOK.txt --out FOLDER
+Run it:     heron run examples/exactly_once_files.py -- --text BOOK.txt --out FOLDER
+Change it:  heron update exactly_once_files --component-parallelism ranges:4
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from pydoc_data import topics
@@ -19,7 +21,6 @@ from typing import IO, Any
 
 from heron.api import (
     Bolt,
-    CounterState,
     Grouping,
     ITwoPhaseStatefulComponent,
     Spout,
@@ -27,18 +28,12 @@ from heron.api import (
     TopologyContext,
     TopologyReliabilityMode,
     Tuple,
+    ValueState,
     api_constants,
 )
 
-LINES_IN_RANGE = 500
+RANGE_BYTES = 20_000
 DEFAULT_OUT = "exactly_once_files.out"
-
-
-def read_lines(text: str | None) -> list[str]:
-    """Return the lines of a file, or of the documentation that Python contains."""
-    if text is None:
-        return "\n".join(topics.topics.values()).splitlines()
-    return Path(text).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 class RangeSpout(Spout):
@@ -48,28 +43,41 @@ class RangeSpout(Spout):
     position when the number of tasks changes.
     """
 
-    outputs = ("range", "number", "line")
+    outputs = ("range", "offset", "line")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Continue each range at its position. After a death this is the position of the last checkpoint."""
-        self.lines = read_lines(config["text"])
-        self.positions = context.keyed_state("position", CounterState)
-        ranges = range(-(-len(self.lines) // LINES_IN_RANGE))
-        self.rest = ((mine, number) for mine in ranges if context.owns(mine) for number in self.numbers(mine))
+        text = Path(config["text"])
+        self.text = text.open("rb")
+        self.positions: ValueState[int, int] = context.keyed_state("position", ValueState)
+        ranges = range(-(-os.fstat(self.text.fileno()).st_size // RANGE_BYTES))
+        self.rest = (line for mine in ranges if context.owns(mine) for line in self.lines(mine))
 
-    def numbers(self, mine: int) -> range:
-        """Return the numbers of the lines of a range that are still to be emitted."""
-        start = mine * LINES_IN_RANGE
-        return range(start + self.positions.get(mine), min(start + LINES_IN_RANGE, len(self.lines)))
+    def lines(self, mine: int) -> Iterator[tuple[int, int, bytes]]:
+        """Read the lines that begin in a range and are still to be emitted. The last one may end in the next range."""
+        position = self.positions.get(mine)
+        if position is None and mine:
+            self.text.seek(mine * RANGE_BYTES - 1)
+            self.text.readline()  # it began in the range before
+        else:
+            self.text.seek(position or 0)
+        offset = self.text.tell()
+        while offset < (mine + 1) * RANGE_BYTES and (line := self.text.readline()):
+            yield mine, offset, line
+            offset += len(line)
 
     def next_tuple(self) -> None:
         """Emit some lines. A checkpoint comes between two calls, so a position always fits the emitted lines."""
         batch = list(islice(self.rest, 20))
-        for mine, number in batch:
-            self.positions.add(mine)
-            self.emit([mine, number, self.lines[number]])
+        for mine, offset, line in batch:
+            self.emit([mine, offset, line.decode(errors="replace").rstrip("\r\n")])
+            self.positions.put(mine, offset + len(line))
         if not batch:
             self.end()
+
+    def close(self) -> None:
+        """Close the text. A restore calls this too, and then `initialize` of a new spout."""
+        self.text.close()
 
 
 class FileSink(Bolt, ITwoPhaseStatefulComponent):
@@ -83,11 +91,11 @@ class FileSink(Bolt, ITwoPhaseStatefulComponent):
         self.file: IO[str] | None = None
 
     def process(self, tup: Tuple) -> None:
-        """Write a line with its number."""
+        """Write a line with its offset."""
         if self.file is None:
             self.file = self.open.open("w", encoding="utf-8")
-        _, number, line = tup.values
-        self.file.write(f"{number}\t{line}\n")
+        _, offset, line = tup.values
+        self.file.write(f"{offset}\t{line}\n")
 
     def pre_save(self, checkpoint_id: str) -> None:
         """First phase: the lines since the last checkpoint belong to this one, and survive a crash."""
@@ -119,11 +127,13 @@ class FileSink(Bolt, ITwoPhaseStatefulComponent):
 def exactly_once_files(arguments: Sequence[str] = ()) -> TopologyBuilder:
     """Build the topology for these command-line arguments."""
     parser = argparse.ArgumentParser(prog="exactly_once_files.py", description="copies lines, each exactly once")
-    parser.add_argument("--text", help="the text to copy (default: Python's own documentation)")
+    parser.add_argument(
+        "--text", default=topics.__file__, help="the text to copy (default: Python's own documentation)"
+    )
     parser.add_argument("--out", default=DEFAULT_OUT, help="an empty or new folder (default: %(default)s)")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between checkpoints (default: 1)")
     options = parser.parse_args(arguments)
-    if options.text is not None and not os.access(options.text, os.R_OK):
+    if not os.access(options.text, os.R_OK):
         parser.error(f"--text {options.text}: the file does not exist or is not readable")
 
     builder = TopologyBuilder("exactly_once_files")
@@ -133,7 +143,7 @@ def exactly_once_files(arguments: Sequence[str] = ()) -> TopologyBuilder:
             api_constants.TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE,
             api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: options.interval,
             # The components run in other processes with another working directory, so they need absolute paths.
-            "text": str(Path(options.text).resolve()) if options.text else None,
+            "text": str(Path(options.text).resolve()),
             "out": str(Path(options.out).resolve()),
         }
     )

@@ -1,9 +1,11 @@
-"""The examples with effectively once: their output is exact, although processes die."""
+"""The examples with effectively once: their output is exact, although processes die and tasks come and go."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,9 +48,57 @@ def test_files_have_each_line_once_after_kills(sandbox: Sandbox, examples: Path)
     before = len(committed_lines(out))
     run.until(lambda: len(committed_lines(out)) > before, "committed lines after the deaths")
     run.finished()
-    lines = dict(line.split("\t") for line in committed_lines(out))
-    assert len(committed_lines(out)) == len(lines) == LINES
-    assert [lines[str(number)] for number in range(LINES)] == text.read_text(encoding="utf-8").splitlines()
+    check_copy(out, text)
+
+
+def check_copy(out: Path, text: Path) -> None:
+    """Each line of the text is committed once, with its offset."""
+    lines = sorted((int(offset), line) for offset, line in (each.split("\t") for each in committed_lines(out)))
+    assert "".join(f"{line}\n" for _, line in lines) == text.read_text(encoding="utf-8")
+    assert [offset for offset, _ in lines] == [0, *accumulate(len(line) + 1 for _, line in lines)][:-1]
+
+
+def update(sandbox: Sandbox, name: str, *parallelism: str) -> None:
+    """Change a running topology."""
+    words = [word for each in parallelism for word in ("--component-parallelism", each)]
+    sandbox.output_of("update", name, *words)
+
+
+def append_entries(log: Path, start: int, end: int) -> None:
+    """Append the entries from `start` to `end` of each of six accounts in three partitions."""
+    for account in range(6):
+        with (log / str(account % 3)).open("a", encoding="utf-8") as file:
+            file.writelines(f"{account} {sequence} {sequence}\n" for sequence in range(start, end))
+
+
+def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandbox, examples: Path) -> None:
+    """The log grows before, between and after the updates. An entry that is missing, early or repeated is an error."""
+    log, out, entries = sandbox.root / "log", sandbox.root / "balances.tsv", 20_000
+    log.mkdir()
+    append_entries(log, 1, entries)
+    args = ("--log", str(log), "--out", str(out), "--interval", "0.3")
+    run = sandbox.start(examples / "partitioned_log.py", args=args)
+    run.until(lambda: "partitioned_log" in sandbox.output_of("list"), "the topology")
+
+    def executed() -> int:
+        components = json.loads(sandbox.output_of("status", "partitioned_log", "--json"))["status"]["components"]
+        return sum(each["executed"] for each in components if each["name"] == "balances")
+
+    def grows(step: int) -> None:
+        before = executed()
+        append_entries(log, entries * step, entries * (step + 1))
+        run.until(lambda: executed() > before, "counted entries")
+
+    grows(1)
+    update(sandbox, "partitioned_log", "log:3", "balances:4")
+    grows(2)
+    update(sandbox, "partitioned_log", "log:1", "balances:1")
+    append_entries(log, entries * 3, entries * 4)
+    kill(run, "log", "balances")
+    (log / "closed").touch()
+    run.finished()
+    total = sum(range(entries * 4))
+    assert out.read_text(encoding="utf-8") == "".join(f"{each}\t{entries * 4 - 1}\t{total}\n" for each in range(6))
 
 
 def test_the_table_has_exact_counts_after_kills(sandbox: Sandbox, examples: Path) -> None:

@@ -21,11 +21,13 @@ TASKS = {
     "topology_class": 7,
     "exactly_once_files": 4,
     "exactly_once_sqlite": 4,
+    "partitioned_log": 5,
 }
 
 
 @pytest.fixture(autouse=True)
-def _examples_importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _examples_importable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)  # an example may write its input
     monkeypatch.syspath_prepend(str(EXAMPLES))
     yield
     for name in TASKS:
@@ -93,6 +95,13 @@ def test_an_example_with_a_text_refuses_one_that_does_not_exist(name: str, capsy
     with pytest.raises(SystemExit):
         getattr(example(name), name)(["--text", "missing.txt"])
     assert "missing.txt: the file does not exist or is not readable" in capsys.readouterr().err
+
+
+def test_a_log_without_partitions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing log is written only where the user names none."""
+    with pytest.raises(SystemExit):
+        example("partitioned_log").partitioned_log(["--log", str(tmp_path)])
+    assert f"--log {tmp_path}: the folder does not exist or has no partitions" in capsys.readouterr().err
 
 
 def test_the_demo_passes_absolute_paths_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
