@@ -11,7 +11,7 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
-from heron.instance.flow_limits import QueueCapacity
+from heron.instance.flow_limits import PERIOD_S, OutputLimit, QueueCapacity
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.wakeup import Wakeup
@@ -183,6 +183,25 @@ def test_data_out_is_bounded_and_wakes_a_thread_that_waits_for_room() -> None:
     assert data_out.queued_bytes == 0
     assert most < 100 + 40
     assert longest_s < 5
+    wakeup.close()
+
+
+def test_an_idle_queue_holds_two_batches_of_the_output_limit() -> None:
+    """Otherwise a marker behind a full queue would leave a minute later, and the checkpoint would wait for it."""
+    wakeup = Wakeup()
+    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(64 * 1024, 2**21, 0.1))
+    data_out.limit_output(limit := OutputLimit(20_000.0))
+    assert data_out.capacity_bytes == 2 * limit.batch_bytes == 4_000
+    for period in range(20):
+        data_out.adapt(PERIOD_S * period)
+    data_out.put([bytes(3_999)])
+    assert data_out.has_room()
+    data_out.put([b"x"])
+    assert not data_out.has_room()
+    limit.lift()
+    data_out.adapt(PERIOD_S * 30)
+    assert data_out.capacity_bytes == 2**21
+    assert data_out.has_room()
     wakeup.close()
 
 

@@ -284,9 +284,15 @@ class DataOut:
             self.sleeper.wake()
 
     def limit_output(self, limit: OutputLimit) -> None:
-        """Task thread, before its first emit: sets the output limit; two batches of it are enough to hold."""
-        self.capacity.least_bytes = min(self.capacity.least_bytes, 2 * limit.batch_bytes)
+        """Task thread, before its first emit: sets the output limit."""
         self.limit = limit
+        self._limit_bytes = self.capacity_bytes
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The capacity now. With an output limit, two batches are enough: a marker waits for the data before it."""
+        limit, adapted_bytes = self.limit, self.capacity.current_bytes
+        return adapted_bytes if limit is None else min(adapted_bytes, 2 * limit.batch_bytes)
 
     def adapt(self, now_s: float) -> None:
         """Gateway: sets the capacity when a period is over."""
@@ -298,6 +304,6 @@ class DataOut:
             self.capacity.adapt(left_bytes, elapsed_s, ran_dry=not self.delayed, largest_bytes=largest_bytes)
         self._adapted_s, self._sent_then = now_s, self._sent_bytes
         self._largest_bytes, self.delayed = 0, False
-        before_bytes, self._limit_bytes = self._limit_bytes, self.capacity.current_bytes
+        before_bytes, self._limit_bytes = self._limit_bytes, self.capacity_bytes
         if self._limit_bytes > before_bytes:
             self.sleeper.wake()

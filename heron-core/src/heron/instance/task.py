@@ -233,7 +233,7 @@ class Task:
             Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),
             Metric(IN_QUEUE_CAPACITY, gauge, "bytes", data_in.capacity.current_bytes),
             Metric(OUT_QUEUE_BYTES, gauge, "bytes", data_out.queued_bytes),
-            Metric(OUT_QUEUE_CAPACITY, gauge, "bytes", data_out.capacity.current_bytes),
+            Metric(OUT_QUEUE_CAPACITY, gauge, "bytes", data_out.capacity_bytes),
         ]
         if data_out.limit is not None:
             metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.delayed_s()))
