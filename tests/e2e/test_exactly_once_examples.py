@@ -19,10 +19,10 @@ pytestmark = pytest.mark.timeout(240)
 LINES = 400_000
 
 
-def text_of(sandbox: Sandbox) -> Path:
+def text_of(sandbox: Sandbox, lines: int = LINES) -> Path:
     """Write a text whose lines differ."""
     path = sandbox.root / "text.txt"
-    path.write_text("".join(f"line {number} w{number % 50}\n" for number in range(LINES)), encoding="utf-8")
+    path.write_text("".join(f"line {number} w{number % 50}\n" for number in range(lines)), encoding="utf-8")
     return path
 
 
@@ -64,6 +64,27 @@ def update(sandbox: Sandbox, name: str, *parallelism: str) -> None:
     sandbox.output_of("update", name, *words)
 
 
+def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbox, examples: Path) -> None:
+    """A limit of output keeps the spouts reading until both updates are complete; an ended spout refuses updates."""
+    text, out = text_of(sandbox, 150_000), sandbox.root / "copy"
+    args = ("--text", str(text), "--out", str(out), "--interval", "0.3")
+    limit = "topology.component.output.bps"
+    run = sandbox.start(examples / "exactly_once_files.py", "--set", f"{limit}=40000", args=args)
+
+    def commits(when: str) -> None:
+        before = len(committed_lines(out))
+        run.until(lambda: len(committed_lines(out)) > before, f"committed lines {when}")
+
+    commits("at the start")
+    update(sandbox, "exactly_once_files", "ranges:4", "sink:3")
+    commits("of more tasks")
+    update(sandbox, "exactly_once_files", "ranges:1", "sink:1")
+    commits("of fewer tasks")
+    sandbox.output_of("update", "exactly_once_files", "--runtime-config", f"{limit}=-1")
+    run.finished()
+    check_copy(out, text)
+
+
 def append_entries(log: Path, start: int, end: int) -> None:
     """Append the entries from `start` to `end` of each of six accounts in three partitions."""
     for account in range(6):
@@ -72,7 +93,7 @@ def append_entries(log: Path, start: int, end: int) -> None:
 
 
 def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandbox, examples: Path) -> None:
-    """The log grows before, between and after the updates. An entry that is missing, early or repeated is an error."""
+    """The log grows before, between and after the updates. An entry that is missing, early or repeated fails."""
     log, out, entries = sandbox.root / "log", sandbox.root / "balances.tsv", 20_000
     log.mkdir()
     append_entries(log, 1, entries)
@@ -96,7 +117,7 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
     append_entries(log, entries * 3, entries * 4)
     kill(run, "log", "balances")
     (log / "closed").touch()
-    run.finished()
+    assert run.finished().components["balances"].failed == 0
     total = sum(range(entries * 4))
     assert out.read_text(encoding="utf-8") == "".join(f"{each}\t{entries * 4 - 1}\t{total}\n" for each in range(6))
 
