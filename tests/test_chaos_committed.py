@@ -17,6 +17,9 @@ from chaos.outcome import Outcome
 from chaos.update_plan import MOST_TASKS, update_plan
 from chaos.updates import Updates
 
+from heron_packing_roundrobin import RoundRobinPacking
+from heron_testing.contracts.packing import packable_topology
+
 LINES = 12
 RECORD = struct.Struct("<HHIII")
 
@@ -172,6 +175,24 @@ def test_updates_depend_on_the_seed_and_change_each_component_in_both_directions
         assert {each[name] for each in found if name in each} > {1, most}
     assert {1 for _ in MOST_TASKS[mode]} in [set(each.values()) for each in found]
     assert {each.by_client for each in plan} == {True, False}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_updates_of_a_soak_add_and_remove_tasks_and_containers(seed: int) -> None:
+    """The packing of the profile decides; these are the seeds and the ten minutes of `./dev soak`."""
+    topology = packable_topology({"lines": 2, "count": 4, "commit": 2}, containers=2)
+    packing = RoundRobinPacking.open({})
+    plan = packing.pack(topology)
+    more, fewer = Counter[str](), Counter[str]()
+    for update in update_plan(seed, 600.0, Mode.EFFECTIVELY_ONCE):
+        before, plan = plan, packing.repack(plan, topology, dict(update.parallelism))
+        for what, change in (
+            ("tasks", len(list(plan.instances())) - len(list(before.instances()))),
+            ("containers", len(plan.containers) - len(before.containers)),
+        ):
+            (more if change > 0 else fewer)[what] += change != 0
+    assert min(more["tasks"], fewer["tasks"]) >= 5
+    assert min(more["containers"], fewer["containers"]) >= 2
 
 
 @pytest.mark.parametrize(
