@@ -41,14 +41,10 @@ def test(session: nox.Session) -> None:
     _lint(session)
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
     ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
-    without = [part for path in ("tests/e2e", *_PACED) for part in ("--ignore", path)]
+    without = [part for path in _TIMED for part in ("--ignore", path)]
     sessions = [[*nox_session, name] for name in ("elsewhere", "wheel", "docs")]
     _together(session, [*sessions, [*ours, *without]])
-    # A topology waits for its processes and its clock for half of its time: two of them share two cores.
-    topologies = [path for path in _relative("tests/e2e/test_*.py") if path not in _PACED]
-    pytest = [sys.executable, "-m", "pytest", *_QUICK, "--durations=20"]
-    _together(session, [[*pytest, *topologies[half::2], *session.posargs] for half in (0, 1)])
-    _pytest(session, "--durations=10", *_PACED, *session.posargs)
+    _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 
 @nox.session
@@ -366,7 +362,7 @@ _BY_THEMSELVES = {"spark"}
 _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
 
 # These hold a running topology to a pace; nothing else runs beside them.
-_PACED = ("tests/e2e/test_back_pressure.py", "tests/e2e/test_overload.py", "tests/test_bench.py", "tests/test_chaos.py")
+_TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
 
 
 def _pytest(session: nox.Session, *arguments: str) -> None:

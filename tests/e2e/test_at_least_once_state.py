@@ -58,7 +58,9 @@ def test_without_a_fault_each_message_counts_once(sandbox: Sandbox) -> None:
     assert acked(run) == QUEUES * MESSAGES
 
 
-@pytest.mark.parametrize("role", ["count-", "read-", "stmgr"])
+@pytest.mark.parametrize(
+    "role", ["count-", pytest.param("read-", marks=pytest.mark.soak), pytest.param("stmgr", marks=pytest.mark.soak)]
+)
 def test_state_survives_a_death(sandbox: Sandbox, role: str) -> None:
     """Messages that were acked before the death are still counted; later ones are delivered again."""
     run = started(sandbox)
