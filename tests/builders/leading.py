@@ -8,7 +8,7 @@ from dataclasses import replace
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.ipc.status import CheckpointStatus
 from heron.kernel.settings import EngineSettings
-from heron.planner.physical_plan import CheckpointPlan, PlanIndex, StreamManagerLocation, UpdatePhase
+from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, UpdatePhase
 from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.instructions import EndTopology, Instruction, PublishPlan, StoreManifest
 from heron.tmanager.leader import Leader
@@ -100,7 +100,7 @@ class Leading:
     def restores_of(self, task_id: int) -> int:
         """The number of the last restore that the newest plan orders for a task."""
         assert self.plan is not None
-        orders = PlanIndex(self.plan).checkpoints_of(self.component(task_id))
+        orders = self.plan.checkpoints_of(self.component(task_id))
         assert orders is not None
         return orders.restores
 

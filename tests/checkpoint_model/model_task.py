@@ -125,7 +125,7 @@ class ModelTask:
 
     def orders_of(self, index: PlanIndex) -> CheckpointPlan:
         """The orders of a plan for this component."""
-        orders = index.checkpoints_of(self.component)
+        orders = index.plan.checkpoints_of(self.component)
         assert orders is not None
         return orders
 

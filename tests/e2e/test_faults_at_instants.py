@@ -212,12 +212,12 @@ def test_a_death_at_an_instant_of_a_checkpoint(sandbox: Sandbox) -> None:
 
 
 def test_a_death_at_an_instant_of_an_update(sandbox: Sandbox) -> None:
-    """The update is completed, whoever dies."""
+    """The update completes after the death of any process."""
     check_updates(sandbox, QUICK_UPDATE)
 
 
 def test_a_death_in_a_phase_of_an_update_at_least_once(sandbox: Sandbox) -> None:
-    """No line is lost, whoever dies."""
+    """The death of any process loses no line."""
     check_phases(sandbox, QUICK_JOURNAL)
 
 

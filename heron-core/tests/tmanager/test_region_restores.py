@@ -15,7 +15,7 @@ from heron.api.api_constants import (
 )
 from heron.ipc.status import LeaderStatus
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import RegionRestore
+from heron.planner.physical_plan import CheckpointPlan, RegionRestore
 from heron.planner.regions import regions_of
 from heron.tmanager.checkpoint_progress import CheckpointEvent
 from heron.tmanager.topology_state import Takeover
@@ -125,6 +125,15 @@ def test_an_update_restores_the_regions_that_it_changes(leading: Leading) -> Non
     leading.report(CheckpointEvent.COMMITTED, number, *ALL)
     assert [leading.restores_of(each) for each in (*ALL, 5)] == [0, 1, 0, 1, 1]
     assert leading.phase is None
+
+
+def test_restores_that_wait_for_one_plan_are_all_ordered_by_it() -> None:
+    """No plan can be made while a container is missing, and losses may be reported meanwhile."""
+    waiting = CheckpointPlan(2, 2, 1, "t-1/2", 0, (), (RegionRestore("red", 2, "t-1/2"), RegionRestore("blue", 3, "")))
+    ordered = waiting.ordered_by(7)
+    assert (ordered.since, [each.since for each in ordered.regions]) == (7, [7, 7])
+    assert ordered.ordered_by(8) == ordered
+    assert CheckpointPlan(2, 2).ordered_by(7).since == 0, "there was no restore"
 
 
 def test_components_are_in_one_region_if_streams_connect_them() -> None:

@@ -58,7 +58,7 @@ class PassBolt(Bolt, IUpdatable):
             message = "this task does not start"
             raise RuntimeError(message)
         while Path(config["out"], "wait").exists():
-            time.sleep(0.02)
+            time.sleep(0.02)  # user code that starts slowly: the engine cannot be told to wait
         self.update(context)
 
     def update(self, context: TopologyContext) -> None:

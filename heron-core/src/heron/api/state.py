@@ -60,9 +60,10 @@ class HashMapState(State):
 class StatefulComponent:
     """A second base class for a spout or bolt that keeps state.
 
-    With ``topology.reliability.mode: EFFECTIVELY_ONCE`` the engine saves the state at each checkpoint, and `init_state`
-    receives the state of the checkpoint that the task continues from. In the other modes the state lives in the memory
-    of the task: `init_state` receives an empty one, and a restart of the process loses it.
+    If the topology takes checkpoints, the engine saves the state at each of them, and `init_state` receives the state
+    of the checkpoint that the task continues from. It takes them with ``topology.reliability.mode: EFFECTIVELY_ONCE``,
+    or with ``ATLEAST_ONCE`` and ``topology.stateful.checkpoint.interval.seconds``. In other topologies the state is in
+    the memory of the task: `init_state` receives an empty one, and a restart of the process loses it.
     """
 
     state_version: ClassVar[int] = 0

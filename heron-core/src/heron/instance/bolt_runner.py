@@ -148,10 +148,9 @@ class BoltRunner(ComponentRunner):
 
     def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
         """Processes a segment, parks it, or drops it; saves the task's state when a checkpoint is aligned."""
-        head, index = parse_segment(frame, start), self.task.index
-        orders = index.checkpoints_of(self.task.spec.component)
-        since = orders.since if orders is not None else 0
-        verdict = alignment.verdict(head.source_task, head.plan_version, since, index.plan.version)
+        head, checkpoints = parse_segment(frame, start), self.task.checkpoints
+        since = checkpoints.plan.since if checkpoints is not None else 0
+        verdict = alignment.verdict(head.source_task, head.plan_version, since, self.task.index.plan.version)
         if verdict is Verdict.PARK:
             if alignment.park(frame[start : head.end]):
                 self._give_up(alignment)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
 from heron.api.definition import ComponentDefinition, GroupingKind
 from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState, is_frozen
@@ -20,14 +20,19 @@ from heron.errors import CheckpointError, EmitError, KeyedStateError, UsageError
 from heron.instance.state_payload import SavedEntries, decode_group, encode_group
 from heron.instance.state_snapshot import StateSnapshot
 from heron.instance.state_table import GroupedTable
-from heron.instance.stored_state import CACHE_BYTES, StateCache, StoredTable
 from heron.planner.key_encoding import encode_key
 from heron.planner.key_group import key_group
 from heron.spi.state import TaskStore
 
+if TYPE_CHECKING:  # tasks that keep their state in dicts need not import it
+    from heron.instance.stored_state import StateCache
+
 __all__ = ["KeyedStateStore", "has_single_keys"]
 
 S = TypeVar("S", bound=KeyedState[Any])
+
+_CACHE_BYTES: Final = 32 * 1024 * 1024
+"""The size of the records whose entries a task keeps in memory; as objects they may need several times as much."""
 
 _BY_KEY = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 _KINDS: dict[object, str] = {each: each.kind for each in (ValueState, CounterState, ListState, MapState)}
@@ -51,7 +56,7 @@ class KeyedStateStore:
         *,
         single: bool = True,
         store: TaskStore | None = None,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int = _CACHE_BYTES,
     ) -> None:
         """`groups` is the topology's number of key groups; the task owns all of them until `set_owned`.
 
@@ -72,7 +77,11 @@ class KeyedStateStore:
         self._saved: set[int] = set()  # groups of which a stored payload may be the newest
         self._loaded: set[int] = set()
         self._snapshot: StateSnapshot | None = None
-        self._cache = None if store is None else StateCache(store, self._encoded_key, cache_bytes)
+        self._cache: StateCache | None = None
+        if store is not None:
+            from heron.instance.stored_state import StateCache  # noqa: PLC0415  # see above
+
+            self._cache = StateCache(store, self._encoded_key, cache_bytes)
 
     @property
     def is_used(self) -> bool:
@@ -243,10 +252,8 @@ class KeyedStateStore:
     def _table(self, name: str, kind: str) -> GroupedTable:
         table = self._tables.get(name)
         if table is None:
-            if self._cache is None:
-                table = GroupedTable(name, kind, self._owned_group, self._open, self._clock)
-            else:
-                table = StoredTable(name, kind, self._owned_group, self._open, self._clock, self._cache)
+            make = GroupedTable if self._cache is None else self._cache.make_table
+            table = make(name, kind, self._owned_group, self._open, self._clock)
             table.version = self._version
             self._tables[name] = table
         elif table.kind != kind:

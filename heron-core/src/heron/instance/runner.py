@@ -182,7 +182,7 @@ class ComponentRunner(ABC):
         checkpoints = self.task.checkpoints
         if plan.precedes(self.task.index.plan):
             return
-        orders = PlanIndex(plan).checkpoints_of(self.task.spec.component) if checkpoints is not None else None
+        orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
             return

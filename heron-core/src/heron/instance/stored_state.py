@@ -19,10 +19,7 @@ from heron.instance.state_payload import SavedEntries
 from heron.instance.state_table import GroupedTable, Place
 from heron.spi.state import MAX_KEY_BYTES, StateView, TaskStore
 
-__all__ = ["CACHE_BYTES", "StateCache", "StoredEntries", "StoredTable"]
-
-CACHE_BYTES: Final = 32 * 1024 * 1024
-"""The size of the records whose entries a task keeps in memory; as objects they may need several times as much."""
+__all__ = ["StateCache", "StoredEntries", "StoredTable"]
 
 _UNWRITTEN: Final = 256  # entries: a store writes them in about 2 ms
 _PROTOCOL: Final = 5
@@ -35,7 +32,7 @@ EncodeKey = Callable[[object], bytes]
 class StateCache:
     """The store of a task, and the entries of it that are in memory. Belongs to the task thread."""
 
-    def __init__(self, store: TaskStore, encode_key: EncodeKey, limit_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, store: TaskStore, encode_key: EncodeKey, limit_bytes: int) -> None:
         """`encode_key` gives the canonical bytes of a key: equal keys have equal bytes."""
         self.store = store
         self._encode_key = encode_key
@@ -46,6 +43,12 @@ class StateCache:
         self._held_bytes = 0
         self._lent: list[tuple[StoredEntries, object]] = []
         self.view: StateView | None = None
+
+    def make_table(
+        self, name: str, kind: str, place: Place, opened: Callable[[int], None], clock: Clock
+    ) -> GroupedTable:
+        """A table whose entries are in the store."""
+        return StoredTable(name, kind, place, opened, clock, self)
 
     def part_number(self, table: str, group: int) -> int:
         """The number of a part in the store."""

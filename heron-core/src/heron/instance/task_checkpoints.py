@@ -92,7 +92,7 @@ class TaskCheckpoints:
         Raises:
             CheckpointError: when it cannot be loaded, or does not fit the component.
         """
-        plan = index.checkpoints_of(self._spec.component) or CheckpointPlan()
+        plan = index.plan.checkpoints_of(self._spec.component) or CheckpointPlan()
         self._plan = plan
         self._saved = plan.number
         own, places = None, {}

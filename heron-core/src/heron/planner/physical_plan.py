@@ -125,8 +125,8 @@ class CheckpointPlan:
     `number` is the newest checkpoint that was ordered, and `complete` the newest that is complete; the number of an
     abandoned checkpoint is not used again. `restores` counts the restores. `source` is the id of the checkpoint that
     the last restore, or the start, loads; "" is the empty state. `since` is the version of the plan that ordered the
-    last restore: segments with an older version are from before it. `losses` were the reason. `regions` are restored
-    later than all others; the number of a restore is unique in the topology.
+    last restore: segments with an older version are from before it; 0 until a plan orders it. `losses` were the reason.
+    `regions` are restored later than all others; the number of a restore is unique in the topology.
     """
 
     number: int = 0
@@ -140,6 +140,11 @@ class CheckpointPlan:
     def all_restores(self) -> int:
         """How many restores there were, of the whole topology or of a region."""
         return max((each.restores for each in self.regions), default=self.restores)
+
+    def ordered_by(self, version: int) -> CheckpointPlan:
+        """The restores that no plan has ordered yet are ordered by the plan with this version."""
+        regions = tuple(replace(each, since=each.since or version) for each in self.regions)
+        return replace(self, since=self.since or (version if self.restores else 0), regions=regions)
 
     def of_region(self, region: str) -> CheckpointPlan:
         """What the components of a region have to carry out."""
@@ -172,6 +177,12 @@ class PhysicalPlan:
     def precedes(self, other: PhysicalPlan) -> bool:
         """Whether the other is newer. A leader that cannot read the former plan starts with version 1 again."""
         return (self.epoch, self.version) < (other.epoch, other.version)
+
+    def checkpoints_of(self, component: str) -> CheckpointPlan | None:
+        """What the tasks of a component have to carry out; None if the topology takes no checkpoints."""
+        if self.checkpoints is None or not self.checkpoints.regions:
+            return self.checkpoints
+        return self.checkpoints.of_region(regions_of(self.topology)[component])
 
 
 class PlanIndex:
@@ -245,13 +256,6 @@ class PlanIndex:
         if owners is None:
             owners = self._key_owners[component] = self._owners_of(component)
         return owners
-
-    def checkpoints_of(self, component: str) -> CheckpointPlan | None:
-        """What the tasks of a component have to carry out; None if the topology takes no checkpoints."""
-        orders = self.plan.checkpoints
-        if orders is None or not orders.regions:
-            return orders
-        return orders.of_region(regions_of(self.plan.topology)[component])
 
     def upstream_tasks(self, component: str) -> frozenset[int]:
         """The members that may send to a task of this component; KeyError if there is no such component."""

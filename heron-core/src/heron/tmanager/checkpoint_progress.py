@@ -241,7 +241,7 @@ class CheckpointProgress:
         containers = self._plans.containers()
         losses = tuple(handled[each] for each in sorted(handled) if each in containers)
         if restored == set(run.regions.values()):
-            orders = replace(plan, restores=number, source=source, losses=losses, regions=())
+            orders = replace(plan, restores=number, source=source, since=0, losses=losses, regions=())
         else:
             former = (each for each in plan.regions if each.region not in restored)
             newest = (RegionRestore(each, number, source) for each in sorted(restored))

@@ -184,8 +184,8 @@ class PlanMaker:
         if candidate == current:
             return current
         version = candidate.version + 1
-        if self.checkpoints is not None and self.checkpoints.all_restores() > _restores(current):
-            self.checkpoints = _restored_since(self.checkpoints, version)
+        if self.checkpoints is not None:
+            self.checkpoints = self.checkpoints.ordered_by(version)
         return replace(candidate, version=version, checkpoints=self.checkpoints)
 
     def routed_tasks(self) -> frozenset[int]:
@@ -203,16 +203,3 @@ class PlanMaker:
     def _end_update(self, task_ids: Collection[int]) -> None:
         self.packing = without(self.packing, task_ids)
         self.update = None
-
-
-def _restores(plan: PhysicalPlan | None) -> int:
-    return plan.checkpoints.all_restores() if plan is not None and plan.checkpoints is not None else 0
-
-
-def _restored_since(checkpoints: CheckpointPlan, version: int) -> CheckpointPlan:
-    """The newest restore is ordered by the plan with this version."""
-    if not checkpoints.regions:
-        return replace(checkpoints, since=version)
-    newest = checkpoints.all_restores()
-    regions = (replace(each, since=version) if each.restores == newest else each for each in checkpoints.regions)
-    return replace(checkpoints, regions=tuple(regions))

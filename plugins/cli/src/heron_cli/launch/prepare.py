@@ -51,7 +51,8 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
     """
     loaded = replace(loaded, definition=overrides.configured(loaded.definition))
     verify(loaded.definition)
-    serializers = named_serializers(loaded.definition, Drivers(without=without).resolve)
+    resolve = Drivers(without=without).resolve
+    serializers = named_serializers(loaded.definition, resolve)
     packing = open_guarded(profile.packing, Packing)
     try:
         plan = packing.pack(loaded.definition)
@@ -60,7 +61,7 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
         raise UsageError(msg) from error
     settings = engine_settings(profile.engine, loaded.definition, profile.engine.on_failure)
     check_standbys(loaded.definition.name, plan, settings.standbys)
-    backends = named_state_backends(loaded.definition, profile, Drivers(without=without).resolve)
+    backends = named_state_backends(loaded.definition, profile, resolve)
     return Prepared(loaded, plan, packing.limits(loaded.definition), profile.packing.name, serializers, backends)
 
 
