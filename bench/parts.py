@@ -20,7 +20,7 @@ _FILES = {
         "ack_outcomes ack_routing array_tracking bolt_acks ledger pending_roots tracked_batch tracked_stream tracking "
         "tracking_arrays"
     ),
-    "sockets": "data_queue flow_limits gateway link reactor session socket wakeup",
+    "sockets": "data_queue flow_limits gateway link queue_capacity reactor session socket wakeup",
 }
 PART_OF = {f"{name}.py": part for part, names in _FILES.items() for name in names.split()}
 _USER_FILES = frozenset(path.name for path in TOPOLOGIES.glob("*.py"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import sys
 import time
 from array import array
@@ -34,7 +33,7 @@ from heron.api import (
 
 BLOCK = 500
 BEHIND_S = 0.5  # a spout that restarts does not emit what was due before
-SILENCE = struct.Struct("=ddq")  # last tuple, longest time without one, tuples
+SILENCE_BYTES = 24  # three doubles: last tuple, longest time without one, tuples; each is stored at once
 
 
 class KeySpout(Spout, StatefulComponent):
@@ -104,14 +103,16 @@ class SilenceBolt(Bolt):
         self.late = stem.with_suffix(".late").open("ab")
         self.latencies, self.rate = array("d"), config["rate"]
         file = os.open(stem.with_suffix(".silence"), os.O_RDWR | os.O_CREAT, 0o600)
-        os.truncate(file, SILENCE.size)
-        self.shared = mmap.mmap(file, SILENCE.size)
+        os.truncate(file, SILENCE_BYTES)
+        self.shared = memoryview(mmap.mmap(file, SILENCE_BYTES)).cast("d")
         os.close(file)
 
     def process(self, tup: Tuple) -> None:
-        now_s = time.monotonic()
-        last_s, longest_s, count = SILENCE.unpack_from(self.shared)
-        SILENCE.pack_into(self.shared, 0, now_s, max(longest_s, now_s - last_s if last_s else 0.0), count + 1)
+        now_s, shared = time.monotonic(), self.shared
+        if shared[0] and now_s - shared[0] > shared[1]:
+            shared[1] = now_s - shared[0]
+        shared[0] = now_s
+        shared[2] += 1
         if self.rate:
             due_s = tup.values[-1]
             self.latencies.extend((due_s, now_s - due_s))

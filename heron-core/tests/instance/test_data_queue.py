@@ -11,10 +11,11 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
-from heron.instance.flow_limits import PERIOD_S, OutputLimit, QueueCapacity
+from heron.instance.flow_limits import OutputLimit
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
 
 pytestmark = pytest.mark.leaks_nothing
 

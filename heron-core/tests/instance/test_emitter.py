@@ -13,12 +13,12 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.flow_limits import QueueCapacity
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
 

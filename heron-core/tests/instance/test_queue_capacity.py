@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.instance.data_queue import DataIn, DataOut, Sleeper
-from heron.instance.flow_limits import PERIOD_S, QueueCapacity
 from heron.ipc.link import CreditWindow
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
 
 LEAST, MOST, TARGET_S = 1000, 100_000, 0.1
 

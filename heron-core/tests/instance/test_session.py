@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, RootsSettled, Sleeper
-from heron.instance.flow_limits import QueueCapacity
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
@@ -30,6 +29,7 @@ from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.tracking import DERIVED, LISTED, RootOutcome, ack_range, tracking_segment
 from heron.ipc.tracking_arrays import settled
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
 
 
 class Wire:

@@ -13,7 +13,6 @@ from heron.errors import EmitError
 from heron.instance.bolt_acks import AckTracker
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.flow_limits import QueueCapacity
 from heron.instance.out_stream import StreamOrigin
 from heron.instance.pending_roots import PendingRoots
 from heron.instance.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
@@ -22,6 +21,7 @@ from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.ipc.tracking_arrays import parse_new_roots
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
 from heron.planner.key_owners import even_owners
 
 MAKE = Tuple.source("c", "s", 1)

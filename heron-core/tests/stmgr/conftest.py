@@ -57,6 +57,7 @@ from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
+from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 from heron_testing.pytest_plugin import wait_until
@@ -109,10 +110,11 @@ class Stmgr:
         self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
         local = LocalTasks(container, spec.task_ids)
         acks = AckRouting(local, monotonic_s)
-        router = Router(acks, Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES))
+        marks = Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES)
+        router, paces = Router(acks, marks), OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
         pressure = BackPressure(Reporter(container, incarnation))
         self.context = LinkContext(
-            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local
+            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local, paces
         )
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)

@@ -301,6 +301,20 @@ def test_an_update_takes_a_checkpoint_and_restores_it(leading: Leading, larger: 
     assert (leading.ordered.restores, leading.ordered.source, leading.ordered.since) == (1, "wc-1/1", leading.version)
 
 
+def test_an_update_waits_for_the_checkpoint_under_way(leading: Leading, larger: PackingPlan) -> None:
+    """A second one would cost time, and everything since the first would be processed again anyway."""
+    leading.carry_out(leading.leader.update_asked(larger, "plan"))
+    leading.pulse(INTERVAL_S)
+    assert leading.ordered.number == 1
+    leading.register(3)
+    leading.works(4)
+    assert leading.phase is UpdatePhase.PREPARE
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
+    assert (leading.phase, leading.ordered.number, leading.ordered.source) == (None, 1, "wc-1/1")
+
+
 def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:
     """Its part of the output would be missing."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))

@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heron.instance.flow_limits import PERIOD_S, OutputLimit, QueueCapacity
+from heron.instance.flow_limits import OutputLimit
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.tracking import RootOutcome
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
 from heron.planner.physical_plan import PhysicalPlan
 
 __all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "RootsSettled", "SessionOpened", "Sleeper"]

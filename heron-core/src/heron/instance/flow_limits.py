@@ -1,16 +1,4 @@
-"""How much an instance holds, sends and emits: queue capacities, the output limit, and the throttling of a spout.
-
-A queue holds what leaves it in a target time. Without this bound a slow task would hold a whole window of the link,
-which may be minutes of its work: the tuples would expire while they wait, and they would be lost with the process. Two
-measurements of a period suffice:
-
-- The queue never ran dry: the bytes that left it are the pace. The capacity moves half of the way to pace times target.
-- The queue ran dry: its producer was slower, or the capacity held the producer up. The capacity doubles, so that a task
-  that has recovered has all of it back within a few periods.
-
-The capacity stays between the configured least and most. It also holds two of the largest recent batches, up to the
-most: one in work and one to continue with.
-"""
+"""How much an instance sends and emits: the output limit, and the throttling of a spout."""
 
 from __future__ import annotations
 
@@ -18,56 +6,13 @@ from collections.abc import Callable, Iterable
 
 from heron.clock import Clock, monotonic_s
 
-__all__ = ["PERIOD_S", "OutputLimit", "QueueCapacity", "SpoutThrottle"]
-
-PERIOD_S = 0.1
-"""The period of a capacity: long enough to cost nothing, and ten adaptations in the second of a recovery."""
-
-_MOST_DOUBLINGS = 32.0  # after a long silence
+__all__ = ["OutputLimit", "SpoutThrottle"]
 
 _BURST_S = 1.5
 _BATCH_S = 0.1  # a batch that is larger than what may be sent in this time makes the output uneven
 _LEAST_BATCH_BYTES = 1024
 _SHORTEST_WAIT_S = 0.001
 _UNLIMITED = 1e18  # bytes/s; infinity times no time is not a number
-
-
-class QueueCapacity:
-    """The capacity of one queue, in bytes. Pure."""
-
-    __slots__ = ("_exact", "_largest_bytes", "least_bytes", "most_bytes", "target_s")
-
-    def __init__(self, least_bytes: int, most_bytes: int, target_s: float) -> None:
-        self.least_bytes = min(least_bytes, most_bytes)
-        self.most_bytes = most_bytes
-        self.target_s = target_s
-        self._largest_bytes = 0
-        self._exact = float(self.least_bytes)
-
-    @property
-    def current_bytes(self) -> int:
-        """The capacity now."""
-        return int(self._exact)
-
-    def adapt(self, left_bytes: int, elapsed_s: float, *, ran_dry: bool, largest_bytes: int) -> None:
-        """Sets the capacity at the end of a period.
-
-        Args:
-            left_bytes: bytes that left the queue in the period.
-            elapsed_s: the length of the period; above 0.
-            ran_dry: whether the queue was empty at any time in the period.
-            largest_bytes: the largest batch that came or left in the period; 0 without a batch.
-        """
-        periods = elapsed_s / PERIOD_S
-        if ran_dry:
-            self._exact *= 2.0 ** min(periods, _MOST_DOUBLINGS)
-        else:
-            goal = left_bytes / elapsed_s * self.target_s
-            self._exact = goal + (self._exact - goal) * 0.5**periods
-        if largest_bytes:
-            self._largest_bytes = max(largest_bytes, self._largest_bytes // 2)  # a single giant is forgotten soon
-        least_bytes = max(self.least_bytes, 2 * self._largest_bytes)
-        self._exact = float(min(self.most_bytes, max(least_bytes, self._exact)))
 
 
 class OutputLimit:

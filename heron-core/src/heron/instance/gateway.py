@@ -17,7 +17,7 @@ from pathlib import Path
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
-from heron.instance.flow_limits import QueueCapacity, SpoutThrottle
+from heron.instance.flow_limits import SpoutThrottle
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
@@ -27,6 +27,7 @@ from heron.ipc.metrics_codec import publish_message
 from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord

@@ -70,6 +70,13 @@ class EngineSettings:
         4096,
         "size of the data for one destination above which bolts are throttled too",
     )
+    outlet_target_s: float = _float(
+        "heron.stmgr.queue.target.s",
+        0.5,
+        "s",
+        0.001,
+        "with checkpoints, back pressure starts above the data that leaves for one destination in this time",
+    )
     backpressure_spouts: str = field(
         default="feeders",
         metadata={

@@ -13,6 +13,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import BackPressure
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.local_tasks import LocalTasks
+from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 
 __all__ = ["FRAMES_A_ROUND", "LinkContext"]
@@ -34,6 +35,7 @@ class LinkContext:
     acks: AckRouting
     pressure: BackPressure
     local: LocalTasks
+    paces: OutletPaces
 
     @property
     def run_dir(self) -> Path:

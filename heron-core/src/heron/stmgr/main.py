@@ -19,6 +19,7 @@ from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import SEGMENT_BYTES, Watermarks
+from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 
@@ -44,7 +45,9 @@ def main(signals: Signals) -> int:
         Reporter(spec.container_id, spec.incarnation), all_spouts=settings.backpressure_spouts == "all"
     )
     router = Router(acks, marks)
-    StreamManager(LinkContext(spec, settings, reactor, sockets, router, TrafficCounters(), acks, pressure, local))
+    paces = OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
+    counters = TrafficCounters()
+    StreamManager(LinkContext(spec, settings, reactor, sockets, router, counters, acks, pressure, local, paces))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

@@ -140,6 +140,10 @@ class Outlet:
         window = self.window
         return not self.queue and window is not None and window.released_bytes >= window.sent_bytes
 
+    def set_marks(self, marks: Watermarks) -> None:
+        """Sets other watermarks; `congested` and `full` follow them with the next segment that comes or leaves."""
+        self._marks = marks
+
     def open(self, window_bytes: int) -> None:
         """Starts a session of the task, with a full window."""
         self.window = CreditWindow(window_bytes)

@@ -170,8 +170,11 @@ class StreamManager:
             self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
 
     def _pulse(self) -> None:
-        self._context.acks.expire()
-        self._lateness.fired(monotonic_s())
+        now_s, context = monotonic_s(), self._context
+        context.acks.expire()
+        self._lateness.fired(now_s)
+        if self._plan is not None and self._plan.checkpoints is not None:
+            context.paces.adapt(context.router.outlets.values(), now_s)
 
     def _send_heartbeat(self) -> None:
         spec = self._context.spec

@@ -125,6 +125,13 @@ class CheckpointProgress:
         """Asks for a checkpoint as soon as one can be taken."""
         self._asked = True
 
+    def join(self) -> int:
+        """The number of the checkpoint under way; if none is, asks for one and returns its number."""
+        if self._saved is not None:
+            return self._plan().number
+        self.ask()
+        return self._plan().number + 1
+
     def losses_reported(
         self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None
     ) -> None:
@@ -264,10 +271,6 @@ class CheckpointProgress:
     def undivided(self) -> frozenset[str]:
         """The components that had operator state at the newest complete checkpoint of this leader."""
         return self._undivided
-
-    def next_number(self) -> int:
-        """The number of the next checkpoint that is ordered."""
-        return self._plan().number + 1
 
     @property
     def failures(self) -> tuple[int, str]:

@@ -163,10 +163,9 @@ class UpdateProgress:
         return True
 
     def _checkpoint_taken(self, checkpoints: CheckpointProgress) -> bool:
-        """Asks for a checkpoint; when every task has committed it, the new plan restores it."""
+        """Asks for a checkpoint, or takes the one under way; when all tasks have committed it, the plan restores it."""
         if not self._checkpoint:
-            self._checkpoint, self._failures = checkpoints.next_number(), checkpoints.failures[0]
-            checkpoints.ask()
+            self._checkpoint, self._failures = checkpoints.join(), checkpoints.failures[0]
         if checkpoints.is_committed(self._checkpoint):
             update = self._plans.update
             assert update is not None  # noqa: S101  # only for an update under way
