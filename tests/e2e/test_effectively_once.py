@@ -111,6 +111,9 @@ def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     refused = sandbox.output_of("update", "exactly_once", "--component-parallelism", "count:3", code=2)
     assert "component 'count' keeps state in init_state, which belongs to one task" in refused
     assert "keyed_state" in refused
+    moved = json.loads(sandbox.output_of("update", "exactly_once", "--container-number", "1", "--json"))
+    assert {"read", "count"} & {each["component"] for each in moved["added"]}, "a task takes over what another had"
+    commits(run, "in one container")
     run.processes("instance", "count-")[0].kill()
     commits(run, "after a death")
     check_exact(run)

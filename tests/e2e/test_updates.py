@@ -33,9 +33,10 @@ def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
     run.until(lambda: executed(sandbox) > before + 1000, f"tuples {what}")
 
 
-def update(sandbox: Sandbox, *parallelism: str) -> dict[str, Any]:
+def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str, Any]:
     """Run the command to its end."""
     words = [word for each in parallelism for word in ("--component-parallelism", each)]
+    words += ["--container-number", str(containers)] if containers else []
     done: dict[str, Any] = json.loads(sandbox.output_of("update", "updating", *words, "--json"))
     return done
 
@@ -104,6 +105,27 @@ def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox,
     used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
     assert used.isdisjoint(each["task_id"] for each in again["added"])
     flows(run, sandbox, "after the last update")
+    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    check_exact(run)
+
+
+def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
+    """A task with the same index replaces each that moves, the spout stays, and no tuple is lost."""
+    run = started(sandbox, ATLEAST)
+    words = ("update", "updating", "--container-number")
+    assert "container number 0 is not an integer of 1 or more" in sandbox.output_of(*words, "0", code=2)
+    assert "exceeds the number of instances, 4; lower it to 4" in sandbox.output_of(*words, "5", code=2)
+    assert "2 of the containers get no" not in sandbox.output_of(*words, "3", "--dry-run")
+    out = update(sandbox, containers=3)
+    assert (out["added_containers"], out["after"]) == ([2, 3], out["before"])
+    moved = sorted(each["component"] for each in out["added"])
+    assert moved == sorted(each["component"] for each in out["removed"])
+    assert "numbers" not in moved
+    flows(run, sandbox, "in three containers")
+    back = update(sandbox, "pass:3", containers=1)
+    assert (back["removed_containers"], back["after"]["pass"]) == ([2, 3], 3)
+    flows(run, sandbox, "in one container")
+    assert update(sandbox, containers=1)["took_s"] == 0.0, "nothing to change"
     assert all(each["failed"] == 0 for each in status(sandbox)["components"])
     check_exact(run)
 

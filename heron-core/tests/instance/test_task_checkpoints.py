@@ -46,16 +46,16 @@ class SinkBolt(Bolt, ITwoPhaseStatefulComponent):
         """Not called."""
 
 
-def archive_with(*checkpoints: str) -> CheckpointArchive:
+def archive_with(*checkpoints: str, task_id: int = TASK) -> CheckpointArchive:
     """Return an archive with these checkpoints; the state of the bolt has their ids."""
     archive = CheckpointArchive(MemoryCheckpointStore(), "t")
     for each in map(CheckpointId.parse, checkpoints):
         state = HashMapState()
         state.put("taken at", str(each))
         payload = encode_operator_state(state, "task") or b""
-        name = archive.task_object(each, TASK)
+        name = archive.task_object(each, task_id)
         archive.save(name, [payload])
-        task = TaskSnapshot(TASK, "bolt", operator=places_of(name, [payload])[0])
+        task = TaskSnapshot(task_id, "bolt", operator=places_of(name, [payload])[0], component_index=0)
         archive.save_manifest(
             CheckpointManifest("t", each.run, each.number, 0.0, 0.0, key_groups_of(DEFINITION), (task,))
         )
@@ -100,3 +100,8 @@ def test_operator_state_of_another_parallelism_is_refused() -> None:
     wider = topology(spout("spout"), bolt("bolt", subscription("spout"), parallelism=2))
     with pytest.raises(CheckpointError, match=r"init_state for 1 tasks of component 'bolt', the topology has 2; set"):
         restored(archive_with("t-0/3"), CheckpointPlan(3, 0, source="t-0/3"), wider)
+
+
+def test_a_task_that_was_moved_goes_on_with_the_state_of_the_former_one() -> None:
+    """An update gives it another id, and the same index."""
+    assert restored(archive_with("t-1/4", task_id=TASK + 5), CheckpointPlan(4, 4, 1, "t-1/4")) == ["t-1/4", "4"]

@@ -13,6 +13,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase, physical_plan
 from heron.planner.plan_update import begin_update, merged, reconciled, without
@@ -87,6 +88,18 @@ def test_removed_tasks_are_members_until_they_have_left() -> None:
     assert switched.tasks_of("count") == (2,)
     assert switched.members_of("count") == (2, 3)
     assert set(switched.key_owners("count")) == {2}
+
+
+def test_a_task_that_moves_gives_all_its_groups_to_the_one_that_replaces_it() -> None:
+    """State of `init_state` goes there too, so no group may go elsewhere, also if the shares are not even."""
+    three = PackingPlan("three", (_container(1, 300, "words-1-0", "count-2-0", "count-3-1", "count-4-2"),), 4)
+    index = PlanIndex(replace(_plan(three), key_owners={"count": KeyOwners.of((2, 2, 3, 3, 4, 4, 4, 4))}))
+    moved = replace(
+        three, containers=(_container(1, 300, "words-1-0", "count-3-1", "count-4-2"), _container(2, 100, "count-5-0"))
+    )
+    even = PlanIndex(replace(_plan(three), key_owners={"count": KeyOwners.of((2, 2, 2, 3, 3, 4, 4, 4))}))
+    assert begin_update(even, moved, 2).key_owners["count"].table() == (5, 5, 5, 3, 3, 4, 4, 4)
+    assert begin_update(index, moved, 2).key_owners["count"].table() == (5, 5, 3, 3, 4, 4, 4, 4)
 
 
 def test_owners_outlive_the_update() -> None:

@@ -10,7 +10,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.status import UpdateStatus
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState, UpdatePhase
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, StreamManagerLocation, TopologyState, UpdatePhase
 from heron.tmanager.membership import PlanMaker, Registry
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
 from heron.tmanager.update_progress import UpdateProgress
@@ -133,6 +133,29 @@ def test_a_task_that_stays_does_not_move(bench: Bench, packing: PackingPlan) -> 
     assert "task 2 of 'count' is in container 1, it cannot become 'count' in container 2" in refusal(bench, moved)
     renamed = changed(packing, 2, replace(other[0], component="word", component_index=1), replace(count, task_id=4))
     assert "task 3 of 'count' is in container 2, it cannot become 'word' in container 2" in refusal(bench, renamed)
+
+
+def test_an_instance_moves_as_another_task(bench: Bench, packing: PackingPlan) -> None:
+    """The new task has the index of the former one; both are members until the update is complete."""
+    moved = replace(packing.containers[0].instances[1], task_id=4)
+    target = changed(
+        changed(packing, 1, packing.containers[0].instances[0]), 2, *packing.containers[1].instances, moved
+    )
+    assert bench.begin(target)
+    bench.take(TaskEvent.INITIALISED, 4)
+    assert bench.update.step()
+    plan = bench.plans.next_plan(bench.plan, bench.registry.locations(), TopologyState.RUNNING)
+    assert plan is not None
+    assert PlanIndex(plan).members_of("count") == (2, 4, 3)
+    assert PlanIndex(plan).tasks_of("count") == (4, 3)
+    bench.take(TaskEvent.LEFT, 2)
+    assert bench.update.step()
+    assert bench.status().phase == "complete"
+    assert bench.plans.packing.parallelism() == packing.parallelism()
+    word = replace(packing.containers[0].instances[0], task_id=5)
+    away = changed(changed(bench.plans.packing, 1), 2, *bench.plans.packing.containers[1].instances, word)
+    away = replace(away, id="away", containers=away.containers[1:])
+    assert "task 1 cannot leave, because no other task can continue" in refusal(bench, away, bench.plans.packing.id)
 
 
 def test_ids_of_former_tasks_are_not_used_again(bench: Bench, packing: PackingPlan) -> None:

@@ -105,6 +105,15 @@ def test_the_text_names_tasks_containers_and_key_groups() -> None:
     ]
     sized = replace(DOWN, moved_bytes={"count": 3 << 20})
     assert next(update_lines(sized)) == "count: 2 -> 1 tasks, 512 key groups with 3.0 MiB of state move"
+    away = PackingPlan(
+        "away", (ContainerPlan(1, (WORD,), EACH), ContainerPlan(2, (replace(COUNT, task_id=3),), EACH)), 3
+    )
+    assert list(update_lines(TopologyUpdate("words", SMALL, away, {"count": 1024}))) == [
+        "count: 1 tasks, 1024 key groups move",
+        "  + task count/3 in container 2",
+        "  - task count/2 in container 1",
+        "  + container 2",
+    ]
     assert list(update_lines(TopologyUpdate("words", SMALL, SMALL, {}))) == ["words: nothing to change"]
 
 

@@ -68,6 +68,7 @@ class TaskSnapshot:
     `ended`: the task had sent all of its output. `version` is the `state_version`. `operator` is the state of
     `init_state`, if the component has one. `groups` are the key groups with keyed state. `written_bytes`, `align_s` and
     `save_s` say what the task wrote for this checkpoint, how long it held data back, and how long saving took.
+    `component_index` finds the task that replaces this one in another container; -1 in checkpoints of older versions.
     """
 
     task_id: int
@@ -79,6 +80,7 @@ class TaskSnapshot:
     written_bytes: int = 0
     align_s: float = 0.0
     save_s: float = 0.0
+    component_index: int = -1
 
     def places(self) -> tuple[Place, ...]:
         """Every payload of the task."""

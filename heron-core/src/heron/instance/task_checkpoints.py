@@ -149,7 +149,14 @@ class TaskCheckpoints:
             self.give_up(number, f"{type(error).__name__}: {error}")
             return
         spec = self._spec
-        snapshot = TaskSnapshot(spec.task_id, spec.component, ended=ended, version=version, align_s=align_s)
+        snapshot = TaskSnapshot(
+            spec.task_id,
+            spec.component,
+            ended=ended,
+            version=version,
+            align_s=align_s,
+            component_index=spec.component_index,
+        )
         self._saver.begin(number, snapshot, operator, keyed)
 
     def advance(self) -> bool:
@@ -230,13 +237,15 @@ class TaskCheckpoints:
 def _own_snapshot(manifest: CheckpointManifest, index: PlanIndex, spec: InstanceSpec) -> TaskSnapshot | None:
     """The snapshot whose operator state this task goes on with; None if no task of the checkpoint was this one.
 
-    In the same run tasks keep their ids. A later run may have other ids: then the order of the tasks counts, if the
-    component has as many tasks as before.
+    In the same run tasks keep their ids; an instance that moves to another container keeps only its index. A later run
+    may have other ids: then the order of the tasks counts, if the component has as many tasks as before.
     """
-    former = manifest.tasks_of(spec.component)
+    former = sorted(manifest.tasks_of(spec.component), key=lambda each: each.component_index)
+    tasks = index.tasks_of(spec.component)
     if manifest.run == spec.topology_id:
-        return next((each for each in former if each.task_id == spec.task_id), None)
-    tasks = sorted(index.tasks_of(spec.component))
+        same = [each for each in former if each.task_id == spec.task_id]
+        moved = [each for each in former if each.task_id not in tasks and each.component_index == spec.component_index]
+        return next(iter((*same, *moved)), None)
     if len(tasks) == len(former):
         return former[tasks.index(spec.task_id)]
     if former and all(each.ended for each in former):

@@ -59,6 +59,11 @@ class Capacity:
         """The sum of the resources of these instances. Instances of the current plan keep their resources."""
         return sum((self._resource(each) for each in instances), NO_RESOURCE)
 
+    def fits(self, instances: Sequence[DraftInstance]) -> bool:
+        """Whether a container has room for these instances."""
+        free = self.room - self.used(instances)
+        return len(instances) <= self.max_instances and all(each >= -CPU_ROUNDING for each in free.amounts())
+
     def container(self, container_id: int, instances: Sequence[DraftInstance]) -> ContainerPlan:
         """The plan of a container with these instances; its size is their sum and the padding."""
         return ContainerPlan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -103,10 +103,11 @@ class PackingPlan:
         raise KeyError(container_id)
 
 
-def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
+def check_packing(plan: PackingPlan, parallelism: Mapping[str, int], leaving: Collection[int] = ()) -> None:
     """Checks that the plan has each instance once: unique ids, indexes 0 … n-1 per component, no empty container.
 
-    `parallelism` is the required number of instances of every component.
+    `parallelism` is the required number of instances of every component. Tasks that are `leaving` are not counted: an
+    update may replace them by tasks with the same index.
 
     Raises:
         PackingError: when a rule is broken; names the container, component or task.
@@ -124,7 +125,8 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int]) -> None:
         if instance.task_id in placed:
             _refuse(plan, f"{where}: the task is also in container {placed[instance.task_id]}")
         placed[instance.task_id] = container_id
-        indexes[instance.component].append(instance.component_index)
+        if instance.task_id not in leaving:
+            indexes[instance.component].append(instance.component_index)
     for component, found in indexes.items():
         wanted = parallelism[component]
         if sorted(found) != list(range(wanted)):

@@ -7,7 +7,8 @@ A plan is a frozen value. Its version grows by one at each change. Data carries 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -290,7 +291,7 @@ class PlanIndex:
         return even_owners(key_groups_of(self.plan.topology), self.tasks_of(component))
 
 
-def physical_plan(
+def physical_plan(  # noqa: PLR0913  # one for each part of the plan
     packing: PackingPlan,
     definition: TopologyDefinition,
     stmgrs: Iterable[StreamManagerLocation],
@@ -299,18 +300,20 @@ def physical_plan(
     epoch: int,
     topology_id: str,
     state: TopologyState,
+    leaving: Collection[int] = (),
 ) -> PhysicalPlan:
     """The plan with tasks in order of id and stream managers in order of container.
 
     Its topology has the parallelism of the packing plan, which an update changes. `stmgrs` may lack stream managers
-    that are not connected now.
+    that are not connected now. `leaving` are the tasks that an update removes.
 
     Raises:
         PackingError: when the packing plan breaks its rules or is the plan of another topology, or when it lacks the
             container of a stream manager.
     """
     topology = at_parallelism_of(packing, definition)
-    check_packing(packing, {component.name: component.parallelism for component in topology.components})
+    counts = Counter(each.component for _, each in packing.instances() if each.task_id not in leaving)
+    check_packing(packing, {each.name: counts[each.name] for each in topology.components}, leaving)
     located = {stmgr.container_id: stmgr for stmgr in stmgrs}
     packed = {container.container_id for container in packing.containers}
     for container_id in located:

@@ -82,6 +82,14 @@ class PlanDraft:
         self._changed.add(container_id)
         self._next_task_id += 1
 
+    def move(self, instance: DraftInstance, container_id: int, to: int, *, keeps_id: bool) -> None:
+        """Moves an instance from one container to another; it gets the next task id unless it keeps its own."""
+        self._instances[container_id] = [each for each in self._instances[container_id] if each != instance]
+        moved = instance if keeps_id else instance._replace(task_id=self._next_task_id)
+        self._next_task_id += not keeps_id
+        self._instances[to].append(moved)
+        self._changed.update((container_id, to))
+
     def plan(self, size: SizeContainer) -> PackingPlan:
         """The containers with instances, by id. An unchanged container is the same as in the current plan.
 

@@ -6,7 +6,7 @@ starts all members. At the end the removed instances leave it (`without`); a wit
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from heron.api.definition import GroupingKind
@@ -28,8 +28,9 @@ def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpda
     tasks: dict[str, list[int]] = {}
     for _, instance in sorted(target.instances(), key=lambda each: each[1].component_index):
         tasks.setdefault(instance.component, []).append(instance.task_id)
+    heirs = _heirs(index, target, removed)
     owners = {
-        component.name: KeyOwners.of(owners_after(index.key_owners(component.name), tasks[component.name]))
+        component.name: KeyOwners.of(_owners(index, component.name, tasks[component.name], heirs))
         for component in index.plan.topology.components
         if any(each.grouping.kind in _KEYED for each in component.inputs)
         and tuple(tasks[component.name]) != index.tasks_of(component.name)
@@ -68,6 +69,20 @@ def reconciled(plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, 
         plan = replace(plan, tasks=kept, topology=at_parallelism_of(packing, plan.topology), update=None)
     strange = packed - {task.task_id for task in plan.tasks}
     return plan, without(packing, strange) if strange else packing
+
+
+def _owners(index: PlanIndex, component: str, tasks: Sequence[int], heirs: Mapping[int, int]) -> Sequence[int]:
+    """The owners after the update. If the tasks are the same except those that move, no group goes elsewhere."""
+    owners = [heirs.get(each, each) for each in index.key_owners(component)]
+    same = {heirs.get(each, each) for each in index.tasks_of(component)} == set(tasks)
+    return owners if same else owners_after(owners, tasks)
+
+
+def _heirs(index: PlanIndex, target: PackingPlan, removed: Iterable[int]) -> dict[int, int]:
+    """The tasks that take all key groups of a removed one: they have its index, because the instance moves."""
+    places = {(each.component, each.component_index): each.task_id for _, each in target.instances()}
+    former = {task_id: (index.tasks[task_id].component, index.tasks[task_id].component_index) for task_id in removed}
+    return {task_id: places[place] for task_id, place in former.items() if place in places}
 
 
 def _merged(one: ContainerPlan, other: ContainerPlan) -> ContainerPlan:

@@ -3,6 +3,7 @@
 `heron.planner` has pure modules that packings share; a packing uses those that it needs:
 
     resource_map    the topology's keys: resources of components, sizes and padding of containers
+    container_moves the moves to a given number of containers
     plan_change     the checks of `repack`, and the instances that a change adds
     plan_draft      the bookkeeping: task ids, component indexes, new and empty containers
     capacity        limit and padding of containers, for packings that fill containers up to a limit
@@ -18,6 +19,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from heron.api.definition import TopologyDefinition
+from heron.errors import PackingError
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.resource_map import Limits, read_resource_map
 from heron.spi.driver import Driver
@@ -62,6 +64,24 @@ class Packing(Driver):
                 a plan of this topology.
             ConfigError: as for `pack`.
         """
+
+    def repack_into(
+        self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int], containers: int
+    ) -> PackingPlan:
+        """Return a plan as `repack`, in exactly `containers` containers, container 0 not counted.
+
+        An instance that moves gets a new task id and keeps its index. An instance of a spout moves only if the topology
+        takes checkpoints. If the number does not change, the plan is that of `repack`. The default refuses; packings
+        that follow this rule call `heron.planner.container_moves`. Source: Heron's
+        ``IRepacking.repack(currentPackingPlan, containers, componentChanges)``.
+
+        Raises:
+            PackingError: as for `repack`; also when the number is below 1 or above the number of instances, or the
+                packing decides about the number of containers itself.
+            ConfigError: as for `pack`.
+        """
+        msg = f"{type(self).__name__} decides about the number of containers itself; leave out the container number"
+        raise PackingError(msg)
 
     def limits(self, topology: TopologyDefinition) -> Limits:
         """Return the maximum resources of a container of this topology, so that people see how full containers are.

@@ -177,6 +177,7 @@ class PlanMaker:
             epoch=self._epoch,
             topology_id=self._topology_id,
             state=state,
+            leaving=self.update.removed if self.update is not None else (),
         )
         candidate = replace(
             candidate, key_owners=dict(self._key_owners), update=self.update, checkpoints=self.checkpoints

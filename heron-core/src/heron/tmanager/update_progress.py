@@ -6,6 +6,7 @@ See `docs/decisions/020-live-plans.md` for the protocol.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from heron.api.definition import ComponentKind, TopologyDefinition
@@ -74,25 +75,34 @@ class UpdateProgress:
         verify(at_parallelism_of(target, definition))
         _check_places(packing, target)
         index = PlanIndex(plan)
-        before, after = packing.parallelism(), target.parallelism()
-        changed = [each for each in after if after[each] != before[each]]
-        if undivided := self._undivided(changed):
-            raise HeronError(undivided)
-        for name in changed:
-            ended = [task for task in index.members_of(name) if self._tasks.state(task) is TaskState.ENDED]
-            if ended:
-                msg = f"component {name!r} has ended at task {ended[0]}; its parallelism cannot change any more"
-                raise HeronError(msg)
-            shrinks = after[name] < before[name] and definition.component(name).kind is ComponentKind.SPOUT
-            if shrinks and self._checkpoints is None:
-                msg = (
-                    f"component {name!r} is a spout of {before[name]} tasks; its parallelism can only grow, because no "
-                    f"other task can continue at the position of a removed one"
-                )
-                raise HeronError(msg)
+        self._check_changes(index, definition, target)
         self._plans.begin_update(index, target)
         self._deadline_s = self._clock.monotonic_s() + self._limit_s
         return True
+
+    def _check_changes(self, index: PlanIndex, definition: TopologyDefinition, target: PackingPlan) -> None:
+        """Checks that the components whose tasks change can have others.
+
+        Raises:
+            HeronError: when one of them cannot.
+        """
+        before, after = _tasks(self._plans.packing), _tasks(target)
+        if undivided := self._undivided(each for each in after if len(after[each]) != len(before[each])):
+            raise HeronError(undivided)
+        for name in after:
+            if after[name] == before[name]:
+                continue
+            ended = [task for task in index.members_of(name) if self._tasks.state(task) is TaskState.ENDED]
+            if ended:
+                msg = f"component {name!r} has ended at task {ended[0]}; its tasks cannot change any more"
+                raise HeronError(msg)
+            removed = before[name] - after[name]
+            if removed and self._checkpoints is None and definition.component(name).kind is ComponentKind.SPOUT:
+                msg = (
+                    f"component {name!r} is a spout of {len(before[name])} tasks; its parallelism can only grow, and "
+                    f"task {min(removed)} cannot leave, because no other task can continue at the position of a removed one"
+                )
+                raise HeronError(msg)
 
     def withdraw(self, reason: str) -> None:
         """Withdraws the update.
@@ -169,8 +179,10 @@ class UpdateProgress:
         if checkpoints.is_committed(self._checkpoint):
             update = self._plans.update
             assert update is not None  # noqa: S101  # only for an update under way
-            changed = {self._tasks.place(each)[0] for each in (*update.added, *update.removed)}
-            if undivided := self._undivided(changed):
+            added = Counter(self._tasks.place(each)[0] for each in update.added)
+            removed = Counter(self._tasks.place(each)[0] for each in update.removed)
+            changed = {*added, *removed}
+            if undivided := self._undivided(each for each in changed if added[each] != removed[each]):
                 self.withdraw(undivided)
                 return False
             self._note("complete", "")
@@ -235,6 +247,14 @@ class UpdateProgress:
         update = self._plans.update
         assert update is not None  # noqa: S101  # only for an update under way
         self._last = UpdateStatus(update.number, outcome, update.target, update.added, update.removed, reason)
+
+
+def _tasks(packing: PackingPlan) -> dict[str, set[int]]:
+    """The task ids of each component."""
+    found: dict[str, set[int]] = {}
+    for _, each in packing.instances():
+        found.setdefault(each.component, set()).add(each.task_id)
+    return found
 
 
 def _listed(what: str, numbers: list[int]) -> str:

@@ -9,6 +9,7 @@ from heron.api.api_constants import TOPOLOGY_PACKING_FFD_SORTING_STRATEGY as STR
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, known, nearest
 from heron.planner.capacity import Capacity, CapacityDefaults, capacity_of
+from heron.planner.container_moves import in_containers
 from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan, Resource
 from heron.planner.plan_change import check_parallelism, read_change
@@ -57,6 +58,14 @@ class FirstFitDecreasingPacking(Packing):
         draft = PlanDraft(current)
         draft.shrink(change.after)
         return _filled(draft, capacity, change.additions(_decreasing(topology, capacity)))
+
+    def repack_into(
+        self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int], containers: int
+    ) -> PackingPlan:
+        """Move the fewest instances. Heron refuses a number of containers with this packing."""
+        repacked = self.repack(current, topology, parallelism)
+        capacity = capacity_of(topology, read_resource_map(topology), self._defaults)
+        return in_containers(current, repacked, topology, containers, capacity.container, capacity.fits)
 
     def limits(self, topology: TopologyDefinition) -> Limits:
         return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())

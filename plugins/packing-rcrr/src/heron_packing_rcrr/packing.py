@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from heron.api.definition import TopologyDefinition
 from heron.planner.capacity import CapacityDefaults, capacity_of
+from heron.planner.container_moves import in_containers
 from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
@@ -74,6 +75,14 @@ class ResourceCompliantPacking(Packing):
         for component, index in additions:
             at = first_fit.place(component, index, at) + 1
         return draft.plan(capacity.container)
+
+    def repack_into(
+        self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int], containers: int
+    ) -> PackingPlan:
+        """Move the fewest instances; Heron makes a new plan, so it moves nearly every task."""
+        repacked = self.repack(current, topology, parallelism)
+        capacity = capacity_of(topology, read_resource_map(topology), self._defaults)
+        return in_containers(current, repacked, topology, containers, capacity.container, capacity.fits)
 
     def limits(self, topology: TopologyDefinition) -> Limits:
         return Limits(*capacity_of(topology, read_resource_map(topology), self._defaults).limit.amounts())

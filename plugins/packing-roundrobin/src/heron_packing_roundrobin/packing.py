@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
+from heron.planner.container_moves import in_containers
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.plan_change import check_parallelism, read_change
 from heron.planner.plan_draft import PlanDraft
@@ -64,6 +65,14 @@ class RoundRobinPacking(Packing):
             rebalance.open_containers(_containers_for(sum(change.after.values()), topology, wanted))
             rebalance.grow(additions)
         return draft.plan(sizing.container)
+
+    def repack_into(
+        self, current: PackingPlan, topology: TopologyDefinition, parallelism: Mapping[str, int], containers: int
+    ) -> PackingPlan:
+        """Move the fewest instances; Heron makes a new plan, so it moves nearly every task."""
+        repacked = self.repack(current, topology, parallelism)
+        sizing = Sizing(read_resource_map(topology), self._options)
+        return in_containers(current, repacked, topology, containers, sizing.container, sizing.fits_all)
 
 
 def by_memory(topology: TopologyDefinition, wanted: ResourceMap) -> list[str]:

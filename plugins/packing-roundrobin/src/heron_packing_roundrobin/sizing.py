@@ -113,6 +113,12 @@ class Sizing:
         """Whether a container can have these demands, which include the newest instance of the component."""
         return not any(rule.problem(demand, (component,)) for rule, demand in zip(self.rules, demands, strict=True))
 
+    def fits_all(self, instances: Sequence[DraftInstance]) -> bool:
+        """Whether a container can have these instances."""
+        components = [each.component for each in instances]
+        demands = self.demands(components)
+        return not any(rule.problem(demand, components) for rule, demand in zip(self.rules, demands, strict=True))
+
     def _resource(self, component: str, shares: Sequence[float]) -> Resource:
         return _resource(rule.shares.get(component, share) for rule, share in zip(self.rules, shares, strict=True))
 

@@ -333,13 +333,15 @@ class Client:
         name: str,
         parallelism: Mapping[str, int],
         *,
+        containers: int | None = None,
         dry_run: bool = False,
         timeout_s: float = 300.0,
         on_phase: Callable[[UpdateStatus], None] | None = None,
     ) -> TopologyUpdate:
         """Change the number of tasks of components while the topology runs, and return when that is complete.
 
-        With `dry_run`, only return what would change. `on_phase` is called in each phase.
+        `containers` is the new number of containers; without it, the packing decides. With `dry_run`, only return what
+        would change. `on_phase` is called in each phase.
 
         Raises:
             TopologyFailedError: when the update is withdrawn, because a new task or container does not run.
@@ -351,7 +353,7 @@ class Client:
         environment = self._full_environment()
         with self.topology(name, timeout_s=timeout_s) as topology:
             topology.status(control=not dry_run)  # it runs, and this user may change it
-            update = plan(environment, topology, parallelism)
+            update = plan(environment, topology, parallelism, containers)
             return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
 
     def configure(
@@ -473,7 +475,7 @@ def _ignore(_phase: UpdateStatus) -> None:
     """The default of `Client.update`."""
 
 
-_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int]], "TopologyUpdate"]
+_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int], int | None], "TopologyUpdate"]
 _RunUpdate = Callable[
     [Environment, ProfileChoice, RemoteTopology, "TopologyUpdate", Callable[[UpdateStatus], None]], "TopologyUpdate"
 ]

@@ -1,4 +1,4 @@
-"""``heron update``: changes the parallelism or the configuration of a running topology."""
+"""``heron update``: changes the tasks, the containers or the configuration of a running topology."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ _EXIT_INTERRUPTED = 130
     help="The new number of tasks of a component; repeatable.",
 )
 @click.option(
+    "--container-number",
+    "containers",
+    type=int,
+    metavar="N",
+    help="The new number of containers; without it, the packing decides.",
+)
+@click.option(
     "--runtime-config",
     "runtime_config",
     metavar="[COMPONENT:]KEY=VALUE",
@@ -45,19 +52,22 @@ def update(
     context: click.Context,
     name: str,
     parallelism: tuple[str, ...],
+    containers: int | None,
     runtime_config: tuple[str, ...],
     options: RemoteOptions,
     *,
     dry_run: bool,
 ) -> None:
-    """Changes the number of tasks, or the configuration, of components of the topology NAME while it runs.
+    """Changes the number of tasks and containers, or the configuration, of the topology NAME while it runs.
 
     New tasks start before data is routed to them. Removed tasks process everything that was sent to them before they
-    leave. Keyed state moves if the topology takes checkpoints. As in Heron, one update changes either tasks or
-    configuration.
+    leave. Keyed state moves if the topology takes checkpoints. As in Heron, one update changes either tasks and
+    containers or configuration.
     """
-    if bool(parallelism) is bool(runtime_config):
-        msg = "give either --component-parallelism or --runtime-config; one update changes either"
+    if (bool(parallelism) or containers is not None) is bool(runtime_config):
+        msg = (
+            "give either --component-parallelism and --container-number, or --runtime-config; one update changes either"
+        )
         raise UsageError(msg)
     if runtime_config:
         _configure(name, runtime_config, options, dry_run=dry_run)
@@ -70,7 +80,9 @@ def update(
 
     try:
         with options.connect() as client:
-            done = client.update(name, wanted, dry_run=dry_run, timeout_s=options.timeout_s, on_phase=show)
+            done = client.update(
+                name, wanted, containers=containers, dry_run=dry_run, timeout_s=options.timeout_s, on_phase=show
+            )
     except KeyboardInterrupt:
         click.echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)
         context.exit(_EXIT_INTERRUPTED)

@@ -17,9 +17,9 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError, PackingError, StateError, TopologyFailedError, UnreachableError, UsageError
 from heron.ipc.status import TopologyStatus, UpdateStatus
 from heron.planner.key_owners import moved_groups
-from heron.planner.packing_plan import PackingPlan
+from heron.planner.packing_plan import PackingPlan, check_standbys
 from heron.planner.physical_plan import ENDED_STATES, PlanIndex
-from heron.planner.plan_update import begin_update
+from heron.planner.plan_update import begin_update, without
 from heron.spi.packing import Packing
 from heron.spi.scheduler import ContainerSpec, Scheduler
 from heron.spi.statemgr import NodeKind, StateManager
@@ -75,8 +75,10 @@ class TopologyUpdate:
         return tuple(sorted(_containers(self.before) - _containers(self.after)))
 
 
-def plan_update(environment: Environment, topology: RemoteTopology, parallelism: Mapping[str, int]) -> TopologyUpdate:
-    """Pack the topology again with these numbers of tasks; changes nothing.
+def plan_update(
+    environment: Environment, topology: RemoteTopology, parallelism: Mapping[str, int], containers: int | None = None
+) -> TopologyUpdate:
+    """Pack the topology again with these numbers of tasks, and of containers; changes nothing.
 
     Raises:
         UsageError: when a component is unknown, a number is wrong, or the tasks do not fit into a container.
@@ -85,14 +87,22 @@ def plan_update(environment: Environment, topology: RemoteTopology, parallelism:
     statemgr, name = environment.statemgr, topology.name
     before = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, name), name)
     definition = decode_topology(_node(statemgr, NodeKind.TOPOLOGY, name), name)
+    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
+    if index.plan.update is not None:  # the topology manager refuses another, with its phase
+        before = without(before, index.plan.update.removed)
+    packing = open_guarded(environment.profile.packing, Packing)
     try:
-        after = open_guarded(environment.profile.packing, Packing).repack(before, definition, parallelism)
+        if containers is None:
+            after = packing.repack(before, definition, parallelism)
+        else:
+            after = packing.repack_into(before, definition, parallelism, containers)
     except PackingError as error:
         msg = f"topology {name!r}: {error}"
         raise UsageError(msg) from error
-    if after.parallelism() == before.parallelism():
+    if after is before:
         return TopologyUpdate(name, before, before, {})
-    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
+    settings = engine_settings(environment.profile.engine, definition, environment.profile.engine.on_failure)
+    check_standbys(name, after, settings.standbys)
     update = begin_update(index, after, index.plan.version + 1)
     moved = {
         component: moved_groups(index.key_owners(component), owners.table())

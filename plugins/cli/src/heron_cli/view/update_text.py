@@ -19,16 +19,18 @@ __all__ = ["update_as_json", "update_lines"]
 def update_lines(update: TopologyUpdate) -> Iterator[str]:
     """Yield what an update changes: parallelism, tasks, containers, key groups."""
     before, after = update.before.parallelism(), update.after.parallelism()
-    if before == after:
+    if update.before == update.after:
         yield f"{update.topology}: nothing to change"
         return
     for component in after:
+        groups = update.moved_groups.get(component, 0)
+        size_bytes = (update.moved_bytes or {}).get(component, 0)
+        state = f" with {format_bytes(size_bytes)} of state" if size_bytes else ""
+        moved = f", {groups} key groups{state} move" if groups else ""
         if before[component] != after[component]:
-            groups = update.moved_groups.get(component, 0)
-            size_bytes = (update.moved_bytes or {}).get(component, 0)
-            state = f" with {format_bytes(size_bytes)} of state" if size_bytes else ""
-            moved = f", {groups} key groups{state} move" if groups else ""
             yield f"{component}: {before[component]} -> {after[component]} tasks{moved}"
+        elif moved:
+            yield f"{component}: {after[component]} tasks{moved}"
     yield from _tasks("+", update.added())
     yield from _tasks("-", update.removed())
     for sign, containers in (("+", update.added_containers()), ("-", update.removed_containers())):

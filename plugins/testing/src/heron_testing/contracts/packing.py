@@ -259,6 +259,30 @@ class PackingContract(DriverContract):
         check_packing(shrunk, least)
         check_packing(packing.repack(shrunk, topology, _parallelism(topology)), _parallelism(topology))
 
+    @_PROPERTY
+    @given(topology=limited_topologies(), data=st.data())
+    def test_gives_the_number_of_containers_that_is_asked_for(
+        self, packing: Packing, topology: TopologyDefinition, data: st.DataObject
+    ) -> None:
+        """Each instance stays there once, spouts do not move, and no id is used again; or the error says why not."""
+        target, spout = _parallelism(topology), topology.components[0].name
+        count = data.draw(st.integers(0, 1 + sum(target.values())))
+        change = data.draw(st.dictionaries(st.sampled_from(sorted(target)), st.integers(1, 20)))
+        try:
+            before = packing.pack(topology)
+            after = packing.repack_into(before, topology, change, count)
+        except PackingError as error:
+            assert re.search(r"container", str(error))  # noqa: PT017
+            return
+        assert len(after.containers) == count
+        check_packing(after, target | change)
+        _check_limits(after, topology)
+        kept = _tasks(before).keys() & _tasks(after).keys()
+        assert all(_tasks(before)[task] == _tasks(after)[task] for task in kept)
+        assert all(task_containers(before)[task] == task_containers(after)[task] for task in kept)
+        spouts = min(target[spout], change.get(spout, target[spout]))
+        assert sum(_tasks(before)[task][0] == spout for task in kept) == spouts
+
     def test_refuses_a_plan_of_another_topology(self, packing: Packing) -> None:
         """A component in only one of the two would be lost without an error."""
         plan = packing.pack(packable_topology({"words": 1, "count": 1}))
