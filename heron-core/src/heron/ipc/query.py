@@ -62,14 +62,16 @@ class TManagerClient:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""
         self._ask(lambda number: Envelope(change_state=pb.ChangeState(request_id=number, state=state)), timeout_s)
 
-    def begin_update(self, packing: bytes, base: str, timeout_s: float) -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes, timeout_s: float) -> None:
         """Requests the tasks of a packing plan, a document of `heron.state_nodes.plans`.
 
-        `base` is the id of the packing plan that it was made from. Returns when the first phase is stored.
+        `base` is the id of the packing plan that it was made from. `owners` are those of key groups, a document of
+        `heron.planner.key_balance`; empty if they follow from the tasks. Returns when the first phase is stored.
         """
 
         def question(number: int) -> Envelope:
-            return Envelope(begin_update=pb.BeginUpdate(request_id=number, base=base, document=packing))
+            request = pb.BeginUpdate(request_id=number, base=base, document=packing, owners=owners)
+            return Envelope(begin_update=request)
 
         self._ask(question, timeout_s)
 

@@ -79,8 +79,8 @@ class _Moves:
             for instance in tuple(self.draft.instances(closed)):
                 if self._stays(instance):
                     msg = (
-                        f"container number {count}: container {closed} would be removed, but task "
-                        f"{instance.task_id} of spout {instance.component!r} cannot move without checkpoints; give {len(ids) + 1} or more"
+                        f"container number {count}: container {closed} would be removed, but task {instance.task_id} "
+                        f"of spout {instance.component!r} cannot move without checkpoints; give {len(ids) + 1} or more"
                     )
                     raise PackingError(msg)
                 roomy = [each for each in ids if self._fits([*self.draft.instances(each), instance])]

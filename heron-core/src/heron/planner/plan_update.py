@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from heron.api.definition import GroupingKind
+from heron.api.definition import ComponentDefinition, GroupingKind
 from heron.planner.key_owners import KeyOwners, owners_after
 from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
 from heron.planner.plan_draft import fingerprint
 
-__all__ = ["begin_update", "merged", "reconciled", "without"]
+__all__ = ["begin_update", "has_key_groups", "merged", "reconciled", "without"]
 
 _KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+
+
+def has_key_groups(component: ComponentDefinition) -> bool:
+    """Whether a grouping sends tuples to the tasks of this component by their key."""
+    return any(each.grouping.kind in _KEYED for each in component.inputs)
 
 
 def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpdate:
@@ -32,8 +37,7 @@ def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpda
     owners = {
         component.name: KeyOwners.of(_owners(index, component.name, tasks[component.name], heirs))
         for component in index.plan.topology.components
-        if any(each.grouping.kind in _KEYED for each in component.inputs)
-        and tuple(tasks[component.name]) != index.tasks_of(component.name)
+        if has_key_groups(component) and tuple(tasks[component.name]) != index.tasks_of(component.name)
     }
     return PlanUpdate(number, UpdatePhase.PREPARE, target.id, added, removed, owners)
 

@@ -42,7 +42,7 @@ from heron.tmanager.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, standbys
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
 from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover
-from heron.tmanager.update_progress import UpdateProgress
+from heron.tmanager.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
 
 __all__ = ["Leader"]
 
@@ -313,8 +313,8 @@ class Leader:
     def _loss(self) -> str:
         return self._checkpoints.status().last_loss if self._checkpoints is not None else ""
 
-    def update_asked(self, target: PackingPlan, base: str) -> list[Instruction]:
-        """A command requests other tasks; `base` is the id of the packing plan that `target` was made from.
+    def update_asked(self, target: PackingPlan, base: str, owners: OwnersByComponent = NO_OWNERS) -> list[Instruction]:
+        """A command requests other tasks, or other owners of key groups; `target` was made from packing plan `base`.
 
         Raises:
             HeronError: when the topology does not run, another update is under way, or it cannot have this plan.
@@ -323,7 +323,7 @@ class Leader:
         if self._plan is None or self._life.state is not LifePhase.RUNNING:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology can be updated"
             raise HeronError(msg)
-        if not self._update.begin(self._plan, self._given.definition, target, base):
+        if not self._update.begin(self._plan, self._given.definition, target, base, owners):
             return [PublishPlan(self._plan, self._plans.packing)]
         return self._update_changed()
 

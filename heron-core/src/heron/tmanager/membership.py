@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
     CheckpointPlan,
@@ -127,9 +128,13 @@ class PlanMaker:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
         return replace(plan, epoch=self._epoch)
 
-    def begin_update(self, index: PlanIndex, target: PackingPlan) -> PlanUpdate:
-        """Begins an update: the next plan has the members of both packing plans."""
-        self.update = begin_update(index, target, index.plan.version + 1)
+    def begin_update(self, index: PlanIndex, target: PackingPlan, owners: Mapping[str, KeyOwners]) -> PlanUpdate:
+        """Begins an update: the next plan has the members of both packing plans.
+
+        `owners` are those of key groups, for components whose tasks stay.
+        """
+        update = begin_update(index, target, index.plan.version + 1)
+        self.update = replace(update, key_owners={**update.key_owners, **owners})
         self.packing = merged(self.packing, target)
         return self.update
 

@@ -24,6 +24,7 @@ from heron.ipc.status import encode_status
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
+from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
@@ -254,7 +255,8 @@ class Service:
     def _begin_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.begin_update
         target = decode_packing_plan(request.document, "the packing plan of an update")
-        return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base))
+        owners = decode_owners(request.owners) if request.owners else {}
+        return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base, owners))
 
     def _change_config(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.change_config

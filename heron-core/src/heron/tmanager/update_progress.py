@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.clock import Clock
 from heron.errors import HeronError, known
 from heron.ipc.status import UpdateStatus
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
+from heron.planner.plan_update import has_key_groups
 from heron.planner.verify import verify
 from heron.tmanager.checkpoint_progress import CheckpointProgress
 from heron.tmanager.membership import PlanMaker, Registry
 from heron.tmanager.task_table import TaskState, TaskTable
 
-__all__ = ["UpdateProgress"]
+__all__ = ["NO_OWNERS", "OwnersByComponent", "UpdateProgress"]
+
+OwnersByComponent = Mapping[str, KeyOwners]
+"""The owners of key groups that a command asks for, by component."""
+
+NO_OWNERS: Final[OwnersByComponent] = MappingProxyType({})
 
 _BROKEN = (TaskState.FAILED, TaskState.DOWN)
 _GONE = (TaskState.LEFT, TaskState.ENDED, *_BROKEN)
@@ -50,17 +59,24 @@ class UpdateProgress:
         self._deadline_s = clock.monotonic_s() + limit_s if plans.update else math.inf
         self._last: UpdateStatus | None = None
 
-    def begin(self, plan: PhysicalPlan, definition: TopologyDefinition, target: PackingPlan, base: str) -> bool:
+    def begin(
+        self,
+        plan: PhysicalPlan,
+        definition: TopologyDefinition,
+        target: PackingPlan,
+        base: str,
+        owners: OwnersByComponent,
+    ) -> bool:
         """Begins the update to `target`, a change of the packing plan with the id `base`; False if it has begun before.
+
+        `owners` are those of the key groups of components whose tasks stay.
 
         Raises:
             HeronError: when another update is under way, or the packing plan is another one by now, or the topology
                 cannot have this plan.
         """
-        present = self._plans.update
-        if present is not None and present.target == target.id:
-            return False
-        if self._last is not None and (self._last.phase, self._last.target) == ("complete", target.id):
+        present, index = self._plans.update, PlanIndex(plan)
+        if self._is_repeated(index, target, owners):
             return False  # the answer to the first request was lost
         if present is not None:
             msg = (
@@ -74,11 +90,41 @@ class UpdateProgress:
             raise HeronError(msg)
         verify(at_parallelism_of(target, definition))
         _check_places(packing, target)
-        index = PlanIndex(plan)
         self._check_changes(index, definition, target)
-        self._plans.begin_update(index, target)
+        self._check_owners(index, target, owners)
+        self._plans.begin_update(index, target, owners)
         self._deadline_s = self._clock.monotonic_s() + self._limit_s
         return True
+
+    def _is_repeated(self, index: PlanIndex, target: PackingPlan, owners: OwnersByComponent) -> bool:
+        present, last = self._plans.update, self._last
+        if present is not None:
+            wanted = {name: present.key_owners.get(name) for name in owners}
+            return present.target == target.id and wanted == owners
+        if owners:
+            members = index.plan.topology.components
+            known_names = {each.name for each in members}
+            return all(name in known_names and index.key_owners(name) == each.table() for name, each in owners.items())
+        return last is not None and (last.phase, last.target) == ("complete", target.id)
+
+    def _check_owners(self, index: PlanIndex, target: PackingPlan, owners: OwnersByComponent) -> None:
+        """Checks that components have key groups, and that each of their tasks gets some.
+
+        Raises:
+            HeronError: when that is not so, or a task has ended.
+        """
+        tasks = _tasks(target)
+        for name, each in owners.items():
+            table = each.table()
+            keyed = name in tasks and has_key_groups(index.plan.topology.component(name))
+            groups = len(index.key_owners(name)) if keyed else 0
+            if not keyed or set(table) != tasks[name] or len(table) != groups:
+                msg = (
+                    f"component {name!r}: the owners of key groups are for {len(table)} groups and tasks "
+                    f"{sorted(set(table))}; the topology has {groups} groups and tasks {sorted(tasks.get(name, ()))}"
+                )
+                raise HeronError(msg)
+            self._check_running(name, tasks[name])
 
     def _check_changes(self, index: PlanIndex, definition: TopologyDefinition, target: PackingPlan) -> None:
         """Checks that the components whose tasks change can have others.
@@ -92,17 +138,20 @@ class UpdateProgress:
         for name in after:
             if after[name] == before[name]:
                 continue
-            ended = [task for task in index.members_of(name) if self._tasks.state(task) is TaskState.ENDED]
-            if ended:
-                msg = f"component {name!r} has ended at task {ended[0]}; its tasks cannot change any more"
-                raise HeronError(msg)
+            self._check_running(name, index.members_of(name))
             removed = before[name] - after[name]
             if removed and self._checkpoints is None and definition.component(name).kind is ComponentKind.SPOUT:
                 msg = (
                     f"component {name!r} is a spout of {len(before[name])} tasks; its parallelism can only grow, and "
-                    f"task {min(removed)} cannot leave, because no other task can continue at the position of a removed one"
+                    f"task {min(removed)} cannot leave: no other task can continue at the position of a removed one"
                 )
                 raise HeronError(msg)
+
+    def _check_running(self, component: str, tasks: Iterable[int]) -> None:
+        ended = [task for task in tasks if self._tasks.state(task) is TaskState.ENDED]
+        if ended:
+            msg = f"component {component!r} has ended at task {min(ended)}; its tasks cannot change any more"
+            raise HeronError(msg)
 
     def withdraw(self, reason: str) -> None:
         """Withdraws the update.
@@ -181,7 +230,7 @@ class UpdateProgress:
             assert update is not None  # noqa: S101  # only for an update under way
             added = Counter(self._tasks.place(each)[0] for each in update.added)
             removed = Counter(self._tasks.place(each)[0] for each in update.removed)
-            changed = {*added, *removed}
+            changed = {*added, *removed, *update.key_owners}
             if undivided := self._undivided(each for each in changed if added[each] != removed[each]):
                 self.withdraw(undivided)
                 return False
@@ -217,6 +266,8 @@ class UpdateProgress:
         added = update.added if update is not None else ()
         removed = update.removed if update is not None and self._checkpoints is not None else ()
         changed = {self._tasks.place(task)[0] for task in (*added, *removed)}
+        if update is not None and not (added or removed):
+            changed |= update.key_owners.keys()
         return [
             each.task_id
             for each in self._tasks.statuses()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -331,17 +331,19 @@ class Client:
     def update(
         self,
         name: str,
-        parallelism: Mapping[str, int],
+        parallelism: Mapping[str, int] | None = None,
         *,
         containers: int | None = None,
+        rebalance: Collection[str] = (),
         dry_run: bool = False,
         timeout_s: float = 300.0,
         on_phase: Callable[[UpdateStatus], None] | None = None,
     ) -> TopologyUpdate:
         """Change the number of tasks of components while the topology runs, and return when that is complete.
 
-        `containers` is the new number of containers; without it, the packing decides. With `dry_run`, only return what
-        would change. `on_phase` is called in each phase.
+        `containers` is the new number of containers; without it, the packing decides. With `rebalance`, tasks stay, and
+        key groups of these components move from busy tasks to idle ones, by the tuples of 5 seconds. With `dry_run`,
+        only return what would change. `on_phase` is called in each phase.
 
         Raises:
             TopologyFailedError: when the update is withdrawn, because a new task or container does not run.
@@ -353,7 +355,7 @@ class Client:
         environment = self._full_environment()
         with self.topology(name, timeout_s=timeout_s) as topology:
             topology.status(control=not dry_run)  # it runs, and this user may change it
-            update = plan(environment, topology, parallelism, containers)
+            update = plan(environment, topology, parallelism or {}, containers, rebalance)
             return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
 
     def configure(
@@ -475,7 +477,7 @@ def _ignore(_phase: UpdateStatus) -> None:
     """The default of `Client.update`."""
 
 
-_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int], int | None], "TopologyUpdate"]
+_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int], int | None, Collection[str]], "TopologyUpdate"]
 _RunUpdate = Callable[
     [Environment, ProfileChoice, RemoteTopology, "TopologyUpdate", Callable[[UpdateStatus], None]], "TopologyUpdate"
 ]

@@ -39,6 +39,12 @@ _EXIT_INTERRUPTED = 130
     help="The new number of containers; without it, the packing decides.",
 )
 @click.option(
+    "--rebalance",
+    metavar="COMPONENT",
+    multiple=True,
+    help="Moves key groups from its busy tasks to its idle ones, as measured in 5 s; repeatable.",
+)
+@click.option(
     "--runtime-config",
     "runtime_config",
     metavar="[COMPONENT:]KEY=VALUE",
@@ -48,11 +54,12 @@ _EXIT_INTERRUPTED = 130
 @click.option("--dry-run", is_flag=True, help="Prints what would change, and changes nothing.")
 @remote_options(timeout_s=300.0, timeout_help="The longest wait until the update is complete.")
 @click.pass_context
-def update(
+def update(  # noqa: PLR0913  # one for each option
     context: click.Context,
     name: str,
     parallelism: tuple[str, ...],
     containers: int | None,
+    rebalance: tuple[str, ...],
     runtime_config: tuple[str, ...],
     options: RemoteOptions,
     *,
@@ -61,12 +68,13 @@ def update(
     """Changes the number of tasks and containers, or the configuration, of the topology NAME while it runs.
 
     New tasks start before data is routed to them. Removed tasks process everything that was sent to them before they
-    leave. Keyed state moves if the topology takes checkpoints. As in Heron, one update changes either tasks and
-    containers or configuration.
+    leave. Keyed state moves with its key groups if the topology takes checkpoints. As in Heron, one update changes
+    either tasks and containers or configuration.
     """
-    if (bool(parallelism) or containers is not None) is bool(runtime_config):
+    if (bool(parallelism) or containers is not None) + bool(rebalance) + bool(runtime_config) != 1:
         msg = (
-            "give either --component-parallelism and --container-number, or --runtime-config; one update changes either"
+            "give either --component-parallelism and --container-number, or --rebalance, or --runtime-config; one "
+            "update changes one of them"
         )
         raise UsageError(msg)
     if runtime_config:
@@ -81,7 +89,13 @@ def update(
     try:
         with options.connect() as client:
             done = client.update(
-                name, wanted, containers=containers, dry_run=dry_run, timeout_s=options.timeout_s, on_phase=show
+                name,
+                wanted,
+                containers=containers,
+                rebalance=tuple(dict.fromkeys(rebalance)),
+                dry_run=dry_run,
+                timeout_s=options.timeout_s,
+                on_phase=show,
             )
     except KeyboardInterrupt:
         click.echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)

@@ -1,4 +1,4 @@
-"""Changes the parallelism of a running topology: packs it again, adds containers, and waits for the phases.
+"""Changes the tasks of a running topology: packs it again, adds containers, and waits for the phases.
 
 The topology manager leads the update. This module gives it the new packing plan, and the scheduler the containers to
 add before and to remove after it. See ``docs/live-updates.md``.
@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from heron.checkpoints.manifest import CheckpointId
 from heron.clock import monotonic_s
 from heron.errors import HeronError, PackingError, StateError, TopologyFailedError, UnreachableError, UsageError
 from heron.ipc.status import TopologyStatus, UpdateStatus
-from heron.planner.key_owners import moved_groups
+from heron.planner.key_balance import encode_owners
+from heron.planner.key_owners import KeyOwners, moved_groups
 from heron.planner.packing_plan import PackingPlan, check_standbys
 from heron.planner.physical_plan import ENDED_STATES, PlanIndex
 from heron.planner.plan_update import begin_update, without
@@ -29,6 +30,7 @@ from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.prepare import named_serializers, named_state_backends
+from heron_cli.launch.rebalance import Rebalance, plan_rebalance
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
@@ -49,6 +51,7 @@ class TopologyUpdate:
     `before` and `after` are the packing plans; they are equal if there is nothing to change. `moved_groups` is the
     number of key groups that get another task, by component, and `moved_bytes` the size of their state in the newest
     checkpoint; None without one. `took_s` is the time until it was complete; None for an update that was only planned.
+    `rebalance` is what was measured and is moved by load, if that was asked for.
     """
 
     topology: str
@@ -57,6 +60,12 @@ class TopologyUpdate:
     moved_groups: Mapping[str, int]
     took_s: float | None = None
     moved_bytes: Mapping[str, int] | None = None
+    rebalance: Rebalance | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to change."""
+        return self.after is self.before and not (self.rebalance and self.rebalance.owners)
 
     def added(self) -> dict[int, tuple[str, int]]:
         """Return the new tasks: component and container by task id."""
@@ -76,9 +85,15 @@ class TopologyUpdate:
 
 
 def plan_update(
-    environment: Environment, topology: RemoteTopology, parallelism: Mapping[str, int], containers: int | None = None
+    environment: Environment,
+    topology: RemoteTopology,
+    parallelism: Mapping[str, int],
+    containers: int | None = None,
+    rebalance: Collection[str] = (),
 ) -> TopologyUpdate:
     """Pack the topology again with these numbers of tasks, and of containers; changes nothing.
+
+    With `rebalance`, nothing is packed: the load of these components is measured, and their key groups move.
 
     Raises:
         UsageError: when a component is unknown, a number is wrong, or the tasks do not fit into a container.
@@ -86,10 +101,14 @@ def plan_update(
     """
     statemgr, name = environment.statemgr, topology.name
     before = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, name), name)
-    definition = decode_topology(_node(statemgr, NodeKind.TOPOLOGY, name), name)
     index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
     if index.plan.update is not None:  # the topology manager refuses another, with its phase
         before = without(before, index.plan.update.removed)
+    if rebalance:
+        planned = plan_rebalance(index, topology, rebalance)
+        update = TopologyUpdate(name, before, before, {}, rebalance=planned)
+        return _with_moves(environment, index, update, planned.owners)
+    definition = decode_topology(_node(statemgr, NodeKind.TOPOLOGY, name), name)
     packing = open_guarded(environment.profile.packing, Packing)
     try:
         if containers is None:
@@ -103,13 +122,16 @@ def plan_update(
         return TopologyUpdate(name, before, before, {})
     settings = engine_settings(environment.profile.engine, definition, environment.profile.engine.on_failure)
     check_standbys(name, after, settings.standbys)
-    update = begin_update(index, after, index.plan.version + 1)
-    moved = {
-        component: moved_groups(index.key_owners(component), owners.table())
-        for component, owners in update.key_owners.items()
-    }
+    owners = begin_update(index, after, index.plan.version + 1).key_owners
+    return _with_moves(environment, index, TopologyUpdate(name, before, after, {}), owners)
+
+
+def _with_moves(
+    environment: Environment, index: PlanIndex, update: TopologyUpdate, owners: Mapping[str, KeyOwners]
+) -> TopologyUpdate:
+    moved = {component: moved_groups(index.key_owners(component), each.table()) for component, each in owners.items()}
     numbers = {component: len(groups) for component, groups in moved.items()}
-    return TopologyUpdate(name, before, after, numbers, moved_bytes=_moved_bytes(environment, index, moved))
+    return replace(update, moved_groups=numbers, moved_bytes=_moved_bytes(environment, index, moved))
 
 
 def _moved_bytes(
@@ -146,7 +168,7 @@ def run_update(
         UnreachableError: when it is not complete in time; it continues.
     """
     began_s = monotonic_s()
-    if update.after is update.before:
+    if update.is_empty:
         return replace(update, took_s=0.0)
     scheduler = environment.scheduler
     added = _specs(environment, choice, topology, update)
@@ -157,7 +179,8 @@ def run_update(
         )
         raise UsageError(msg)
     with without_secrets(environment.profile):
-        topology.begin_update(encode_plan(update.after), update.before.id)
+        owners = encode_owners(update.rebalance.owners) if update.rebalance else b""
+        topology.begin_update(encode_plan(update.after), update.before.id, owners)
         _change_containers(scheduler, topology, update, added)
         try:
             _wait(environment.statemgr, topology, update, on_phase)
@@ -245,7 +268,10 @@ def _is_complete(
     # The update is over: another one has begun, or another topology manager leads, which knows only updates under way.
     present = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, topology.name), topology.name)
     tasks = {instance.task_id for _, instance in present.instances()}
-    if not update.removed().keys().isdisjoint(tasks) or not update.added().keys() <= tasks:
+    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, topology.name), topology.name))
+    owners = update.rebalance.owners if update.rebalance else {}
+    moved = all(index.key_owners(component) == each.table() for component, each in owners.items())
+    if not moved or not update.removed().keys().isdisjoint(tasks) or not update.added().keys() <= tasks:
         msg = f"the update of topology {topology.name!r} was withdrawn when another topology manager took over"
         raise TopologyFailedError(msg)
     return True

@@ -132,12 +132,13 @@ class RemoteTopology:
         """
         self._ask(True, lambda client, left_s: client.change_state(state, left_s))
 
-    def begin_update(self, packing: bytes, base: str) -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes = b"") -> None:
         """Change its tasks to those of a packing plan (a document) that was made from the one with the id `base`.
 
-        Returns when the first phase of the update is written; `status().update` shows the others.
+        `owners` is a document of `heron.planner.key_balance`. Returns when the first phase of the update is written;
+        `status().update` shows the others.
         """
-        self._ask(True, lambda client, left_s: client.begin_update(packing, base, left_s))
+        self._ask(True, lambda client, left_s: client.begin_update(packing, base, owners, left_s))
 
     def change_config(self, document: bytes) -> None:
         """Change its configuration, with a document of `heron.planner.runtime_config`; return when it is written."""

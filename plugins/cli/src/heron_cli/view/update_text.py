@@ -19,7 +19,8 @@ __all__ = ["update_as_json", "update_lines"]
 def update_lines(update: TopologyUpdate) -> Iterator[str]:
     """Yield what an update changes: parallelism, tasks, containers, key groups."""
     before, after = update.before.parallelism(), update.after.parallelism()
-    if update.before == update.after:
+    yield from _loads(update)
+    if update.is_empty:
         yield f"{update.topology}: nothing to change"
         return
     for component in after:
@@ -43,7 +44,8 @@ def update_lines(update: TopologyUpdate) -> Iterator[str]:
 def update_as_json(update: TopologyUpdate) -> dict[str, object]:
     """Return the document of ``heron update --json``.
 
-    `took_s` is null for a dry run, and `moved_bytes` if no checkpoint tells the size of the state.
+    `took_s` is null for a dry run, `moved_bytes` if no checkpoint tells the size of the state, and `loads` without a
+    rebalance.
     """
     return {
         "topology": update.topology,
@@ -55,6 +57,7 @@ def update_as_json(update: TopologyUpdate) -> dict[str, object]:
         "removed_containers": list(update.removed_containers()),
         "moved_key_groups": dict(update.moved_groups),
         "moved_bytes": None if update.moved_bytes is None else dict(update.moved_bytes),
+        "loads": [asdict(each) for each in update.rebalance.loads] if update.rebalance else None,
         "took_s": update.took_s,
     }
 
@@ -71,6 +74,11 @@ def config_lines(topology: str, changes: Sequence[ConfigChange]) -> Iterator[str
 def config_as_json(topology: str, changes: Sequence[ConfigChange]) -> dict[str, object]:
     """Return the document of ``heron update --runtime-config … --json``; `component` is "" for the topology."""
     return {"topology": topology, "changes": [asdict(each) for each in changes]}
+
+
+def _loads(update: TopologyUpdate) -> Iterator[str]:
+    for each in update.rebalance.loads if update.rebalance else ():
+        yield f"  task {each.component}/{each.task_id}: {each.now_per_s:,.0f} -> {each.expected_per_s:,.0f} tuples/s"
 
 
 def _tasks(sign: str, places: Mapping[int, tuple[str, int]]) -> Iterator[str]:
