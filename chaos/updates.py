@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
@@ -22,6 +23,10 @@ _OUTCOMES = {
     "was withdrawn": "withdrawn",
     "waits for": "refused",  # the update before continues after its command has given up
     "did not answer": "unreachable",
+    "so nothing tells what to move": "refused",  # no tuple for as long as the loads are measured
+    "it has one task": "refused",  # by an update before
+    "no container has room": "refused",
+    "exceeds the number of instances": "refused",
 }
 
 
@@ -57,17 +62,19 @@ class Updates:
             try:
                 self._update(update)
             except Exception as error:  # otherwise the run would pass without updates
-                self.problems.append(f"update {update.parallelism}: {type(error).__name__}: {error}")
+                self.problems.append(f"update {' '.join(update.words())}: {type(error).__name__}: {error}")
             self.moved.set()
 
     def _update(self, update: Update) -> None:
-        words = [f"{component}:{tasks}" for component, tasks in update.parallelism]
+        words = update.words()
         _log.info("update %s by the %s", " ".join(words), "client" if update.by_client else "command")
         if update.by_client:
-            command = [sys.executable, "-m", "chaos.client_update", _NAME, *words]
+            document = json.dumps(
+                {"parallelism": update.parallelism, "containers": update.containers, "rebalance": update.rebalance}
+            )
+            command = [sys.executable, "-m", "chaos.client_update", _NAME, document]
         else:
-            options = [word for each in words for word in ("--component-parallelism", each)]
-            command = ["heron", "update", _NAME, *options, "--timeout", f"{_TIMEOUT_S:g}"]
+            command = ["heron", "update", _NAME, *words, "--timeout", f"{_TIMEOUT_S:g}"]
         began_s = monotonic_s()
         ended = self._chaos_run.command(*command)
         _log.info("update %s: exit code %d after %.1f s", " ".join(words), ended.returncode, monotonic_s() - began_s)

@@ -17,6 +17,7 @@ from chaos.outcome import Outcome
 from chaos.update_plan import MOST_TASKS, update_plan
 from chaos.updates import Updates
 
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron_packing_roundrobin import RoundRobinPacking
 from heron_testing.contracts.packing import packable_topology
 
@@ -170,7 +171,11 @@ def test_updates_depend_on_the_seed_and_change_each_component_in_both_directions
     assert plan == update_plan(3, 600.0, mode)
     assert plan != update_plan(4, 600.0, mode)
     assert [round(each.at_s) for each in plan] == list(range(4, 600, 20))
-    found = [dict(each.parallelism) for each in plan]
+    found = [dict(each.parallelism) for each in plan if each.parallelism]
+    others = [each for each in plan if not each.parallelism]
+    assert (any(each.containers for each in others), any(each.rebalance for each in others)) == 2 * (
+        mode is Mode.EFFECTIVELY_ONCE,
+    )
     for name, most in MOST_TASKS[mode].items():
         assert {each[name] for each in found if name in each} > {1, most}
     assert {1 for _ in MOST_TASKS[mode]} in [set(each.values()) for each in found]
@@ -180,12 +185,14 @@ def test_updates_depend_on_the_seed_and_change_each_component_in_both_directions
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_updates_of_a_soak_add_and_remove_tasks_and_containers(seed: int) -> None:
     """The packing of the profile decides; these are the seeds and the ten minutes of `./dev soak`."""
-    topology = packable_topology({"lines": 2, "count": 4, "commit": 2}, containers=2)
+    once = {TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE.value}
+    topology = packable_topology({"lines": 2, "count": 4, "commit": 2}, containers=2, config=once)
     packing = RoundRobinPacking.open({})
     plan = packing.pack(topology)
     more, fewer = Counter[str](), Counter[str]()
     for update in update_plan(seed, 600.0, Mode.EFFECTIVELY_ONCE):
-        before, plan = plan, packing.repack(plan, topology, dict(update.parallelism))
+        before, after = plan, packing.repack(plan, topology, dict(update.parallelism))
+        plan = after if update.containers is None else packing.repack_into(before, topology, {}, update.containers)
         for what, change in (
             ("tasks", len(list(plan.instances())) - len(list(before.instances()))),
             ("containers", len(plan.containers) - len(before.containers)),

@@ -41,9 +41,9 @@ def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str
     return done
 
 
-def started(sandbox: Sandbox, mode: str = ATMOST, *options: str) -> HeronRun:
+def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:
     """Start the topology; its tuples flow."""
-    run = sandbox.start("updating.py", *options, args=("--mode", mode))
+    run = sandbox.start("updating.py", *options, args=("--mode", mode, "--skewed", str(int(skewed))))
     run.until((run.home / ".heron").exists, "the command has begun")
     run.until(lambda: "updating" in sandbox.output_of("list"), "it is listed")
     flows(run, sandbox, "at the start")
@@ -126,6 +126,28 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     assert (back["removed_containers"], back["after"]["pass"]) == ([2, 3], 3)
     flows(run, sandbox, "in one container")
     assert update(sandbox, containers=1)["took_s"] == 0.0, "nothing to change"
+    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    check_exact(run)
+
+
+def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) -> None:
+    """Nothing is lost or replayed, and the loads are even afterwards; another call finds nothing to do."""
+    run = started(sandbox, ATLEAST, skewed=True)
+    words = ("update", "updating", "--rebalance")
+    planned = json.loads(sandbox.output_of(*words, "pass", "--dry-run", "--json"))
+    busy, idle = sorted(planned["loads"], key=lambda each: -each["now_per_s"])
+    assert busy["now_per_s"] > 2 * idle["now_per_s"] > 0
+    assert busy["expected_per_s"] < 1.2 * idle["expected_per_s"]
+    done = json.loads(sandbox.output_of(*words, "pass", "--json"))
+    assert done["moved_key_groups"]["pass"] > 100
+    assert not done["added"] + done["removed"]
+    flows(run, sandbox, "with other owners")
+    after = json.loads(sandbox.output_of(*words, "pass", "--dry-run", "--json"))
+    loads = [each["now_per_s"] for each in after["loads"]]
+    assert max(loads) < 1.5 * min(loads)
+    assert "no such component (nearest: 'pass')" in sandbox.output_of(*words, "pas", code=2)
+    assert "no input has a fields grouping" in sandbox.output_of(*words, "tally", code=2)
+    assert "give either" in sandbox.output_of(*words, "pass", "--container-number", "2", code=2)
     assert all(each["failed"] == 0 for each in status(sandbox)["components"])
     check_exact(run)
 

@@ -17,6 +17,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.status import LeaderStatus
 from heron.kernel.settings import EngineSettings
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
     HandledLosses,
@@ -312,7 +313,23 @@ def test_an_update_waits_for_the_checkpoint_under_way(leading: Leading, larger: 
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    assert (leading.phase, leading.ordered.number, leading.ordered.source) == (None, 1, "wc-1/1")
+    assert leading.phase is None
+    assert (leading.ordered.number, leading.ordered.source) == (1, "wc-1/1")
+
+
+def test_key_groups_move_with_a_checkpoint(leading: Leading) -> None:
+    """Their state is in it: all tasks of the region load the groups that they own then."""
+    owners = KeyOwners.of([2] * 300 + [3] * 724)
+    leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
+    leading.pulse()
+    assert leading.phase is UpdatePhase.PREPARE
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
+    assert leading.phase is None
+    assert leading.plan is not None
+    assert leading.plan.key_owners == {"count": owners}
+    assert (leading.ordered.restores, leading.ordered.source) == (1, "wc-1/1")
 
 
 def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:

@@ -9,11 +9,12 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.status import UpdateStatus
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, StreamManagerLocation, TopologyState, UpdatePhase
 from heron.tmanager.membership import PlanMaker, Registry
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
-from heron.tmanager.update_progress import UpdateProgress
+from heron.tmanager.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
 from heron_testing.fake_clock import FakeClock
 
 LIMIT_S = 120.0
@@ -44,11 +45,18 @@ class Bench:
         for task_id in task_ids:
             assert self.tasks.take(TaskReport(task_id, 1, event, error))
 
-    def begin(self, target: PackingPlan, base: str = "plan") -> bool:
+    def begin(self, target: PackingPlan, base: str = "plan", owners: OwnersByComponent = NO_OWNERS) -> bool:
         """Begin, and make the tasks known, as the leader does."""
-        begun = self.update.begin(self.plan, self.definition, target, base)
+        begun = self.update.begin(self.plan, self.definition, target, base, owners)
         self.tasks.set_packing(self.plans.packing)
         return begun
+
+    def publish(self) -> PhysicalPlan:
+        """The next plan takes effect."""
+        plan = self.plans.next_plan(self.plan, self.registry.locations(), TopologyState.RUNNING)
+        assert plan is not None
+        self.plan = plan
+        return plan
 
     def phase(self) -> UpdatePhase | None:
         """The phase of the update under way."""
@@ -80,11 +88,11 @@ def changed(packing: PackingPlan, container_id: int, *instances: InstancePlan) -
     return PackingPlan("changed", tuple(containers), packing.next_task_id() - 1)
 
 
-def refusal(bench: Bench, target: PackingPlan, base: str = "plan") -> str:
+def refusal(bench: Bench, target: PackingPlan, base: str = "plan", owners: OwnersByComponent = NO_OWNERS) -> str:
     """The reason why an update may not begin; nothing has changed."""
     before = bench.plans.packing, bench.plans.update
     with pytest.raises(HeronError) as refused:
-        bench.begin(target, base)
+        bench.begin(target, base, owners)
     assert (bench.plans.packing, bench.plans.update) == before
     return str(refused.value)
 
@@ -155,7 +163,7 @@ def test_an_instance_moves_as_another_task(bench: Bench, packing: PackingPlan) -
     word = replace(packing.containers[0].instances[0], task_id=5)
     away = changed(changed(bench.plans.packing, 1), 2, *bench.plans.packing.containers[1].instances, word)
     away = replace(away, id="away", containers=away.containers[1:])
-    assert "task 1 cannot leave, because no other task can continue" in refusal(bench, away, bench.plans.packing.id)
+    assert "task 1 cannot leave: no other task can continue" in refusal(bench, away, bench.plans.packing.id)
 
 
 def test_ids_of_former_tasks_are_not_used_again(bench: Bench, packing: PackingPlan) -> None:
@@ -302,3 +310,57 @@ def test_only_new_tasks_of_the_first_phase_are_prepared(bench: Bench, larger: Pa
     bench.take(TaskEvent.INITIALISED, 4)
     assert bench.update.step()
     assert not bench.update.prepares(4)
+
+
+def test_key_groups_move_between_tasks_that_stay(bench: Bench, packing: PackingPlan) -> None:
+    """The update has the phases of every other one; the owners stay in the plan."""
+    owners = KeyOwners.of([2] * 300 + [3] * 724)
+    assert bench.begin(packing, owners={"count": owners})
+    assert PlanIndex(bench.publish()).key_owners("count").count(2) == 512
+    assert bench.update.step()
+    assert bench.phase() is UpdatePhase.SWITCH
+    assert PlanIndex(bench.publish()).key_owners("count") == owners.table()
+    assert bench.update.step()
+    plan = bench.publish()
+    assert (bench.status().phase, plan.update, plan.tasks) == ("complete", None, bench.plan.tasks)
+    assert PlanIndex(plan).key_owners("count") == owners.table()
+
+
+def test_the_same_owners_again_have_no_effect(bench: Bench, packing: PackingPlan) -> None:
+    """The answer to the first request may be lost, during the update or after it. Other owners wait their turn."""
+    owners = {"count": KeyOwners.of([2] * 300 + [3] * 724)}
+    assert bench.begin(packing, owners=owners)
+    assert not bench.begin(packing, owners=owners)
+    assert "is in phase prepare" in refusal(bench, packing, owners={"count": KeyOwners.of([2] * 1023 + [3])})
+    assert bench.update.step()
+    assert bench.update.step()
+    bench.publish()
+    assert not bench.begin(packing, owners=owners)
+    present = bench.plans.packing
+    assert bench.begin(present, present.id, {"count": KeyOwners.of([2] * 1023 + [3])})
+
+
+@pytest.mark.parametrize(
+    ("component", "owners"),
+    [
+        ("count", [2] * 1024),
+        ("count", [2] * 500 + [3] * 500),
+        ("count", [2] * 500 + [3] * 500 + [4] * 24),
+        ("word", [1] * 1023),
+        ("nothing", [2] * 512 + [3] * 512),
+    ],
+)
+def test_owners_that_do_not_fit_are_refused(
+    bench: Bench, packing: PackingPlan, component: str, owners: list[int]
+) -> None:
+    """A task without a group, a missing group, a task of no component; a spout and a component without tasks."""
+    found = refusal(bench, packing, owners={component: KeyOwners.of(owners)})
+    assert f"component {component!r}: the owners of key groups are for {len(owners)} groups" in found
+
+
+def test_key_groups_of_an_ended_task_do_not_move(bench: Bench, packing: PackingPlan) -> None:
+    """It would not process what it gets."""
+    bench.take(TaskEvent.INITIALISED, 1, 2, 3)
+    bench.take(TaskEvent.ENDED, 3)
+    owners = {"count": KeyOwners.of([2] * 300 + [3] * 724)}
+    assert "has ended at task 3; its tasks cannot change" in refusal(bench, packing, owners=owners)

@@ -10,12 +10,14 @@ import pytest
 
 from heron.errors import TopologyFailedError, UsageError
 from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import encode_plan
 from heron_cli.commands.update import _parsed
+from heron_cli.launch.rebalance import Rebalance, TaskLoad
 from heron_cli.launch.update import TopologyUpdate, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.remote_topology import RemoteTopology
@@ -117,6 +119,24 @@ def test_the_text_names_tasks_containers_and_key_groups() -> None:
     assert list(update_lines(TopologyUpdate("words", SMALL, SMALL, {}))) == ["words: nothing to change"]
 
 
+def test_a_rebalance_shows_the_loads_that_were_measured_and_those_that_are_expected() -> None:
+    """Also when nothing moves: the loads say why."""
+    loads = (TaskLoad(2, "count", 9000.4, 5000.2), TaskLoad(3, "count", 1000.0, 5000.2))
+    moving = Rebalance({"count": KeyOwners.of((2, 3, 3))}, loads)
+    update = TopologyUpdate("words", LARGE, LARGE, {"count": 1}, rebalance=moving)
+    assert list(update_lines(update)) == [
+        "  task count/2: 9,000 -> 5,000 tuples/s",
+        "  task count/3: 1,000 -> 5,000 tuples/s",
+        "count: 2 tasks, 1 key groups move",
+    ]
+    still = TopologyUpdate("words", LARGE, LARGE, {}, rebalance=Rebalance({}, loads[1:]))
+    assert list(update_lines(still))[1:] == ["words: nothing to change"]
+    assert update_as_json(update)["loads"] == [
+        {"task_id": 2, "component": "count", "now_per_s": 9000.4, "expected_per_s": 5000.2},
+        {"task_id": 3, "component": "count", "now_per_s": 1000.0, "expected_per_s": 5000.2},
+    ]
+
+
 def test_the_json_has_all_parts() -> None:
     """`took_s` is null in a dry run."""
     assert update_as_json(DOWN) == {
@@ -129,6 +149,7 @@ def test_the_json_has_all_parts() -> None:
         "removed_containers": [2],
         "moved_key_groups": {"count": 512},
         "moved_bytes": None,
+        "loads": None,
         "took_s": None,
     }
     assert update_as_json(UP)["took_s"] == 1.25
@@ -142,9 +163,10 @@ class Leading(RemoteTopology):
         """Set the answers; the last is repeated."""
         self.statuses, self.events = list(statuses), events
 
-    def begin_update(self, packing: bytes, base: str) -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes = b"") -> None:
         """Note it."""
         assert packing
+        assert not owners
         self.events.append(f"begin from {base}")
 
     def withdraw_update(self, reason: str) -> None:

@@ -14,8 +14,14 @@ from typing import Any
 from recording import arguments, write_result
 
 from heron.api import Bolt, Grouping, IUpdatable, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.planner.key_group import DEFAULT_KEY_GROUPS, key_group
 
 KEYS = 997
+
+
+def skewed_keys() -> list[int]:
+    """The keys, of which those of the first task of two come four times."""
+    return [key for key in range(KEYS) for _ in range(4 if key_group((key,), DEFAULT_KEY_GROUPS) < 512 else 1)]
 
 
 class NumberSpout(Spout):
@@ -28,6 +34,7 @@ class NumberSpout(Spout):
         self.out, self.context = config["out"], context
         self.stop = Path(self.out, "stop")
         self.acked = config["acked"]
+        self.keys = skewed_keys() if config["skewed"] else range(KEYS)
         self.task = context.get_task_id()
         self.number = 0
 
@@ -40,7 +47,7 @@ class NumberSpout(Spout):
             time.sleep(0.001)  # some processor time is left for the commands of a test
         number = self.number
         self.number = number + 1
-        self.emit([self.task, number, number % KEYS], tup_id=number if self.acked else None)
+        self.emit([self.task, number, self.keys[number % len(self.keys)]], tup_id=number if self.acked else None)
 
     def close(self) -> None:
         """Writes how many numbers it has emitted."""
@@ -95,7 +102,7 @@ class TallyBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(mode=api_constants.TopologyReliabilityMode.ATMOST_ONCE.value)
+    options = arguments(mode=api_constants.TopologyReliabilityMode.ATMOST_ONCE.value, skewed=0)
     acked = options.mode == api_constants.TopologyReliabilityMode.ATLEAST_ONCE
     builder = TopologyBuilder("updating")
     builder.set_config(
@@ -104,6 +111,7 @@ if __name__ == "__main__":
             api_constants.TOPOLOGY_RELIABILITY_MODE: options.mode,
             "out": options.out,
             "acked": acked,
+            "skewed": bool(options.skewed),
         }
     )
     numbers = builder.add_spout("numbers", NumberSpout, par=1)

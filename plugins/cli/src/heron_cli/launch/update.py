@@ -268,13 +268,16 @@ def _is_complete(
     # The update is over: another one has begun, or another topology manager leads, which knows only updates under way.
     present = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, topology.name), topology.name)
     tasks = {instance.task_id for _, instance in present.instances()}
-    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, topology.name), topology.name))
-    owners = update.rebalance.owners if update.rebalance else {}
-    moved = all(index.key_owners(component) == each.table() for component, each in owners.items())
-    if not moved or not update.removed().keys().isdisjoint(tasks) or not update.added().keys() <= tasks:
+    has_tasks = update.removed().keys().isdisjoint(tasks) and update.added().keys() <= tasks
+    if not has_tasks or (update.rebalance and not _has_owners(statemgr, topology.name, update.rebalance)):
         msg = f"the update of topology {topology.name!r} was withdrawn when another topology manager took over"
         raise TopologyFailedError(msg)
     return True
+
+
+def _has_owners(statemgr: StateManager, name: str, rebalance: Rebalance) -> bool:
+    index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
+    return all(index.key_owners(component) == each.table() for component, each in rebalance.owners.items())
 
 
 def _specs(
