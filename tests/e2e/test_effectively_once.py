@@ -72,6 +72,7 @@ def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> N
     up = update(sandbox, "read:3", "count:4", "commit:3")
     assert len(up["added"]) == 4
     assert up["moved_bytes"]["count"] > 0
+    assert up["restored"] == ["read", "count", "commit"]
     commits(run, "after more tasks")
     down = update(sandbox, "read:1 count:1 commit:1")
     assert len(down["removed"]) == 7

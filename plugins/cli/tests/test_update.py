@@ -98,12 +98,14 @@ def test_the_text_names_tasks_containers_and_key_groups() -> None:
         "count: 1 -> 2 tasks, 512 key groups move",
         "  + task count/3 in container 2",
         "  + container 2",
+        "  containers need 1 -> 2 cores and 1.0 MiB -> 2.0 MiB of memory",
         "words: the update is complete after 1.2 s",
     ]
     assert list(update_lines(DOWN)) == [
         "count: 2 -> 1 tasks, 512 key groups move",
         "  - task count/3 in container 2",
         "  - container 2",
+        "  containers need 2 -> 1 cores and 2.0 MiB -> 1.0 MiB of memory",
     ]
     sized = replace(DOWN, moved_bytes={"count": 3 << 20})
     assert next(update_lines(sized)) == "count: 2 -> 1 tasks, 512 key groups with 3.0 MiB of state move"
@@ -115,7 +117,10 @@ def test_the_text_names_tasks_containers_and_key_groups() -> None:
         "  + task count/3 in container 2",
         "  - task count/2 in container 1",
         "  + container 2",
+        "  containers need 1 -> 2 cores and 1.0 MiB -> 2.0 MiB of memory",
     ]
+    again = replace(UP, restored=("word", "count"), took_s=None)
+    assert list(update_lines(again))[-1] == "  word, count: return to a checkpoint and process again what came since"
     assert list(update_lines(TopologyUpdate("words", SMALL, SMALL, {}))) == ["words: nothing to change"]
 
 
@@ -150,6 +155,11 @@ def test_the_json_has_all_parts() -> None:
         "moved_key_groups": {"count": 512},
         "moved_bytes": None,
         "loads": None,
+        "resources": {
+            "before": {"cpu": 2.0, "ram_bytes": 2 << 20, "disk_bytes": 2 << 20},
+            "after": {"cpu": 1.0, "ram_bytes": 1 << 20, "disk_bytes": 1 << 20},
+        },
+        "restored": [],
         "took_s": None,
     }
     assert update_as_json(UP)["took_s"] == 1.25

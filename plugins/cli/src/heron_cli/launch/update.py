@@ -18,9 +18,10 @@ from heron.errors import HeronError, PackingError, StateError, TopologyFailedErr
 from heron.ipc.status import TopologyStatus, UpdateStatus
 from heron.planner.key_balance import encode_owners
 from heron.planner.key_owners import KeyOwners, moved_groups
-from heron.planner.packing_plan import PackingPlan, check_standbys
+from heron.planner.packing_plan import NO_RESOURCE, PackingPlan, Resource, check_standbys
 from heron.planner.physical_plan import ENDED_STATES, PlanIndex
 from heron.planner.plan_update import begin_update, without
+from heron.planner.regions import regions_of
 from heron.spi.packing import Packing
 from heron.spi.scheduler import ContainerSpec, Scheduler
 from heron.spi.statemgr import NodeKind, StateManager
@@ -51,7 +52,8 @@ class TopologyUpdate:
     `before` and `after` are the packing plans; they are equal if there is nothing to change. `moved_groups` is the
     number of key groups that get another task, by component, and `moved_bytes` the size of their state in the newest
     checkpoint; None without one. `took_s` is the time until it was complete; None for an update that was only planned.
-    `rebalance` is what was measured and is moved by load, if that was asked for.
+    `rebalance` is what was measured and is moved by load, if that was asked for. `restored` are the components that
+    return to the checkpoint of the update, if the topology takes any: they process again what came since.
     """
 
     topology: str
@@ -61,6 +63,14 @@ class TopologyUpdate:
     took_s: float | None = None
     moved_bytes: Mapping[str, int] | None = None
     rebalance: Rebalance | None = None
+    restored: tuple[str, ...] = ()
+
+    def resources(self) -> tuple[Resource, Resource]:
+        """Return what all containers need, before and after."""
+        before, after = (
+            sum((each.required for each in packing.containers), NO_RESOURCE) for packing in (self.before, self.after)
+        )
+        return before, after
 
     @property
     def is_empty(self) -> bool:
@@ -131,7 +141,18 @@ def _with_moves(
 ) -> TopologyUpdate:
     moved = {component: moved_groups(index.key_owners(component), each.table()) for component, each in owners.items()}
     numbers = {component: len(groups) for component, groups in moved.items()}
-    return replace(update, moved_groups=numbers, moved_bytes=_moved_bytes(environment, index, moved))
+    sizes, restored = _moved_bytes(environment, index, moved), _restored(index, update, owners)
+    return replace(update, moved_groups=numbers, moved_bytes=sizes, restored=restored)
+
+
+def _restored(index: PlanIndex, update: TopologyUpdate, owners: Collection[str]) -> tuple[str, ...]:
+    """Return the components that return to a checkpoint: all that are connected to one whose tasks or keys change."""
+    if index.plan.checkpoints is None:
+        return ()
+    places = (*update.added().values(), *update.removed().values())
+    regions = regions_of(index.plan.topology)
+    changed = {regions[each] for each in (*owners, *(component for component, _ in places))}
+    return tuple(name for name, region in regions.items() if region in changed)
 
 
 def _moved_bytes(

@@ -37,6 +37,12 @@ def update_lines(update: TopologyUpdate) -> Iterator[str]:
     for sign, containers in (("+", update.added_containers()), ("-", update.removed_containers())):
         for container_id in containers:
             yield f"  {sign} container {container_id}"
+    (cpu, ram_bytes, _), (more_cpu, more_ram_bytes, _) = (each.amounts() for each in update.resources())
+    if (cpu, ram_bytes) != (more_cpu, more_ram_bytes):
+        memory = f"{format_bytes(int(ram_bytes))} -> {format_bytes(int(more_ram_bytes))}"
+        yield f"  containers need {cpu:g} -> {more_cpu:g} cores and {memory} of memory"
+    if update.restored:
+        yield f"  {', '.join(update.restored)}: return to a checkpoint and process again what came since"
     if update.took_s is not None:
         yield f"{update.topology}: the update is complete after {update.took_s:.1f} s"
 
@@ -58,6 +64,8 @@ def update_as_json(update: TopologyUpdate) -> dict[str, object]:
         "moved_key_groups": dict(update.moved_groups),
         "moved_bytes": None if update.moved_bytes is None else dict(update.moved_bytes),
         "loads": [asdict(each) for each in update.rebalance.loads] if update.rebalance else None,
+        "resources": {when: asdict(each) for when, each in zip(("before", "after"), update.resources(), strict=True)},
+        "restored": list(update.restored),
         "took_s": update.took_s,
     }
 
