@@ -37,7 +37,7 @@ class SparkOptions(SupervisedOptions, frozen=True):
     jvm_heap_mb: Annotated[int, msgspec.Meta(ge=256)] = 512
     hadoop_conf_dir: str = ""
     conf: dict[str, str | bool | int | float] = {}  # noqa: RUF012  # msgspec copies it for each value
-    start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 25.0
+    start_s: Annotated[float, msgspec.Meta(gt=0.0)] = 45.0
     silence_s: Annotated[float, msgspec.Meta(gt=0.0)] = 15.0
 
     def __post_init__(self) -> None:
