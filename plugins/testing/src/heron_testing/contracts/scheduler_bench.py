@@ -17,7 +17,7 @@ __all__ = ["FAKE_EXECUTOR", "GONE_S", "START_S", "Bench", "runs"]
 FAKE_EXECUTOR = (sys.executable, "-P", "-m", "heron_testing.fake_executor")
 """The command that a driver under test runs in place of the executor; the path of a spec file follows."""
 
-START_S = 20.0
+START_S = 60.0
 """Seconds within which a container starts."""
 
 GONE_S = 20.0
