@@ -358,15 +358,16 @@ class Leader:
 
     def _update_changed(self) -> list[Instruction]:
         """The plan of the next phase; or of the end of the update, which removes tasks and containers."""
-        self._tasks.set_packing(self._plans.packing)
         containers = self._plans.containers()
+        lifted = self._lift(self._back_pressure.keep(containers, self._clock.wall_s()))
+        self._tasks.set_packing(self._plans.packing)
         self._registry.keep(containers)
         self._processes.keep(containers | {0}, {each.task_id for _, each in self._plans.packing.instances()})
         status = self._update.status()
         if status is None:
-            return self._replan()
+            return [*lifted, *self._replan()]
         facts = {"phase": status.phase, **({"reason": status.waits_for} if status.phase == "withdrawn" else {})}
-        return [NoteEvent("update", f"update-{status.number}", facts), *self._replan()]
+        return [*lifted, NoteEvent("update", f"update-{status.number}", facts), *self._replan()]
 
     def plan_waits(self, reason: str) -> None:
         """Sets the reason why the newest plan is not published yet, for the status; "" after publication."""
