@@ -75,6 +75,20 @@ def test_a_queue_that_runs_dry_gets_the_configured_watermarks_again() -> None:
     assert flow.outlet.queued_bytes > MARKS.high_bytes
 
 
+def test_the_outlet_of_a_task_that_restarts_is_wide_again() -> None:
+    """It may have stood still before, and its next process need not."""
+    flow = Flow()
+    flow.run(1.0, 1_000_000)
+    flow.run(5.0, 0)
+    flow.outlet.close()
+    flow.run(LOOK_S, 0, produces=False)
+    flow.outlet.open(100_000_000)
+    flow.run(LOOK_S, 100_000_000, produces=False)
+    assert not flow.outlet.queue
+    flow.run(LOOK_S, 0)
+    assert flow.outlet.queued_bytes > MARKS.low_bytes
+
+
 def test_a_task_that_does_not_run_tells_no_pace() -> None:
     """Its data waits for the restart; the next session counts from 0."""
     flow = Flow()

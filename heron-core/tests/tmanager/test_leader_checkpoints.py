@@ -14,6 +14,7 @@ from heron.api.api_constants import (
     TopologyReliabilityMode,
 )
 from heron.api.definition import TopologyDefinition
+from heron.checkpoints.manifest import Place, TaskSnapshot
 from heron.errors import HeronError
 from heron.ipc.status import LeaderStatus
 from heron.kernel.settings import EngineSettings
@@ -25,7 +26,7 @@ from heron.planner.physical_plan import (
     TopologyState,
     UpdatePhase,
 )
-from heron.tmanager.checkpoint_progress import CheckpointEvent
+from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.leader import Leader
 from heron.tmanager.task_table import TaskEvent
 from heron.tmanager.topology_state import Takeover
@@ -330,6 +331,21 @@ def test_key_groups_move_with_a_checkpoint(leading: Leading) -> None:
     assert leading.plan is not None
     assert leading.plan.key_owners == {"count": owners}
     assert (leading.ordered.restores, leading.ordered.source) == (1, "wc-1/1")
+
+
+def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> None:
+    """The new owner would begin again without what the former one knows of its keys."""
+    leading.pulse(INTERVAL_S)
+    leading.report(CheckpointEvent.SAVED, 1, 1, 3)
+    kept = TaskSnapshot(2, "count", operator=Place("wc-1/1/task-2", 0, 10, 0))
+    report = CheckpointReport(2, 1, 0, 1, CheckpointEvent.SAVED, kept)
+    leading.carry_out(leading.leader.checkpoint_reported(report))
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
+    owners = KeyOwners.of([2] * 300 + [3] * 724)
+    with pytest.raises(HeronError, match="'count' keeps state in init_state, which belongs to one task"):
+        leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners})
+    assert leading.phase is None
 
 
 def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:

@@ -315,6 +315,7 @@ def test_only_new_tasks_of_the_first_phase_are_prepared(bench: Bench, larger: Pa
 def test_key_groups_move_between_tasks_that_stay(bench: Bench, packing: PackingPlan) -> None:
     """The update has the phases of every other one; the owners stay in the plan."""
     owners = KeyOwners.of([2] * 300 + [3] * 724)
+    bench.take(TaskEvent.INITIALISED, 1, 2, 3)
     assert bench.begin(packing, owners={"count": owners})
     assert PlanIndex(bench.publish()).key_owners("count").count(2) == 512
     assert bench.update.step()
@@ -329,6 +330,7 @@ def test_key_groups_move_between_tasks_that_stay(bench: Bench, packing: PackingP
 def test_the_same_owners_again_have_no_effect(bench: Bench, packing: PackingPlan) -> None:
     """The answer to the first request may be lost, during the update or after it. Other owners wait their turn."""
     owners = {"count": KeyOwners.of([2] * 300 + [3] * 724)}
+    bench.take(TaskEvent.INITIALISED, 1, 2, 3)
     assert bench.begin(packing, owners=owners)
     assert not bench.begin(packing, owners=owners)
     assert "is in phase prepare" in refusal(bench, packing, owners={"count": KeyOwners.of([2] * 1023 + [3])})
@@ -356,6 +358,14 @@ def test_owners_that_do_not_fit_are_refused(
     """A task without a group, a missing group, a task of no component; a spout and a component without tasks."""
     found = refusal(bench, packing, owners={component: KeyOwners.of(owners)})
     assert f"component {component!r}: the owners of key groups are for {len(owners)} groups" in found
+
+
+def test_a_task_that_does_not_run_takes_no_key_groups(bench: Bench, packing: PackingPlan) -> None:
+    """Nothing waits for it, so their data would fill its outlet and throttle the spouts."""
+    bench.take(TaskEvent.INITIALISED, 1, 2)
+    owners = {"count": KeyOwners.of([2] * 300 + [3] * 724)}
+    reason = refusal(bench, packing, owners=owners)
+    assert reason == "task 3 of component 'count' does not run, so it cannot take key groups; try again"
 
 
 def test_key_groups_of_an_ended_task_do_not_move(bench: Bench, packing: PackingPlan) -> None:

@@ -27,7 +27,10 @@ class TopologyContext(ABC):
 
     @abstractmethod
     def get_task_index(self) -> int:
-        """Return the index of this task in its component: 0 to ``get_parallelism() - 1``."""
+        """Return the index of this task in its component: 0 to ``get_parallelism() - 1``.
+
+        While an update moves the instance to another container, two tasks have its index. Only `get_task_id` is unique.
+        """
 
     @abstractmethod
     def get_parallelism(self) -> int:

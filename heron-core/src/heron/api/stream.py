@@ -108,7 +108,7 @@ class Grouping:
     |---|---|
     | `SHUFFLE`, `NONE` | each task in turn |
     | `ALL` | every task |
-    | `LOWEST`, `GLOBAL` | the task with the smallest id |
+    | `LOWEST`, `GLOBAL` | the task with index 0 |
     | `LOCAL_OR_SHUFFLE` | a task in the emitter's container if there is one, else as `SHUFFLE` |
     | `DIRECT` | the task that the emit names with `direct_task` |
     | `fields`, `PARTIAL_KEY` | chosen by the values of some fields |

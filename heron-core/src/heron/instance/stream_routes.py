@@ -122,7 +122,7 @@ class _Routes:
             case GroupingKind.ALL:
                 self._whole.extend(tasks)
             case GroupingKind.LOWEST:
-                self._whole.append(min(tasks))
+                self._whole.append(tasks[0])  # the index stays with an instance that moves; its task id does not
             case GroupingKind.SHUFFLE | GroupingKind.NONE:
                 self._add_shuffle(tasks)
             case GroupingKind.LOCAL_OR_SHUFFLE:

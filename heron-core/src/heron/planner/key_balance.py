@@ -1,8 +1,8 @@
 """Moves key groups from busy tasks to idle ones. Pure.
 
 The engine measures the tuples of each task, not of each key group: a count by group would cost time for every tuple.
-So all groups of a task count the same. If one key group makes a task busy, its other groups go away first, and another
-call with new figures goes on from there.
+So all groups of a task count the same. Tasks that are busy with many keys become even in one call. A task that one key
+keeps busy gives groups away with or without that key: its tasks may stay uneven, whatever the number of calls.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ def balanced_owners(owners: Sequence[int], rates: Mapping[int, float]) -> tuple[
     """The owners after the fewest groups have moved that make the expected rates of all tasks even.
 
     `rates` has the tuples per second of each task; a task without an entry has had none. Each task keeps one group at
-    least. The result equals `owners` if no task exceeds the mean by more than 5 %.
+    least. The result equals `owners` if no task exceeds the mean by more than 5 %. A task that cannot give more,
+    because one group is too large, does not keep the others from being made even.
     """
     groups: dict[int, list[int]] = {}
     for group, task_id in enumerate(owners):
         groups.setdefault(task_id, []).append(group)
     weights = {task_id: rates.get(task_id, 0.0) / len(mine) for task_id, mine in groups.items()}
     loads = {task_id: rates.get(task_id, 0.0) for task_id in groups}
-    enough = (1 + _EVEN) * sum(loads.values()) / len(loads)
     after = list(owners)
     busiest = [(-load, task_id) for task_id, load in loads.items()]
     idlest = [(load, task_id) for task_id, load in loads.items()]
     heapq.heapify(busiest)
     heapq.heapify(idlest)
-    while loads[giver := busiest[0][1]] > enough:
+    rest_load, rest = sum(loads.values()), len(loads)
+    while rest > 1 and loads[giver := busiest[0][1]] > (1 + _EVEN) * rest_load / rest:
         taker, weight = idlest[0][1], weights[giver]
         if len(groups[giver]) == 1 or loads[taker] + weight >= loads[giver]:
-            break
+            heapq.heappop(busiest)
+            rest_load, rest = rest_load - loads[giver], rest - 1
+            continue
         after[groups[giver].pop()] = taker
         loads[giver] -= weight
         loads[taker] += weight

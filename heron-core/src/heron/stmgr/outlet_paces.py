@@ -44,6 +44,7 @@ class OutletPaces:
             if pace is None or sent_bytes < pace.sent_bytes or elapsed_s <= 0.0:  # the first look, or a new session
                 capacity = pace.capacity if pace is not None else self._widest()
                 self._paces[outlet.task_id] = _Pace(capacity, sent_bytes)
+                outlet.set_marks(self._marks_at(capacity.current_bytes))
                 continue
             self._paces[outlet.task_id] = pace
             former_bytes = pace.capacity.current_bytes

@@ -13,17 +13,12 @@ class BackPressureReports:
     def __init__(self) -> None:
         self._reporters: dict[int, dict[int, str]] = {}  # causes, by task and stream manager; the newest last
         self._since: dict[int, float] = {}
-        self._present: frozenset[int] = frozenset()
-        self._removed: frozenset[int] = frozenset()
 
     def report(self, task_id: int, container_id: int, *, on: bool, now_s: float, cause: str = "") -> float | None:
         """Takes a report of the stream manager of a container.
 
-        Returns 0.0 if the task becomes a culprit, the duration (s) if it stops being one, and None otherwise. A report
-        of a container that an update has removed does not count: nobody would withdraw it.
+        Returns 0.0 if the task becomes a culprit, the duration (s) if it stops being one, and None otherwise.
         """
-        if on and container_id in self._removed:
-            return None
         reporters = self._reporters.setdefault(task_id, {})
         reporters.pop(container_id, None)
         if on:
@@ -48,10 +43,8 @@ class BackPressureReports:
         return tuple(ended)
 
     def keep(self, containers: Collection[int], now_s: float) -> tuple[tuple[int, float], ...]:
-        """Takes the containers of the topology; withdraws the reports of others as `forget` does."""
+        """Withdraws the reports of all other containers, as `forget` does."""
         reporters = {each for reports in self._reporters.values() for each in reports}
-        self._removed = (self._removed | self._present).difference(containers)
-        self._present = frozenset(containers)
         return tuple(ended for each in sorted(reporters.difference(containers)) for ended in self.forget(each, now_s))
 
     def culprits(self) -> dict[int, tuple[float, str]]:

@@ -240,6 +240,8 @@ class Leader:
 
     def pressure_reported(self, task_id: int, container_id: int, *, on: bool, cause: str = "") -> list[Instruction]:
         """A stream manager reports a culprit of back pressure, or withdraws its report."""
+        if on and container_id not in self._plans.containers():  # removed by an update: nobody would withdraw it
+            return []
         changed = self._back_pressure.report(task_id, container_id, on=on, now_s=self._clock.wall_s(), cause=cause)
         if changed is None:
             return []

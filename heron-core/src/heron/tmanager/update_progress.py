@@ -101,19 +101,20 @@ class UpdateProgress:
         if present is not None:
             wanted = {name: present.key_owners.get(name) for name in owners}
             return present.target == target.id and wanted == owners
-        if owners:
-            members = index.plan.topology.components
-            known_names = {each.name for each in members}
-            return all(name in known_names and index.key_owners(name) == each.table() for name, each in owners.items())
+        tasks = _tasks(self._plans.packing)
+        if owners and _tasks(target) == tasks:
+            return all(name in tasks and index.key_owners(name) == each.table() for name, each in owners.items())
         return last is not None and (last.phase, last.target) == ("complete", target.id)
 
     def _check_owners(self, index: PlanIndex, target: PackingPlan, owners: OwnersByComponent) -> None:
-        """Checks that components have key groups, and that each of their tasks gets some.
+        """Checks that components have key groups, and that each of their tasks gets some and can take them.
 
         Raises:
-            HeronError: when that is not so, or a task has ended.
+            HeronError: when that is not so: a task does not run, or has state that does not move with a key group.
         """
         tasks = _tasks(target)
+        if undivided := self._undivided(owners):
+            raise HeronError(undivided)
         for name, each in owners.items():
             table = each.table()
             keyed = name in tasks and has_key_groups(index.plan.topology.component(name))
@@ -125,6 +126,9 @@ class UpdateProgress:
                 )
                 raise HeronError(msg)
             self._check_running(name, tasks[name])
+            if absent := [task for task in sorted(tasks[name]) if self._tasks.state(task) is not TaskState.RUNNING]:
+                msg = f"task {absent[0]} of component {name!r} does not run, so it cannot take key groups; try again"
+                raise HeronError(msg)
 
     def _check_changes(self, index: PlanIndex, definition: TopologyDefinition, target: PackingPlan) -> None:
         """Checks that the components whose tasks change can have others.
@@ -231,7 +235,8 @@ class UpdateProgress:
             added = Counter(self._tasks.place(each)[0] for each in update.added)
             removed = Counter(self._tasks.place(each)[0] for each in update.removed)
             changed = {*added, *removed, *update.key_owners}
-            if undivided := self._undivided(each for each in changed if added[each] != removed[each]):
+            moved = {each for each in changed if 0 < added[each] == removed[each]}  # state goes with the index
+            if undivided := self._undivided(changed - moved):
                 self.withdraw(undivided)
                 return False
             self._note("complete", "")
@@ -252,7 +257,7 @@ class UpdateProgress:
             if name in undivided:
                 return (
                     f"component {name!r} keeps state in init_state, which belongs to one task; its parallelism cannot "
-                    "change; keep state that moves in keyed_state"
+                    "change, and its key groups cannot move; keep state that moves in keyed_state"
                 )
         return ""
 
@@ -266,7 +271,7 @@ class UpdateProgress:
         added = update.added if update is not None else ()
         removed = update.removed if update is not None and self._checkpoints is not None else ()
         changed = {self._tasks.place(task)[0] for task in (*added, *removed)}
-        if update is not None and not (added or removed):
+        if update is not None and not (update.added or update.removed):
             changed |= update.key_owners.keys()
         return [
             each.task_id
