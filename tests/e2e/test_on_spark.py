@@ -287,7 +287,10 @@ def test_tasks_and_containers_come_and_go_on_the_cluster(sandbox: Sandbox, clust
     assert added
     assert update("pass:1")["removed_containers"] == added
     (run.out / "stop").touch()
-    wait_until(lambda: "finished" in sandbox.output_of("list", "cluster"), BACK_S, "the end")
+    # A list removes what is left, as soon as the application has ended.
+    wait_until(
+        lambda: "finished" in sandbox.output_of("list", "cluster") and not sandbox.remaining(), BACK_S, "the end"
+    )
     assert check_tallies(run) > 0
     wait_until(lambda: not cluster.applications(), _GONE_S, "no application is left")
 

@@ -38,7 +38,7 @@ _HERE = ("--profile", "spark")
 _GUARDED = ("--profile", "guarded")
 _LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 _SECRET = "kept = to:itself #4711"  # with characters that a properties file must escape
-_LOOPS, _BACK_S = 30, 60.0
+_LOOPS, _BACK_S = 30, 180.0
 _ANSWER_S = 20.0
 _LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
@@ -95,7 +95,7 @@ def test_a_topology_is_visible_from_another_machine_and_a_kill_leaves_nothing(
     _write_guarded(sandbox)
     (sandbox.root / "spark-defaults.conf").write_text("spark.of.this.user kept\n", encoding="utf-8")
     sandbox.environ["SPARK_CONF_DIR"] = str(sandbox.root)
-    words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=6")
+    words = ("--set", "scheduler.stop_grace_s=1", "--set", "scheduler.silence_s=10")
     needed = ("--needs", "brought_alone brought_packed")
     run = sandbox.run("steady.py", *words, args=needed, command="submit guarded")
     assert run.wait() == 0, run.all_output
