@@ -27,6 +27,9 @@ _OUTCOMES = {
     "it has one task": "refused",  # by an update before
     "no container has room": "refused",
     "exceeds the number of instances": "refused",
+    "cannot take key groups; try again": "refused",  # a task was killed while the loads were measured
+    "the owners of key groups are for": "refused",  # the update before has completed meanwhile
+    "; try again": "refused",  # the same, or it was withdrawn: the packing plan is another one
 }
 
 

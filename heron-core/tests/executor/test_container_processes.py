@@ -40,6 +40,12 @@ def test_standbys_are_in_the_first_containers(packing: PackingPlan) -> None:
     assert [process.name for process in container_processes(0, packing, standbys=1)] == ["tmanager", "metricsmgr"]
 
 
+def test_the_first_container_that_remains_gets_the_standby_of_a_removed_one(packing: PackingPlan) -> None:
+    """It starts with the next start of that container; running executors do not change."""
+    remaining = PackingPlan("later", packing.containers[1:])
+    assert "tmanager" in [process.name for process in container_processes(2, remaining, standbys=1)]
+
+
 def test_more_standbys_than_containers_are_refused(packing: PackingPlan) -> None:
     """The command refuses before any process starts, with key, value, limit and remedy."""
     check_standbys("wc", packing, 2)

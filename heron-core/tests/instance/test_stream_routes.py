@@ -9,14 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import bolt, plan_index, spout, stream, subscription, topology
+from heron.api.definition import GroupingKind, InputDefinition
+from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance import stream_routes
-from heron.instance.stream_routes import ChosenSplitter, KeyMemo, KeySplitter, PartialKeyMemo, ShuffleSplitter
+from heron.instance.stream_routes import (
+    ChosenSplitter,
+    KeyMemo,
+    KeySplitter,
+    PartialKeyMemo,
+    ShuffleSplitter,
+    routes_of,
+)
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
 
 TASKS = (11, 12, 13, 14)
 OWNERS = even_owners(1024, TASKS)
+
+
+def test_lowest_stays_with_the_index_when_an_instance_moves() -> None:
+    """The task that replaces a moved one has its state and its index, but a higher id."""
+    count = bolt("count", subscription("word", GroupingKind.LOWEST), parallelism=2)
+    definition = topology(spout("word", stream("word")), count)
+    index = plan_index(definition, {"word": [1], "count": [5, 3]})
+    assert routes_of(index, 1, definition.component("word").outputs[0], _no_custom).whole == (5,)
+
+
+def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:
+    raise AssertionError
 
 
 @given(flushes=st.lists(st.integers(0, 20), max_size=20), tasks=st.integers(1, 7), start=st.integers(0, 100))

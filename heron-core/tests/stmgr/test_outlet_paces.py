@@ -15,7 +15,7 @@ SEGMENT = b"x" * 10_000
 
 
 class Flow:
-    """An outlet that a producer fills until it is congested, and a task that takes so many bytes each second."""
+    """An outlet with a producer and a task. The producer fills it until it is congested; the task has a pace."""
 
     def __init__(self) -> None:
         self.paces = OutletPaces(MARKS, LEAST_BYTES, TARGET_S)

@@ -35,7 +35,7 @@ def in_containers(
     size: SizeContainer,
     fits: FitsContainer,
 ) -> PackingPlan:
-    """The plan `repacked` in so many containers; `repacked` itself if it has that number.
+    """The plan `repacked` with this number of containers. It stays as it is if it has that number.
 
     `current` is the plan that runs, and `repacked` the one that `repack` made from it. Fewer containers: those with the
     fewest running instances are emptied. More containers: each new one gets instances of the fullest ones.
