@@ -30,6 +30,8 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("ConstSpoutNullBolt", "const", Job("const_spout_null_bolt")),
     Throughput("ConstSpoutIdBoltNullBolt", "constid", Job("const_spout_id_bolt_null_bolt")),
     WORD_COUNT,
+    Throughput("ColumnWordCount", "columns", Job("column_word_count"), null=False, base=("tuples", _WORDS)),
+    Throughput("ColumnTextCount", "columntext", Job("column_word_count", ("--text", "1")), null=False),
     Throughput("ToldWordCount", "told", Job("simplified_word_count", ("--acks", "1")), modes=(ATLEAST,)),
     FILE_READ,
     Throughput("FileReadWordCount3", "fileread3", Job("file_read_word_count", ("--containers", "3"))),

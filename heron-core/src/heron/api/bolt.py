@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from heron.api.columns import Columns
 from heron.api.component import BaseComponent, BoltCollector, UnboundCollector
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.context import TopologyContext
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple, TupleHelper
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 __all__ = ["BaseBolt", "Bolt"]
 
@@ -23,6 +27,8 @@ class BaseBolt(BaseComponent):
     """
 
     outputs: ClassVar[Sequence[str | Stream]]
+    received_from: tuple[str, str, int] = ("", "", 0)
+    """In `process_columns`: component, stream and task id of the emitter of the batch."""
     _collector: BoltCollector = UnboundCollector()
 
     def __init__(self, delegate: BoltCollector | None = None) -> None:
@@ -78,12 +84,42 @@ class BaseBolt(BaseComponent):
         """
         return self._collector.emit(tup, stream, anchors, direct_task, need_task_ids)
 
-    def ack(self, tup: Tuple) -> None:
-        """Declare that the bolt has finished with a tuple. A second ack, or the ack of a tick, is only counted."""
+    def emit_columns(
+        self,
+        batch: Columns,
+        stream: str = "default",
+        anchors: Iterable[Tuple | RecordBatch] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emit the rows of a batch, in their order, as columns.
+
+        The class must set ``columns = True``, or implement `process_columns`.
+
+        Args:
+            batch: a `pyarrow.RecordBatch` or Table, a data frame with Arrow's C interface (pandas, Polars), or a
+                mapping of field names to arrays; one column for each declared field. Its memory is read until the
+                batch was sent: do not change arrays that share it.
+            stream: the name of a declared output stream.
+            anchors: received tuples and batches that depend on this one: their trees complete only after it is acked.
+                A batch that was received is meant by the object itself, not by a slice or copy of it.
+            direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
+
+        Raises:
+            EmitError: when the stream or task is unknown, the columns are not the declared fields, a type differs from
+                the type of the same field in the task's first batch, a type cannot be a key where the stream is grouped
+                by it, an anchor was not received, or the bolt has no collector.
+        """
+        self._collector.emit_columns(batch, stream, anchors, direct_task)
+
+    def ack(self, tup: Tuple | RecordBatch) -> None:
+        """Declare that the bolt has finished with a tuple, or with a batch and all its rows.
+
+        A second ack, or the ack of a tick, is only counted.
+        """
         self._collector.ack(tup)
 
-    def fail(self, tup: Tuple) -> None:
-        """Declare that the bolt could not process a tuple; its spout is informed at once."""
+    def fail(self, tup: Tuple | RecordBatch) -> None:
+        """Declare that the bolt could not process a tuple or batch; its spout is informed at once."""
         self._collector.fail(tup)
 
     @staticmethod
@@ -111,6 +147,21 @@ class Bolt(BaseBolt):
 
         An exception fails the tuple; ``topology.on.error: stop`` makes it end the instance.
         """
+
+    def process_columns(self, batch: RecordBatch) -> None:
+        """Process a batch of tuples as columns: a `pyarrow.RecordBatch` with a column for each field of the stream.
+
+        A bolt that implements it gets no call of `process`: tuples that were emitted one by one arrive as batches too.
+        `received_from` says where the batch comes from. With at-least-once delivery, ack or fail the batch, here or
+        later. An exception fails it; ``topology.on.error: stop`` makes it end the instance.
+
+        The batch may refer to memory of the engine, which stays unchanged as long as the batch or a part of it is kept.
+        """
+
+    @classmethod
+    def uses_columns(cls) -> bool:
+        """Return whether the component emits or receives columns."""
+        return super().uses_columns() or cls.process_columns is not Bolt.process_columns
 
     def process_tick(self, tup: Tuple) -> None:
         """Act on a tick. Called every ``topology.tick.tuple.freq.secs`` seconds, if the component sets this key."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Iterable, Sequence
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
+from heron.api.columns import Columns
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, UsageError, known, nearest
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 __all__ = ["BaseComponent", "BoltCollector", "SpoutCollector", "ThreadsafeCollector", "UnboundCollector"]
 
@@ -27,8 +31,16 @@ _LEVELS = {
 class BaseComponent:
     """The root of spouts and bolts. The engine constructs each task's component with ``cls(delegate=collector)``."""
 
+    columns: ClassVar[bool] = False
+    """Whether the component emits columns; it then needs the plugin ``heron-serializer-arrow``."""
+
     def __init__(self, delegate: object = None) -> None:
         self.delegate = delegate
+
+    @classmethod
+    def uses_columns(cls) -> bool:
+        """Return whether the component emits or receives columns."""
+        return cls.columns is True  # an author's class may have had an attribute of this name
 
     @functools.cached_property
     def logger(self) -> logging.Logger:
@@ -66,6 +78,17 @@ class SpoutCollector(Protocol):
         """Emit a tuple; see `heron.api.BaseSpout.emit`."""
         ...
 
+    def emit_columns(
+        self,
+        batch: Columns,
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        ids: Sequence[object] | None = None,
+    ) -> None:
+        """Emit a batch of tuples as columns; see `heron.api.BaseSpout.emit_columns`."""
+        ...
+
     def end(self) -> None:
         """Declare that this task makes no further root tuple."""
         ...
@@ -85,12 +108,22 @@ class BoltCollector(Protocol):
         """Emit a tuple; see `heron.api.BaseBolt.emit`."""
         ...
 
-    def ack(self, tup: Tuple) -> None:
-        """Declare that the bolt has finished with a tuple."""
+    def emit_columns(
+        self,
+        batch: Columns,
+        stream: str = "default",
+        anchors: Iterable[Tuple | RecordBatch] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emit a batch of tuples as columns; see `heron.api.BaseBolt.emit_columns`."""
         ...
 
-    def fail(self, tup: Tuple) -> None:
-        """Declare that the bolt could not process a tuple."""
+    def ack(self, tup: Tuple | RecordBatch) -> None:
+        """Declare that the bolt has finished with a tuple or batch."""
+        ...
+
+    def fail(self, tup: Tuple | RecordBatch) -> None:
+        """Declare that the bolt could not process a tuple or batch."""
         ...
 
 
@@ -140,7 +173,15 @@ class UnboundCollector:
         """
         self._refuse(f"emit({values!r:.60})")
 
-    def ack(self, tup: Tuple) -> NoReturn:
+    def emit_columns(self, batch: Columns, *_: object, **__: object) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"emit_columns({type(batch).__name__})")
+
+    def ack(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
 
         Raises:
@@ -148,7 +189,7 @@ class UnboundCollector:
         """
         self._refuse(f"ack({tup!r:.60})")
 
-    def fail(self, tup: Tuple) -> NoReturn:
+    def fail(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
 
         Raises:

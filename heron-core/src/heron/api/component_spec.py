@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
+from heron.api.api_constants import TOPOLOGY_COLUMNS
 from heron.api.config import check_config
 from heron.api.definition import (
     DEFAULT_STREAM,
@@ -252,8 +253,13 @@ class HeronComponentSpec(InputSource):
                 InputDefinition(source.component_id, source.stream_id, grouping.definition)
                 for source, grouping in groupings.items()
             ),
-            config=check_config(self.custom_config or {}, self.place, component=True),
+            config=check_config({**self._own_config(), **(self.custom_config or {})}, self.place, component=True),
         )
+
+    def _own_config(self) -> dict[str, object]:
+        """What the class says of itself."""
+        uses_columns = getattr(self.component_class, "uses_columns", None)
+        return {TOPOLOGY_COLUMNS: True} if uses_columns is not None and uses_columns() else {}
 
     def get_protobuf(self) -> NoReturn:
         """Refuse: definitions are JSON here.

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 
 from heron.api.api_constants import (
     TOPOLOGY_ACKING,
+    TOPOLOGY_COLUMNS_COMPRESSION,
     TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE,
     TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS,
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
     TopologyReliabilityMode,
 )
+from heron.api.columns import compression_of
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
 from heron.api.names import is_a
 from heron.errors import ConfigError, known, nearest
@@ -77,6 +79,8 @@ def check_config(config: Mapping[str, object], place: str, *, component: bool = 
             msg = f"{place}: {key} is a setting of the whole topology; give it in the topology's configuration"
             raise ConfigError(msg)
         checked[key] = _typed(known_key, value, f"{place}: {key}")
+    if TOPOLOGY_COLUMNS_COMPRESSION in checked:
+        _check_compression(str(checked[TOPOLOGY_COLUMNS_COMPRESSION]), place)
     checked = _without_acking(checked)
     if not component:
         _check_together(checked, place)
@@ -231,6 +235,14 @@ def _check_together(checked: Mapping[str, object], place: str) -> None:
             f"{TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS}: a tree that lost a tuple fails by its timeout; switch one of them"
         )
         raise ConfigError(msg)
+
+
+def _check_compression(value: str, place: str) -> None:
+    try:
+        compression_of(value, "")
+    except ConfigError as error:
+        msg = f"{place}: {TOPOLOGY_COLUMNS_COMPRESSION}: {error}"
+        raise ConfigError(msg) from error
 
 
 def _without_acking(checked: dict[str, object]) -> dict[str, object]:

@@ -111,6 +111,14 @@ _RUN = (
         "pickle",
         component=True,
     ),
+    _bool(keys.TOPOLOGY_COLUMNS, "the component exchanges columns; set from its class", component=True),
+    ConfigKey(
+        keys.TOPOLOGY_COLUMNS_COMPRESSION,
+        ValueType.STRING,
+        "compression of emitted columns: none, lz4 or zstd; STREAM: VALUE, ... for single streams",
+        "none",
+        component=True,
+    ),
     ConfigKey(
         keys.TOPOLOGY_STATE_BACKEND,
         ValueType.STRING,

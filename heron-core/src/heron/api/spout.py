@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from heron.api.columns import Columns
 from heron.api.component import BaseComponent, SpoutCollector, UnboundCollector
 from heron.api.component_spec import HeronComponentSpec
 from heron.api.context import TopologyContext
@@ -74,6 +75,33 @@ class BaseSpout(BaseComponent):
             EmitError: when the stream or task is unknown, the number of values is wrong, or the spout has no collector.
         """
         return self._collector.emit(tup, tup_id, stream, direct_task, need_task_ids)
+
+    def emit_columns(
+        self,
+        batch: Columns,
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        *,
+        ids: Sequence[object] | None = None,
+    ) -> None:
+        """Emit the rows of a batch, in their order, as columns. The class must set ``columns = True``.
+
+        Args:
+            batch: a `pyarrow.RecordBatch` or Table, a data frame with Arrow's C interface (pandas, Polars), or a
+                mapping of field names to arrays; one column for each declared field. Its memory is read until the
+                batch was sent: do not change arrays that share it.
+            tup_id: the argument of `ack` or `fail` for the batch as a whole, which is one root; None asks for neither.
+            stream: the name of a declared output stream.
+            direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
+            ids: one id for each row, instead of `tup_id`: each row is a root.
+
+        Raises:
+            EmitError: when the stream or task is unknown, the columns are not the declared fields, a type differs from
+                the type of the same field in the task's first batch, a type cannot be a key where the stream is grouped
+                by it, `ids` has another length or a None in it, or the spout has no collector.
+        """
+        self._collector.emit_columns(batch, tup_id, stream, direct_task, ids)
 
 
 class Spout(BaseSpout):

@@ -13,6 +13,8 @@ from heron.api.names import checked_fields, checked_name, entry_of, is_a, parsed
 from heron.errors import TopologyError
 
 if TYPE_CHECKING:  # the context imports specs, and specs import this module
+    from pyarrow import RecordBatch
+
     from heron.api.context import TopologyContext
 
 __all__ = ["Grouping", "ICustomGrouping", "Stream", "merged_outputs"]
@@ -98,6 +100,13 @@ class ICustomGrouping(ABC):
 
         Called from the emitting task's thread for each tuple.
         """
+
+    def choose_columns(self, batch: RecordBatch) -> Sequence[int] | None:
+        """Return the task of each row of a batch that was emitted as columns: a sequence or NumPy array of task ids.
+
+        None, which this base class returns, has `choose_tasks` called for each row.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

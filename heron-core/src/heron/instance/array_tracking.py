@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import secrets
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ from heron.ipc.tracking_arrays import (
     row_numbers,
     words_of,
 )
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.instance.column_output import ColumnOutput
 
 __all__ = ["ArrayTracking"]
 
@@ -84,6 +89,25 @@ class ArrayTracking:
             even = _even_roots(parents)
             stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
         return [*flush.segments, *failed]
+
+    def anchored_columns(
+        self,
+        stream: AnchoredStream,
+        columns: ColumnOutput,
+        batch: RecordBatch,
+        direct: int | None,
+        parents: Sequence[tuple[TrackedBatch, list[int] | None]],
+    ) -> list[bytes]:
+        """The segments of a record batch under all these tuples (None: all of a batch), which learn its key."""
+        anchors = [(_arrays_of(each), _places_under(each, places)) for each, places in parents]
+        found = np.concatenate([arrays.roots_of(places)[0] for arrays, places in anchors])
+        roots, times = np.unique(found, return_counts=True)
+        segments, key = columns.anchored_segments(batch, direct, roots)
+        for arrays, places in anchors:
+            arrays.add_children(places, np.full(len(places), key, dtype=np.uint64))
+        even = roots[times % 2 == 0]
+        stream.tracker.corrections.extend(acks(even, np.full(len(even), key, dtype=np.uint64)))
+        return segments
 
     def ack_segments(self, acked: list[tuple[TrackedBatch, list[int] | None]]) -> list[bytes]:
         """Acks of these places of these batches (None: of all places)."""
@@ -220,6 +244,8 @@ def _is_range(at: Rows, rows: int) -> bool:
 
 def _anchored_rows(anchored: AnchoredRows) -> RowsOfBatch:
     places = _rows(anchored.places)
+    if anchored.batch.is_unit:
+        places = np.minimum(places, 0)
     rows = np.arange(anchored.start, anchored.start + len(places), dtype=np.int64)
     has_anchor = places >= 0
     if not has_anchor.all():
@@ -269,6 +295,13 @@ def _arrays_of(batch: TrackedBatch) -> _BatchArrays:
     if batch.arrays is None:
         batch.arrays = _BatchArrays(batch)
     return cast("_BatchArrays", batch.arrays)
+
+
+def _places_under(batch: TrackedBatch, places: list[int] | None) -> Rows:
+    """The rows of a batch that these tuples are."""
+    if batch.is_unit:
+        return np.zeros(1, dtype=np.int64)
+    return np.arange(batch.rows, dtype=np.int64) if places is None else np.unique(_rows(places))
 
 
 def _places(places: list[int] | None) -> Rows | None:

@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 from heron.instance.batch_codec import decode_columns
 from heron.instance.serializers import Serializers
 from heron.instance.tuple_pool import TupleSource, TupleSources
 from heron.ipc.frame import SegmentHead
 from heron.planner.physical_plan import PlanIndex, PlanUpdate
+from heron.spi.column_serializer import ColumnSerializer
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 __all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
 
 
-@dataclass(frozen=True, slots=True)
 class ReceivedBatch:
-    """A decoded segment: its source, the number of its rows, and one sequence of values per field."""
+    """A decoded segment: its source, the number of its rows, and their values in one of two forms."""
 
-    source: TupleSource
-    rows: int
-    columns: list[Sequence[object]]
+    __slots__ = ("_columns", "_record_batch", "_serializer", "rows", "source")
+
+    def __init__(
+        self,
+        source: TupleSource,
+        rows: int,
+        columns: list[Sequence[object]] | None,
+        record_batch: RecordBatch | None = None,
+        serializer: ColumnSerializer | None = None,
+    ) -> None:
+        """`columns` has one sequence of values for each field; without it there are a batch and its serializer."""
+        self.source = source
+        self.rows = rows
+        self._columns = columns
+        self._record_batch = record_batch
+        self._serializer = serializer
+
+    @property
+    def record_batch(self) -> RecordBatch | None:
+        """The batch, if it was sent as columns."""
+        return self._record_batch
+
+    def columns(self) -> list[Sequence[object]]:
+        """One sequence of Python values for each field."""
+        if self._columns is None and self._serializer is not None:
+            self._columns = self._serializer.to_columns(self._record_batch)
+        return self._columns or []
 
     def values(self) -> Iterator[tuple[object, ...]]:
         """The values of each row; an empty tuple for each row of a stream without fields."""
-        return zip(*self.columns, strict=True) if self.columns else repeat((), self.rows)
+        columns = self.columns()
+        return zip(*columns, strict=True) if columns else repeat((), self.rows)
 
 
 class BatchReader:
@@ -49,6 +77,9 @@ class BatchReader:
         serializer = self._serializers.for_input(head.encoding, head.source_task)
         source = self._sources.of(head.source_task, head.stream)
         payload = memoryview(data)[head.payload_start : head.end]
+        if isinstance(serializer, ColumnSerializer):
+            batch = serializer.decode_batch(payload, head.rows)
+            return ReceivedBatch(source, head.rows, None, batch, serializer)
         return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
 
 

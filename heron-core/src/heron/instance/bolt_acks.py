@@ -7,8 +7,10 @@ to the task thread.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.bolt import Bolt
 from heron.api.definition import DEFAULT_STREAM, StreamDefinition
@@ -25,6 +27,11 @@ from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import specialise
 from heron.ipc.frame import SegmentHead
 from heron.ipc.tracking import ack_range
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.api.columns import Columns
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
@@ -44,6 +51,7 @@ class AckTracker:
         self._out = out
         self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
+        self._columns: dict[int, tuple[weakref.ref[RecordBatch], TrackedBatch]] = {}
         self.in_work: TrackedBatch | None = None
         self.corrections: list[bytes] = []
         self.waiting = 0
@@ -58,27 +66,52 @@ class AckTracker:
         batch = self.in_work
         if failed:
             self.waiting += len(failed)
-            self._failed += self._by_batch(failed, pool)
+            self._failed += [(each, each.rows_failed(fresh)) for each, fresh in self._by_batch(failed, pool)]
             failed.clear()
         if acked:
             self.waiting += len(acked)
-            if batch is not None and len(acked) == batch.rows and batch.untouched() and acked == pool[: batch.rows]:
+            if batch is not None and len(acked) == batch.tuples and batch.untouched() and acked == pool[: batch.tuples]:
                 batch.settle_all()
                 self._acked.append((batch, None))
             else:
-                self._acked += self._by_batch(acked, pool)
+                settled = [(each, each.rows_acked(fresh)) for each, fresh in self._by_batch(acked, pool)]
+                self._acked += [(each, rows) for each, rows in settled if rows]
             acked.clear()
 
     def ack_whole(self, batch: TrackedBatch) -> None:
-        """Acks a batch that is not processed."""
-        self.waiting += batch.rows
-        batch.settle_all()
-        self._acked.append((batch, None))
+        """Acks all tuples of a batch that are not settled."""
+        if batch.untouched():
+            self.waiting += batch.tuples
+            batch.settle_all()
+            self._acked.append((batch, None))
+        elif rows := batch.rows_acked(self._unsettled(batch)):
+            self._acked.append((batch, rows))
 
     def fail_whole(self, batch: TrackedBatch) -> None:
-        """Fails a batch that cannot be read."""
-        self.waiting += batch.rows
-        self._failed.append((batch, list(range(batch.rows))))
+        """Fails all tuples of a batch that are not settled."""
+        if rows := batch.rows_failed(self._unsettled(batch)):
+            self._failed.append((batch, rows))
+
+    def fail_places(self, batch: TrackedBatch, places: list[int]) -> None:
+        """Fails these tuples of a batch."""
+        self.waiting += len(places)
+        self._failed.append((batch, batch.rows_failed(batch.settle(places))))
+
+    def follow(self, record_batch: RecordBatch, batch: TrackedBatch) -> None:
+        """The component gets a record batch with the rows of a tracked batch; forgotten with that object."""
+        place = id(record_batch)
+        self._columns[place] = (weakref.ref(record_batch, lambda _: self._columns.pop(place, None)), batch)
+
+    def tracked(self, batch: object) -> TrackedBatch | None:
+        """`AnchorHost.tracked`."""
+        found = self._columns.get(id(batch))
+        return found[1] if found is not None and found[0]() is batch else None
+
+    def _unsettled(self, batch: TrackedBatch) -> list[int]:
+        fresh = batch.settle(list(range(batch.tuples)))
+        self.waiting += len(fresh)
+        self.ignored += batch.tuples - len(fresh)
+        return fresh
 
     def flush(self) -> None:
         """Sends the settled tuples; called directly after the flush of what was emitted."""
@@ -105,7 +138,7 @@ class AckTracker:
         current = self.in_work
         for tup in tuples:
             batch, place = tup.id, tup._index
-            if batch is None and current is not None and 0 <= place < current.rows and pool[place] is tup:
+            if batch is None and current is not None and 0 <= place < current.tuples and pool[place] is tup:
                 batch = current
             if isinstance(batch, TrackedBatch):
                 places.setdefault(id(batch), (batch, []))[1].append(place)
@@ -152,6 +185,16 @@ class BoltAcks:
     def end(self, batch: TrackedBatch | None) -> None:
         """Work on a batch is over; its pooled tuples are reused after this."""
         self.settle()
+
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
+        """Work on a batch of columns begins; `lost` are the places of rows that it lacks, because they do not fit."""
+
+    def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
+        """The component acked or failed a record batch."""
+        if acked:
+            self._metrics.acked += record_batch.num_rows
+        else:
+            self._metrics.failed += record_batch.num_rows
 
     def refuse(self, batch: TrackedBatch | None) -> None:
         """Fails a batch that cannot be read."""
@@ -206,6 +249,20 @@ class TrackedBoltAcks(BoltAcks):
         self._emitter.resolve_anchors(batch)
         self._tracker.in_work = None
 
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
+        """`BoltAcks.begin_columns`."""
+        if batch is not None:
+            self._tracker.follow(record_batch, batch)
+            if lost:
+                self._tracker.fail_places(batch, lost)
+
+    def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
+        """`BoltAcks.settle_columns`."""
+        super().settle_columns(record_batch, acked=acked)
+        batch = self._tracker.tracked(record_batch)
+        if batch is not None:
+            (self._tracker.ack_whole if acked else self._tracker.fail_whole)(batch)
+
     def refuse(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.refuse`."""
         if batch is not None:
@@ -231,6 +288,13 @@ class TrackedBoltAcks(BoltAcks):
 
 
 _Kept = tuple[tuple[object, ...], str, int | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeptColumns:
+    batch: Columns
+    stream: str
+    direct_task: int | None
 
 
 class FinishRoots:
@@ -274,6 +338,7 @@ class FinishRoots:
         apply_routes()
         specialise(component, {"emit": self._emit})
         self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
+        self._emitter.emit_columns = self._emit_columns  # type: ignore[method-assign]
 
     def _emit(
         self,
@@ -286,6 +351,23 @@ class FinishRoots:
         kept: _Kept = (tuple(values), stream, direct_task)
         return self._emitter.add(kept[0], stream, direct_task, need_task_ids, tup_id=kept)
 
+    def _emit_columns(
+        self,
+        batch: Columns,
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
+        direct_task: int | None = None,
+    ) -> None:
+        self._send(_KeptColumns(batch, stream, direct_task))
+
+    def _send(self, kept: _KeptColumns) -> None:
+        target, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)
+        if isinstance(target, RootStream):
+            self._emitter.send_columns(target, batch, lambda: target.emit_root(batch, kept.direct_task, kept, None))
+
     def _emit_again(self, kept: object) -> None:
+        if isinstance(kept, _KeptColumns):
+            self._send(kept)
+            return
         values, stream, direct_task = cast("_Kept", kept)  # the id that `_emit` gave
         self._emitter.add(values, stream, direct_task, need_task_ids=False, tup_id=kept)

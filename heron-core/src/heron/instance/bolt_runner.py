@@ -21,6 +21,7 @@ from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.tuple_pool import TupleSource
 from heron.instance.user_component import BoltHookCalls, specialise
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -33,7 +34,10 @@ from heron.ipc.frame import (
 )
 from heron.planner.physical_plan import PlanUpdate
 
-if TYPE_CHECKING:  # topologies without checkpoints need not import it
+if TYPE_CHECKING:  # topologies without columns or checkpoints need not import them
+    from pyarrow import RecordBatch
+
+    from heron.instance.column_input import ColumnInput, ReceivedColumns
     from heron.instance.task_checkpoints import TaskCheckpoints
 
 __all__ = ["BoltRunner"]
@@ -62,6 +66,11 @@ class BoltRunner(ComponentRunner):
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
         self._executed_any = False
+        self._column_input: ColumnInput | None = None
+        if component_class.process_columns is not Bolt.process_columns:  # type: ignore[attr-defined]  # a bolt's class
+            from heron.instance.column_input import ColumnInput  # noqa: PLC0415  # see above
+
+            self._column_input = ColumnInput(task.serializers.for_columns())
 
     @property
     def component(self) -> Bolt:
@@ -108,7 +117,9 @@ class BoltRunner(ComponentRunner):
         emitter = self._bolt_emitter
         generated = None if self.debug else emitter.specialised()
         if not emitter.hooks:
-            specialise(self._component, {"emit": generated, "ack": emitter.acked.append, "fail": emitter.failed.append})
+            ack, fail = emitter.acked.append, emitter.failed.append
+            settle = {"ack": ack, "fail": fail} if self._column_input is None else {}
+            specialise(self._component, {"emit": generated, **settle})
         elif emitter.hook_calls is None:
             emitter.hook_calls = BoltHookCalls(emitter.hooks, self.task.spec.task_id, monotonic_s)
 
@@ -196,9 +207,12 @@ class BoltRunner(ComponentRunner):
 
     def _new_acks(self) -> BoltAcks:
         task, emitter = self.task, self._bolt_emitter
-        if not task.tracks_acks:
-            return BoltAcks(emitter, task.metrics)
-        return TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+        if task.tracks_acks:
+            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+        else:
+            acks = BoltAcks(emitter, task.metrics)
+        emitter.column_acks = acks
+        return acks
 
     def _restart_alignment(self, alignment: ChannelAlignment) -> None:
         index = self.task.index
@@ -235,7 +249,10 @@ class BoltRunner(ComponentRunner):
         if self.ended or self._finish_roots.begun or not head.rows:
             self._acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
-        self._process_batch(batch, tracked)
+        if self._column_input is None:
+            self._process_batch(batch, tracked)
+        else:
+            self._process_columns(self._column_input.columns_of(batch), batch.source, tracked)
         if not self._executed_any:
             self._executed_any = True
             self.task.note_first_tuple()
@@ -263,11 +280,46 @@ class BoltRunner(ComponentRunner):
                 self._between_slices(start_s + took_s)
         del pairs  # a zip holds its last pair, and the pool would not reuse that object
         self._acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
+        self._flush_due_acks()
+        source.pool.recycle(rows, tracked or UNTRACKED)
+
+    def _process_columns(self, received: ReceivedColumns, source: TupleSource, tracked: TrackedBatch | None) -> None:
+        """Calls `process_columns` once for all rows of a segment."""
+        batch, component = received.batch, self._component
+        for each in received.lost:
+            self.task.metrics.failed += 1
+            doing = f"building columns from stream {source.key[1]!r} of {source.key[0]!r}"
+            self.task.errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
+        self._acks.begin_columns(batch, tracked, [each.place for each in received.lost])
+        if not self._has_output():
+            self._pacer.start_waiting(monotonic_s())
+        component.received_from = (*source.key, source.task_id)
+        start_s = monotonic_s()
+        try:
+            with self.emitter.lock.released():
+                self._call_process_columns(batch, source)
+        except Exception as error:
+            self._acks.settle_columns(batch, acked=False)
+            shown = f"a batch of {batch.num_rows} rows of ({', '.join(source.fields)})"
+            self.user_failed("process_columns", error, "the batch is failed and the task continues", shown)
+        end_s, rows, metrics = monotonic_s(), batch.num_rows, self.task.metrics
+        metrics.executed[source.key] = metrics.executed.get(source.key, 0) + rows
+        metrics.execute_latency.add((end_s - start_s) / max(1, rows), rows)
+        self._between_slices(end_s)
+        self._flush_due_acks()
+
+    def _call_process_columns(self, batch: RecordBatch, source: TupleSource) -> None:
+        if (calls := self._bolt_emitter.hook_calls) is None:
+            self._component.process_columns(batch)
+        else:
+            tup = Tuple.source(*source.key, source.task_id)(None, (batch,), 0)
+            calls.execute(lambda _: self._component.process_columns(batch), tup)
+
+    def _flush_due_acks(self) -> None:
         if self._acks.waiting:
             now_s = monotonic_s()
             if self._acks.waiting >= self.task.settings.batch_rows or self._pacer.linger_is_over(now_s):
                 self._flush(now_s)
-        source.pool.recycle(rows, tracked or UNTRACKED)
 
     def _process_slice(self, pairs: Iterator[tuple[Tuple, tuple[object, ...]]]) -> None:
         process: Callable[[Tuple], object] = self._component.process

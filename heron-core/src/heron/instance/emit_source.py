@@ -27,7 +27,7 @@ from collections.abc import Callable
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.instance.out_stream import OutStream
-from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream, checked_anchors
+from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream
 
 __all__ = ["BOLT_SIGNATURE", "SPOUT_SIGNATURE", "make_add", "make_emit"]
 
@@ -132,7 +132,7 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
         names |= {
             "parents_append": stream.anchors.parents.append,
             "UNANCHORED": UNANCHORED,
-            "checked": checked_anchors,
+            "checked": stream.checked_anchors,
         }
     elif ids is not None:
         names["ids_append"] = ids.append

@@ -11,22 +11,35 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
-from heron.errors import EmitError, known, nearest
+from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream, StreamOrigin, column_output
 from heron.instance.tracked_batch import TrackedBatch
-from heron.instance.tracked_stream import AnchoredStream
+from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import BoltHookCalls
 from heron.ipc.frame import Marker, marker_segment
 
-__all__ = ["BoltEmitter", "EmitLock", "Emitter", "SegmentSink", "SpoutEmitter"]
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.api.columns import Columns
+
+__all__ = ["BoltEmitter", "EmitLock", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
 _ROOM_WAIT_S = 0.1  # how often an emit checks for a stop while the queue is full; the gateway wakes it for room
+
+
+class ColumnAcks(Protocol):
+    """Receives the acks and fails of batches."""
+
+    def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
+        """The component acked or failed a batch that it received."""
+        ...
 
 
 class SegmentSink(Protocol):
@@ -113,6 +126,7 @@ class Emitter:
         self._out = out
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
+        self._column_types: dict[str, tuple[str, ...]] = {}
         self.lock = EmitLock()
         self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
         self.overflowed = False
@@ -142,7 +156,7 @@ class Emitter:
 
     def flush(self) -> bool:
         """Sends everything that was emitted; False if there was nothing."""
-        segments = [segment for stream in self.streams.values() if stream.rows for segment in stream.flush()]
+        segments = [segment for stream in self.streams.values() if stream.waiting() for segment in stream.flush()]
         if segments:
             self._out.put(segments)
         return bool(segments)
@@ -164,12 +178,12 @@ class Emitter:
 
     def pending_rows(self) -> int:
         """Rows that wait for a flush."""
-        return sum(len(stream.rows) for stream in self.streams.values())
+        return sum(stream.waiting() for stream in self.streams.values())
 
     def emitted(self, stream: str) -> int:
         """Tuples emitted on a stream so far, including those that wait for a flush."""
         current = self.streams.get(stream)
-        return self._emitted_before.get(stream, 0) + (current.emitted + len(current.rows) if current else 0)
+        return self._emitted_before.get(stream, 0) + (current.emitted + current.waiting() if current else 0)
 
     def send_marker(self, kind: Marker, tasks: Sequence[int], value: int = 0) -> None:
         """Sends a marker, behind all data, to these tasks downstream."""
@@ -205,10 +219,7 @@ class Emitter:
         Raises:
             EmitError: when the stream or task is unknown, or the number of values is wrong.
         """
-        target = self.streams.get(stream)
-        if target is None:
-            msg = f"emit to unknown stream {stream!r}{nearest(stream, self.streams)}; declared: {known(self.streams)}"
-            raise EmitError(msg)
+        target = self._stream(stream)
         if need_task_ids:
             self._flush_stream(target)
         self._check_direct(target, direct_task)
@@ -224,6 +235,43 @@ class Emitter:
         self._flush_stream(target)
         return list(target.tasks_of_last)
 
+    def column_target(self, columns: Columns, stream: str, direct_task: int | None) -> tuple[OutStream, RecordBatch]:
+        """The stream of an emit of columns, and the checked batch.
+
+        Raises:
+            EmitError: when the stream or task is unknown, the columns do not fit, or the topology has no serializer of
+                columns.
+        """
+        target = self._stream(stream)
+        self._check_direct(target, direct_task)
+        if target.columns is None:
+            try:
+                target.columns = column_output(target, self._column_types.get(stream, ()))
+            except PluginError as error:
+                msg = f"emit_columns: {error}; set columns = True in the class of the component"
+                raise EmitError(msg) from error
+        batch = target.columns.checked(columns)
+        self._column_types[stream] = target.columns.types
+        return target, batch
+
+    def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
+        """Sends what an emit of columns made due, and waits for room."""
+        with self.lock.held():
+            if segments := segments_of():
+                self._out.put(segments)
+        for hook in self.hooks:
+            hook.emit(EmitInfo((batch,), target.definition.name, self.origin.task_id, []))
+        if segments:
+            self.overflowed = True
+            self._wait_for_room()
+
+    def _stream(self, stream: str) -> OutStream:
+        target = self.streams.get(stream)
+        if target is None:
+            msg = f"emit to unknown stream {stream!r}{nearest(stream, self.streams)}; declared: {known(self.streams)}"
+            raise EmitError(msg)
+        return target
+
     def _check_direct(self, stream: OutStream, direct_task: int | None) -> None:
         allowed = stream.routes.direct_tasks
         if direct_task is not None and direct_task not in allowed:
@@ -237,10 +285,13 @@ class Emitter:
         def overflow() -> None:
             self.overflowed = True
             self._flush_stream(stream)
-            while not (self._out.has_room() or self.stop_requested()):
-                self._out.wait_for_room(_ROOM_WAIT_S)
+            self._wait_for_room()
 
         return overflow
+
+    def _wait_for_room(self) -> None:
+        while not (self._out.has_room() or self.stop_requested()):
+            self._out.wait_for_room(_ROOM_WAIT_S)
 
     def _flush_stream(self, stream: OutStream) -> None:
         with self.lock.held():
@@ -268,6 +319,25 @@ class SpoutEmitter(Emitter):
         """Emits a tuple."""
         return self.add(values, stream, direct_task, need_task_ids, tup_id=tup_id)
 
+    def emit_columns(
+        self,
+        batch: Columns,
+        tup_id: object = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        ids: Sequence[object] | None = None,
+    ) -> None:
+        """Emits a batch as columns."""
+        target, rows = self.column_target(batch, stream, direct_task)
+        if ids is not None:
+            check_ids(ids, rows.num_rows, tup_id, stream)
+        if isinstance(target, RootStream):
+            self.send_columns(target, rows, lambda: target.emit_root(rows, direct_task, tup_id, ids))
+            return
+        self.send_columns(target, rows, lambda: target.emit_columns(rows, direct_task))
+        if self._ids is not None:
+            self._ids.extend(ids if ids is not None else [tup_id] if tup_id is not None else [])
+
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
         return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
@@ -287,6 +357,7 @@ class BoltEmitter(Emitter):
         self.acked: list[Tuple] = []
         self.failed: list[Tuple] = []
         self.hook_calls: BoltHookCalls | None = None
+        self.column_acks: ColumnAcks | None = None
 
     def emit(
         self,
@@ -299,6 +370,21 @@ class BoltEmitter(Emitter):
         """Emits a tuple."""
         return self.add(values, stream, direct_task, need_task_ids, anchors=anchors)
 
+    def emit_columns(
+        self,
+        batch: Columns,
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple | RecordBatch] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emits a batch as columns."""
+        target, rows = self.column_target(batch, stream, direct_task)
+        if isinstance(target, AnchoredStream):
+            parents = target.parents_of(anchors)
+            self.send_columns(target, rows, lambda: target.emit_anchored(rows, direct_task, parents))
+        else:
+            self.send_columns(target, rows, lambda: target.emit_columns(rows, direct_task))
+
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
         return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
@@ -309,17 +395,47 @@ class BoltEmitter(Emitter):
             if isinstance(stream, AnchoredStream):
                 stream.anchors.resolve(batch)
 
-    def ack(self, tup: Tuple) -> None:
-        """Acks a tuple."""
+    def ack(self, tup: Tuple | RecordBatch) -> None:
+        """Acks a tuple or batch."""
+        if not isinstance(tup, Tuple):
+            self._settle_columns(tup, acked=True)
+            return
         self.acked.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.acked(tup)
 
-    def fail(self, tup: Tuple) -> None:
-        """Fails a tuple."""
+    def fail(self, tup: Tuple | RecordBatch) -> None:
+        """Fails a tuple or batch."""
+        if not isinstance(tup, Tuple):
+            self._settle_columns(tup, acked=False)
+            return
         self.failed.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.failed(tup)
+
+    def _settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
+        if self.column_acks is None or not hasattr(batch, "num_rows"):
+            msg = f"{'ack' if acked else 'fail'} of {batch!r:.60}, a {type(batch).__name__}; give what was received"
+            raise UsageError(msg)
+        self.column_acks.settle_columns(batch, acked=acked)
+
+
+def check_ids(ids: Sequence[object], rows: int, tup_id: object, stream: str) -> None:
+    """Checks the ids of the rows of a batch.
+
+    Raises:
+        EmitError: when there is not one for each row, or an id for the whole batch as well.
+    """
+    fault = ""
+    if tup_id is not None:
+        fault = "both tup_id and ids are given; a batch is one root, or each row is one"
+    elif len(ids) != rows:
+        fault = f"{len(ids)} ids for {rows} rows"
+    elif any(each is None for each in ids):
+        fault = "one of the ids is None; give an id for each row, or no ids"
+    if fault:
+        msg = f"stream {stream!r}: emit_columns: {fault}"
+        raise EmitError(msg)
 
 
 def _never() -> bool:

@@ -6,18 +6,29 @@ tasks receive whole (one task, `lowest`, `all`) become one segment with many des
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
+from heron.api.api_constants import TOPOLOGY_COLUMNS_COMPRESSION
+from heron.api.columns import compression_of
+from heron.api.config import setting
 from heron.api.definition import StreamDefinition
+from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.batch_codec import encode_rows
-from heron.instance.serializers import PICKLE
+from heron.instance.serializers import PICKLE, Serializers
 from heron.instance.stream_routes import StreamRoutes
 from heron.ipc.frame import SegmentKind, segment
 from heron.spi.serializer import Serializer
 
-__all__ = ["OutStream", "StreamOrigin"]
+if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
+    from pyarrow import RecordBatch
+
+    from heron.instance.column_output import ColumnOutput
+    from heron.spi.column_serializer import ColumnSerializer
+
+__all__ = ["OutStream", "StreamOrigin", "column_output"]
 
 _FIRST_LIMIT = 16  # rows of unknown size: the limit grows once the first rows have been measured
 _LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each destination gets a full batch
@@ -38,6 +49,16 @@ class StreamOrigin:
     tuple_max_bytes: int
     rejected: Callable[[str, object, Exception], None]
     serializer: Serializer = PICKLE
+    serializers: Serializers = field(default_factory=Serializers)
+    config: Mapping[str, object] = field(default_factory=dict)
+
+    def column_serializer(self) -> ColumnSerializer:
+        """The serializer of columns; see `heron.instance.serializers.Serializers.for_columns`."""
+        return self.serializers.for_columns()
+
+    def compression(self, stream: str) -> str:
+        """The compression of a stream's columns, by ``topology.columns.compression``."""
+        return compression_of(str(setting(self.config, TOPOLOGY_COLUMNS_COMPRESSION)), stream)
 
     def encoded(
         self, rows: list[object], fields: Sequence[str], rejected: Callable[[object, Exception], None]
@@ -53,6 +74,16 @@ class StreamOrigin:
         )
 
 
+def column_output(stream: OutStream, types: tuple[str, ...]) -> ColumnOutput:
+    """The columns of a stream; the first call imports numpy.
+
+    Raises:
+        PluginError: when the topology was submitted without a serializer of columns.
+    """
+    made = cast("type[ColumnOutput]", load_object("heron.instance.column_output:ColumnOutput", "columns"))
+    return made(stream, types)
+
+
 class OutStream:
     """The log of one stream.
 
@@ -63,6 +94,7 @@ class OutStream:
 
     __slots__ = (
         "arity",
+        "columns",
         "definition",
         "direct",
         "emitted",
@@ -82,6 +114,7 @@ class OutStream:
         self.origin = origin
         self.arity = len(definition.fields)
         self.rows: list[object] = []
+        self.columns: ColumnOutput | None = None
         self.full_limit = min(_FIRST_LIMIT, origin.batch_rows)
         self.limit = 0
         self.direct: tuple[int, ...] = ()
@@ -89,8 +122,25 @@ class OutStream:
         self.tasks_of_last: tuple[int, ...] = ()
 
     def flush(self) -> list[bytes]:
+        """Takes the batches and rows that wait, and returns their segments. Batches were emitted before rows."""
+        if self.columns is not None and self.columns.rows:
+            return [*self.columns.flush(), *self.flush_rows()]
+        return self.flush_rows()
+
+    def flush_rows(self) -> list[bytes]:
         """Takes the rows and returns their segments."""
         return self.segments_of(self.take_rows())
+
+    def waiting(self) -> int:
+        """Rows that wait for a flush, in either form."""
+        return len(self.rows) + (self.columns.rows if self.columns is not None else 0)
+
+    def emit_columns(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
+        """Appends a batch behind everything that was emitted before; returns the segments that are due."""
+        if self.columns is None:
+            return []
+        before = self.flush() if self.rows else []
+        return [*before, *self.columns.add(batch, direct)]
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
         """The segments of rows that were taken from the head of the log."""
@@ -134,14 +184,16 @@ class OutStream:
             self.adapt(len(part), len(payload))
             segments.append(self.tuples_segment(tasks, payload, len(part)))
 
-    def tuples_segment(self, tasks: Sequence[int], payload: bytes, rows: int, options: bytes = b"") -> bytes:
-        """A segment of rows of this stream."""
+    def tuples_segment(
+        self, tasks: Sequence[int], payload: bytes, rows: int, options: bytes = b"", encoding: int | None = None
+    ) -> bytes:
+        """A segment of rows of this stream; `encoding` None is that of its rows."""
         origin = self.origin
         return segment(
             tasks,
             payload,
             kind=SegmentKind.TUPLES,
-            encoding=origin.serializer.encoding,
+            encoding=origin.serializer.encoding if encoding is None else encoding,
             stream=self.number,
             plan_version=origin.plan_version,
             source_task=origin.task_id,

@@ -11,23 +11,29 @@ from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.api.config import setting
 from heron.driver_kit.loading import open_driver
 from heron.errors import ConfigError, PluginError, RemoteProtocolError, known
+from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
 
-__all__ = ["PICKLE", "PickleSerializer", "Serializers"]
+__all__ = ["COLUMN_SERIALIZER", "PICKLE", "PickleSerializer", "Serializers"]
+
+COLUMN_SERIALIZER = "arrow"
+"""The driver that carries columns, whatever encodes the rows of a topology."""
 
 _PICKLE_NAME = "pickle"
 _PROTOCOL = 5
 
 
 class Serializers:
-    """The serializer of the core, and those that the command found for this topology."""
+    """The serializer of the core, and those that the command found for this topology.
+
+    Each is opened when it is first needed: a library of columns takes 0.1 s and 60 MB, and most tasks need none.
+    """
 
     def __init__(self, refs: Sequence[DriverRef] = ()) -> None:
-        self._by_name: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
-        for ref in refs:
-            self._by_name[ref.name] = open_driver(ref, Serializer)
-        self._by_encoding = {each.encoding: each for each in self._by_name.values()}
+        self._refs = {ref.name: ref for ref in refs}
+        self._opened: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
+        self._by_encoding: dict[int, Serializer] = {PICKLE.encoding: PICKLE}
 
     def for_output(self, config: Mapping[str, object]) -> Serializer:
         """The serializer that a component with this configuration encodes with.
@@ -35,11 +41,20 @@ class Serializers:
         Raises:
             PluginError: when the command did not submit it, because the configuration was another one.
         """
-        name = str(setting(config, TOPOLOGY_SERIALIZER))
-        if name not in self._by_name:
-            msg = f"{TOPOLOGY_SERIALIZER}: serializer {name!r} was not submitted; submitted: {known(self._by_name)}"
+        return self._named(str(setting(config, TOPOLOGY_SERIALIZER)), TOPOLOGY_SERIALIZER)
+
+    def for_columns(self) -> ColumnSerializer:
+        """The serializer of columns.
+
+        Raises:
+            PluginError: when the command did not submit it, because no component of the topology said that it uses
+                columns.
+        """
+        serializer = self._named(COLUMN_SERIALIZER, "columns")
+        if not isinstance(serializer, ColumnSerializer):
+            msg = f"serializer {COLUMN_SERIALIZER!r} is a {type(serializer).__name__}, which carries no columns"
             raise PluginError(msg)
-        return self._by_name[name]
+        return serializer
 
     def for_input(self, encoding: int, source_task: int) -> Serializer:
         """The serializer that decodes an encoding.
@@ -49,9 +64,24 @@ class Serializers:
         """
         serializer = self._by_encoding.get(encoding)
         if serializer is None:
+            for name in self._refs:
+                self._named(name, TOPOLOGY_SERIALIZER)
+            serializer = self._by_encoding.get(encoding)
+        if serializer is None:
             readable = known(map(str, sorted(self._by_encoding)))
             msg = f"segment of task {source_task} has encoding {encoding}; this task reads {readable}"
             raise RemoteProtocolError(msg)
+        return serializer
+
+    def _named(self, name: str, what: str) -> Serializer:
+        serializer = self._opened.get(name)
+        if serializer is None:
+            if name not in self._refs:
+                submitted = known((*self._opened, *self._refs))
+                msg = f"{what}: serializer {name!r} was not submitted; submitted: {submitted}"
+                raise PluginError(msg)
+            serializer = self._opened[name] = open_driver(self._refs[name], Serializer)
+            self._by_encoding[serializer.encoding] = serializer
         return serializer
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
@@ -18,7 +18,12 @@ from heron.errors import EmitError
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
 __all__ = [
+    "MEMO_LIMIT",
+    "CheckedGrouping",
     "ChosenSplitter",
     "CustomGroupings",
     "KeyMemo",
@@ -35,9 +40,6 @@ MEMO_LIMIT = 65_536
 """Keys that a memo holds before it is cleared: about 10 MB of short strings."""
 
 Append = Callable[[object], None]
-
-Chooser = Callable[[tuple[object, ...]], Sequence[int]]
-"""Gives the tasks that a custom grouping chooses for the values of a tuple."""
 
 CustomGroupings = Callable[[str, InputDefinition], ICustomGrouping]
 """Gives the author's grouping object for a consumer's subscription, prepared with its tasks."""
@@ -74,7 +76,7 @@ class StreamRoutes:
     whole: tuple[int, ...] = ()
     splitters: tuple[Splitter, ...] = ()
     keyed: tuple[KeyedEdge, ...] = ()
-    choosers: tuple[tuple[Chooser, list[Sequence[int]]], ...] = ()
+    choosers: tuple[tuple[CheckedGrouping, list[Sequence[int]]], ...] = ()
     direct_picks: tuple[list[Sequence[int]], ...] = ()
     direct_tasks: frozenset[int] = frozenset()
 
@@ -100,7 +102,7 @@ class _Routes:
         self._whole: list[int] = []
         self._splitters: list[Splitter] = []
         self._keyed: list[KeyedEdge] = []
-        self._choosers: list[tuple[Chooser, list[Sequence[int]]]] = []
+        self._choosers: list[tuple[CheckedGrouping, list[Sequence[int]]]] = []
         self._direct_picks: list[list[Sequence[int]]] = []
         self._direct_tasks: set[int] = set()
 
@@ -132,7 +134,7 @@ class _Routes:
             case GroupingKind.FIELDS | GroupingKind.PARTIAL_KEY:
                 self._add_keyed(consumer.name, tasks, subscription)
             case GroupingKind.CUSTOM:
-                choose = _checked(self._custom(consumer.name, subscription), consumer.name, tasks)
+                choose = CheckedGrouping(self._custom(consumer.name, subscription), consumer.name, tasks)
                 self._choosers.append((choose, self._add_chosen()))
             case GroupingKind.DIRECT:
                 self._direct_picks.append(self._add_chosen())
@@ -163,21 +165,42 @@ class _Routes:
         return splitter.picks
 
 
-def _checked(grouping: ICustomGrouping, consumer: str, tasks: tuple[int, ...]) -> Chooser:
-    allowed = frozenset(tasks)
+class CheckedGrouping:
+    """The author's grouping of one consumer; a chosen task that is not the consumer's is an error."""
 
-    def choose(values: tuple[object, ...]) -> tuple[int, ...]:
-        chosen = tuple(dict.fromkeys(grouping.choose_tasks(values)))
-        if not allowed.issuperset(chosen):
-            strangers = sorted(set(chosen) - allowed)
-            msg = (
-                f"custom grouping {type(grouping).__name__} chose tasks {strangers}, which are not of {consumer!r}; "
-                f"its tasks are {sorted(allowed)}"
-            )
-            raise EmitError(msg)
+    def __init__(self, grouping: ICustomGrouping, consumer: str, tasks: tuple[int, ...]) -> None:
+        self.name = type(grouping).__name__
+        self._grouping = grouping
+        self._consumer = consumer
+        self._tasks = frozenset(tasks)
+
+    def __call__(self, values: tuple[object, ...]) -> tuple[int, ...]:
+        """The tasks that receive a tuple.
+
+        Raises:
+            EmitError: when one of them is not the consumer's.
+        """
+        chosen = tuple(dict.fromkeys(self._grouping.choose_tasks(values)))
+        self.check(chosen)
         return chosen
 
-    return choose
+    def of_columns(self, batch: RecordBatch) -> object:
+        """The task of each row, as the grouping gives it; None if it chooses row by row."""
+        return self._grouping.choose_columns(batch)
+
+    def check(self, chosen: Sequence[int]) -> None:
+        """Checks chosen tasks.
+
+        Raises:
+            EmitError: when one of them is not the consumer's.
+        """
+        if not self._tasks.issuperset(chosen):
+            strangers = sorted(set(chosen) - self._tasks)
+            msg = (
+                f"custom grouping {self.name} chose tasks {strangers}, which are not of {self._consumer!r}; "
+                f"its tasks are {sorted(self._tasks)}"
+            )
+            raise EmitError(msg)
 
 
 class ShuffleSplitter:
@@ -192,10 +215,14 @@ class ShuffleSplitter:
     def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`."""
         count = len(self._tasks)
-        first = self._next
-        self._next = (first + len(rows)) % count
-        for offset in range(min(count, len(rows))):
-            yield self._tasks[(first + offset) % count], rows[offset::count]
+        for offset, task in enumerate(self.deal(len(rows))):
+            yield task, rows[offset::count]
+
+    def deal(self, parts: int) -> list[int]:
+        """The tasks that the next `parts` go to, each once."""
+        count, first = len(self._tasks), self._next
+        self._next = (first + parts) % count
+        return [self._tasks[(first + offset) % count] for offset in range(min(count, parts))]
 
 
 class KeyMemo(dict[object, Append]):
@@ -204,8 +231,8 @@ class KeyMemo(dict[object, Append]):
     def __init__(self, owners: Sequence[int], *, single: bool) -> None:
         """`owners` are the tasks by key group."""
         super().__init__()
-        self._owners = owners
-        self._single = single
+        self.owners = owners
+        self.single = single
         self.lists: dict[int, list[object]] = {task: [] for task in sorted(set(owners))}
 
     def place(self, key: object) -> Append:
@@ -214,9 +241,9 @@ class KeyMemo(dict[object, Append]):
         Raises:
             EmitError: when rows cannot be grouped by this key.
         """
-        values = (key,) if self._single else key
-        group = key_group(values, len(self._owners))  # type: ignore[arg-type]  # a key of several fields is a tuple
-        return self.lists[self._owners[group]].append
+        values = (key,) if self.single else key
+        group = key_group(values, len(self.owners))  # type: ignore[arg-type]  # a key of several fields is a tuple
+        return self.lists[self.owners[group]].append
 
     def __missing__(self, key: object) -> Append:
         append = self.place(key)
@@ -239,13 +266,27 @@ class PartialKeyMemo:
         self.lists: dict[int, list[object]] = {task: [] for task in self._tasks}
 
     def __getitem__(self, key: object) -> Append:
+        return self._lighter(self._known_pair(key))
+
+    def divided(self, key: object, rows: int) -> tuple[int, int, int]:
+        """``(first task, second task, rows of the first)``: the rows that bring their loads nearest to each other."""
+        first, second = self._known_pair(key)
+        if first == second:
+            of_first = rows
+        else:
+            of_first = min(rows, max(0, (rows + self._sent[second] - self._sent[first] + 1) // 2))
+        self._sent[first] += of_first
+        self._sent[second] += rows - of_first
+        return first, second, of_first
+
+    def _known_pair(self, key: object) -> tuple[int, int]:
         pair = self._pairs.get(key)
         if pair is None:
             pair = self._pair(key)
             if len(self._pairs) >= MEMO_LIMIT:
                 self._pairs.clear()
             self._pairs[key] = pair
-        return self._lighter(pair)
+        return pair
 
     def place(self, key: object) -> Append:
         """`KeyMemo.place`."""

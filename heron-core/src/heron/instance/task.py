@@ -127,6 +127,8 @@ class Task:
             self.settings.tuple_max_bytes,
             self._reject,
             self.serializers.for_output(self.config),
+            self.serializers,
+            self.config,
         )
 
     def is_member_of(self, plan: PhysicalPlan) -> bool:

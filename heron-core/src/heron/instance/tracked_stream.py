@@ -8,10 +8,10 @@ rows needs no arrays; `heron.instance.array_tracking` handles the rest.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
@@ -22,6 +22,9 @@ from heron.instance.stream_routes import StreamRoutes
 from heron.instance.tracked_batch import TrackedBatch, array_tracking
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 __all__ = [
     "UNANCHORED",
@@ -86,7 +89,17 @@ class RootStream(TrackedStream):
         self.pending = pending
         self.ids: list[object] = []
 
-    def flush(self) -> list[bytes]:
+    def emit_root(
+        self, batch: RecordBatch, direct: int | None, tup_id: object, ids: Sequence[object] | None
+    ) -> list[bytes]:
+        """Sends a batch as one root, or each of its rows as one; without an id it is untracked."""
+        if self.columns is None or (tup_id is None and ids is None):
+            return self.emit_columns(batch, direct)
+        before = self.flush()
+        base = self.pending.open([tup_id] if ids is None else list(ids))
+        return before + self.columns.root_segments(batch, direct, base, None if ids is None else len(ids))
+
+    def flush_rows(self) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
         rows = self.take_rows()
         ids = self.ids[: len(rows)]
@@ -131,6 +144,10 @@ class AnchorHost(Protocol):
         """The batch whose tuples are passed to `process` now."""
         ...
 
+    def tracked(self, batch: object) -> TrackedBatch | None:
+        """The tracking of a record batch that the component received; None for any other object."""
+        ...
+
     @property
     def corrections(self) -> list[bytes]:
         """Ack segments that must reach the ledger no later than the acks of the anchors."""
@@ -154,7 +171,44 @@ class AnchoredStream(TrackedStream):
         self.tracker = tracker
         self.anchors = Anchors()
 
-    def flush(self) -> list[bytes]:
+    def checked_anchors(self, anchors: object) -> tuple[Tuple, ...]:
+        """`checked_anchors`, where a received record batch stands for all its rows."""
+        if isinstance(anchors, Iterable) and not isinstance(anchors, Tuple):
+            given = list(anchors)
+            if any(self.tracker.tracked(each) is not None for each in given):
+                anchors = [tup for each in given for tup in self._tuples_of(each)]
+            else:
+                anchors = given
+        return checked_anchors(anchors)
+
+    def parents_of(self, anchors: Iterable[object] | None) -> list[tuple[TrackedBatch, list[int] | None]]:
+        """The places that an emit of columns is anchored to (None: all of a batch), where an ack can still cover it.
+
+        Raises:
+            EmitError: when `anchors` is not an iterable of received tuples and batches.
+        """
+        places: dict[TrackedBatch, list[int]] = {}
+        for tup in self.checked_anchors(anchors) if anchors is not None else ():
+            batch = self.tracker.in_work if tup.id is None else tup.id
+            if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
+                places.setdefault(batch, []).append(tup._index)
+        return [(batch, of_batch if len(of_batch) < batch.rows else None) for batch, of_batch in places.items()]
+
+    def _tuples_of(self, anchor: object) -> list[Tuple]:
+        batch = self.tracker.tracked(anchor)
+        if batch is None:
+            return [anchor]  # type: ignore[list-item]  # checked by the caller
+        return [Tuple(batch, (), place) for place in range(batch.rows)]
+
+    def emit_anchored(
+        self, batch: RecordBatch, direct: int | None, parents: Sequence[tuple[TrackedBatch, list[int] | None]]
+    ) -> list[bytes]:
+        """Sends a batch under the roots of these places of these batches (None: of all places)."""
+        if self.columns is None or not parents:
+            return self.emit_columns(batch, direct)
+        return self.flush() + array_tracking().anchored_columns(self, self.columns, batch, direct, parents)
+
+    def flush_rows(self) -> list[bytes]:
         """Sends rows without any anchor untracked.
 
         The batches of the anchors learn the keys of the copies here; their acks must wait for this flush.
@@ -247,9 +301,9 @@ class Anchors:
             for tup in dict.fromkeys(tuples):
                 batch = current if tup.id is None else tup.id
                 if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
-                    places.append((batch, tup._index))
+                    places.append((batch, 0 if batch.is_unit else tup._index))
             if places:
-                self._irregular[row] = places
+                self._irregular[row] = list(dict.fromkeys(places))  # tuples of a unit are one row
 
 
 def _chosen(rows: list[object], numbers: list[int]) -> list[object]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from itertools import islice
 
+from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import RemoteProtocolError
 from heron.planner.physical_plan import PlanIndex
@@ -71,11 +72,13 @@ class TuplePool:
 class TupleSource:
     """One stream of one task, with the pool of its tuples."""
 
-    __slots__ = ("key", "pool")
+    __slots__ = ("fields", "key", "pool", "task_id")
 
-    def __init__(self, component: str, stream: str, task_id: int) -> None:
-        self.key = (component, stream)
-        self.pool = TuplePool(Tuple.source(component, stream, task_id))
+    def __init__(self, component: str, stream: StreamDefinition, task_id: int) -> None:
+        self.key = (component, stream.name)
+        self.fields = stream.fields
+        self.task_id = task_id
+        self.pool = TuplePool(Tuple.source(component, stream.name, task_id))
 
 
 class TupleSources:
@@ -108,4 +111,4 @@ class TupleSources:
                 f"segment of task {task_id}, stream number {stream}: plan {self._index.plan.version} has no such stream"
             )
             raise RemoteProtocolError(msg)
-        return TupleSource(task.component, outputs[stream].name, task_id)
+        return TupleSource(task.component, outputs[stream], task_id)

@@ -90,6 +90,7 @@ class OptionTag(enum.IntEnum):
     ROOT_BASE = 5  # u64: the root of row number 0 of the batch; row n has root base + n
     ROW_NUMBERS = 6  # u64 per row: its number in the batch, if that is not its place in the segment
     ROOT_ROWS = 7  # u64 per entry of ROOTS: its row, unless each row has one root, in order
+    UNIT = 8  # empty: to the fields above, all rows of the segment are one row, number 0
 
 
 class Marker(enum.IntEnum):

@@ -18,9 +18,9 @@ __all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "PRIVATE_ENCODINGS", "SPI_VERSI
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"neutral", "objects"})
+CAPABILITIES = frozenset({"columns", "neutral", "objects"})
 """``objects``: it takes instances of the author's classes, not only plain data. ``neutral``: other languages can read
-the encoding."""
+the encoding. ``columns``: it is a `heron.spi.column_serializer.ColumnSerializer`."""
 
 PRIVATE_ENCODINGS = range(128, 256)
 """Numbers for encodings that WIRE.md does not name; in one topology each number belongs to one serializer."""

@@ -31,13 +31,14 @@ class Root:
 
 
 class Edge:
-    """One copy of a tuple on its way to one task; it is that tuple's id."""
+    """One copy of a tuple or batch on its way to one task; it is the id of the tuples that the task gets for it."""
 
-    __slots__ = ("open", "roots")
+    __slots__ = ("left", "open", "roots")
 
     def __init__(self, roots: tuple[Root, ...]) -> None:
         self.roots = roots
         self.open = True
+        self.left = 1  # acks until it is acked
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,9 @@ class AckLedger:
         return Edge(roots)
 
     def ack(self, edge: Edge) -> None:
-        """A task acked its copy; a second ack has no effect."""
-        if edge.open:
+        """A task acked its copy, or a tuple of it; a further ack has no effect."""
+        edge.left -= 1
+        if edge.open and not edge.left:
             edge.open = False
             self.release(edge.roots)
 

@@ -6,24 +6,31 @@ once, each emit leaves at once, under its roots.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
-from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.out_stream import StreamOrigin
 from heron.ipc.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.api.columns import Columns
 
 __all__ = ["Delivery", "Inboxes", "Outbox", "TrackedBoltEmitter", "TrackedSpoutEmitter"]
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A segment for one task; where trees are tracked, `edge` is the id of its only tuple."""
+    """A segment for one task; where trees are tracked, `edge` is the id of its only tuple, or of its batch."""
 
     data: bytes
     head: SegmentHead
@@ -99,12 +106,34 @@ class TrackedSpoutEmitter(SpoutEmitter):
         self._ledger.release(roots)
         return tasks
 
+    def emit_columns(
+        self,
+        batch: Columns,
+        tup_id: object = None,
+        stream: str = DEFAULT_STREAM,
+        direct_task: int | None = None,
+        ids: Sequence[object] | None = None,
+    ) -> None:
+        """Emits a batch as columns; with `ids`, its rows one by one."""
+        _, rows = self.column_target(batch, stream, direct_task)
+        if ids is not None:
+            check_ids(ids, rows.num_rows, tup_id, stream)
+            for place, row_id in enumerate(ids):
+                self.emit_columns(rows.slice(place, 1), row_id, stream, direct_task)
+            return
+        roots = () if tup_id is None else (self._ledger.open(self.origin.task_id, tup_id),)
+        with self._outbox.under(roots):
+            super().emit_columns(rows, None, stream, direct_task)
+            self.flush()
+        self._ledger.release(roots)
+
 
 class TrackedBoltEmitter(BoltEmitter):
     """A bolt's collector: emits under the roots of the anchors, and passes acks and fails to the ledger."""
 
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
+        self._edges: dict[int, tuple[weakref.ref[RecordBatch], Edge]] = {}
         self._outbox = out
         self._ledger = ledger
 
@@ -117,24 +146,46 @@ class TrackedBoltEmitter(BoltEmitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits a tuple."""
-        with self._outbox.under(_roots(anchors or ())):
+        with self._outbox.under(self._roots(anchors or ())):
             tasks = super().emit(values, stream, anchors, direct_task, need_task_ids)
             self.flush()
         return tasks
 
-    def ack(self, tup: Tuple) -> None:
-        """Acks a tuple."""
+    def emit_columns(
+        self,
+        batch: Columns,
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple | RecordBatch] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        """Emits a batch as columns."""
+        with self._outbox.under(self._roots(anchors or ())):
+            super().emit_columns(batch, stream, None, direct_task)
+            self.flush()
+
+    def follow(self, batch: RecordBatch, edge: Edge) -> None:
+        """The bolt gets this batch for a copy; forgotten with the batch."""
+        place = id(batch)
+        self._edges[place] = (weakref.ref(batch, lambda _: self._edges.pop(place, None)), edge)
+
+    def ack(self, tup: Tuple | RecordBatch) -> None:
+        """Acks a tuple or batch."""
         super().ack(tup)
-        if isinstance(tup.id, Edge):
-            self._ledger.ack(tup.id)
+        if isinstance(edge := self._edge_of(tup), Edge):
+            self._ledger.ack(edge)
 
-    def fail(self, tup: Tuple) -> None:
-        """Fails a tuple."""
+    def fail(self, tup: Tuple | RecordBatch) -> None:
+        """Fails a tuple or batch."""
         super().fail(tup)
-        if isinstance(tup.id, Edge):
-            self._ledger.fail(tup.id)
+        if isinstance(edge := self._edge_of(tup), Edge):
+            self._ledger.fail(edge)
 
+    def _roots(self, anchors: Iterable[Tuple | RecordBatch]) -> tuple[Root, ...]:
+        edges = [edge for edge in map(self._edge_of, anchors) if isinstance(edge, Edge)]
+        return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
 
-def _roots(anchors: Iterable[Tuple]) -> tuple[Root, ...]:
-    edges = [anchor.id for anchor in anchors if isinstance(anchor.id, Edge)]
-    return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
+    def _edge_of(self, received: Tuple | RecordBatch) -> object:
+        if isinstance(received, Tuple):
+            return received.id
+        found = self._edges.get(id(received))
+        return found[1] if found is not None and found[0]() is received else None

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.batch_reader import BatchReader, MarkerAligner
+from heron.instance.column_input import ColumnInput, ReceivedColumns
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.task_context import QueuedTarget
+from heron.instance.tuple_pool import TupleSource
 from heron.instance.user_component import BoltHookCalls
 from heron.ipc.frame import SegmentKind
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge
 from heron_simulator.delivery import Delivery, TrackedBoltEmitter
 from heron_simulator.simulated_task import SimulatedTask, SimulationEnvironment
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 __all__ = ["SimulatedBolt"]
 
@@ -35,6 +41,8 @@ class SimulatedBolt(SimulatedTask):
         self._component = Bolt()
         self._reader = BatchReader(environment.index, environment.serializers)
         self._aligner = MarkerAligner(environment.index.upstream_tasks(plan.component))
+        self._column_input: ColumnInput | None = None
+        self._emitter.column_acks = self
         self._ticks = TickTimer(self.config, environment.clock.monotonic_s)
 
     @property
@@ -50,6 +58,8 @@ class SimulatedBolt(SimulatedTask):
     def construct(self, component_class: type, target: QueuedTarget) -> None:
         """`SimulatedTask.construct`."""
         self._component = component_class(delegate=self._emitter)
+        if component_class.process_columns is not Bolt.process_columns:  # type: ignore[attr-defined]  # a bolt's class
+            self._column_input = ColumnInput(self.environment.serializers.for_columns())
         target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
 
     def due_s(self) -> float:
@@ -82,13 +92,42 @@ class SimulatedBolt(SimulatedTask):
             self.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "these tuples are lost")
             self._fail(delivery.edge)
             return
+        if self._column_input is not None:
+            self._process_columns(self._column_input.columns_of(batch), batch.source, delivery)
+            return
         source = batch.source
+        if delivery.edge is not None:
+            delivery.edge.left = head.rows
         for tup, values in zip(source.pool.take(head.rows), batch.values(), strict=False):
             tup.values, tup.id = values, delivery.edge
             self._execute(tup)
         self._settle()
         source.pool.recycle(head.rows, delivery.edge)  # a tuple that the bolt keeps is acked later
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + head.rows
+
+    def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
+        """`heron.instance.emitter.ColumnAcks`; the ledger hears of it from the emitter."""
+        self.metrics.acked += batch.num_rows if acked else 0
+        self.metrics.failed += 0 if acked else batch.num_rows
+
+    def _process_columns(self, received: ReceivedColumns, source: TupleSource, delivery: Delivery) -> None:
+        batch, emitter = received.batch, self._emitter
+        for each in received.lost:
+            self.metrics.failed += 1
+            doing = f"building columns from stream {source.key[1]!r} of {source.key[0]!r}"
+            self.errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
+            self._fail(delivery.edge)
+        if isinstance(emitter, TrackedBoltEmitter) and delivery.edge is not None:
+            emitter.follow(batch, delivery.edge)
+        self._component.received_from = (*source.key, source.task_id)
+        try:
+            self._component.process_columns(batch)
+        except Exception as error:
+            self.settle_columns(batch, acked=False)
+            self._fail(delivery.edge)
+            shown = f"a batch of {batch.num_rows} rows of ({', '.join(source.fields)})"
+            self.user_failed("process_columns", error, "the batch is failed and the task continues", shown)
+        self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + batch.num_rows
 
     def _execute(self, tup: Tuple) -> None:
         emitter = self._emitter

@@ -168,7 +168,8 @@ class SimulatedTask(ABC):
         settings, plan = self.environment.settings, self.environment.index.plan
         limits = (settings.batch_rows, settings.batch_bytes, settings.tuple_max_bytes)
         serializer = self.environment.serializers.for_output(self.config)
-        return StreamOrigin(self.plan.task_id, 1, plan.version, *limits, self._reject, serializer)
+        found = self.environment.serializers
+        return StreamOrigin(self.plan.task_id, 1, plan.version, *limits, self._reject, serializer, found, self.config)
 
     def emitted(self) -> int:
         """Tuples emitted so far, over all streams."""

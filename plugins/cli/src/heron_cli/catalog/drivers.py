@@ -50,7 +50,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "uploader": ("hdfs", "http", "localfs", "s3"),
     "packing": ("ffd", "rcrr", "roundrobin"),
     "metricsink": ("file", "graphite", "prometheus", "scribe"),
-    "serializer": ("msgpack",),
+    "serializer": ("arrow", "msgpack"),
     "checkpoint": ("hdfs", "localfs", "s3"),
     "state": ("lmdb",),
 }

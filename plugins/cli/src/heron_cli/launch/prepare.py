@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from heron.api.api_constants import TOPOLOGY_SERIALIZER, TOPOLOGY_STATE_BACKEND
+from heron.api.api_constants import TOPOLOGY_COLUMNS, TOPOLOGY_SERIALIZER, TOPOLOGY_STATE_BACKEND
 from heron.api.config import merged_config, setting
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.loading import load_object
@@ -28,6 +28,7 @@ from heron_cli.topologies.environment import ProfileChoice, find_profile
 __all__ = ["Prepared", "load_target", "named_serializers", "named_state_backends", "plan_target", "prepare"]
 
 _CORE_SERIALIZER = "pickle"  # every instance has it
+_COLUMN_SERIALIZER = "arrow"
 _MEMORY = "memory"
 
 
@@ -107,15 +108,17 @@ def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[
         PluginError: when one is not installed or does not work; names the component.
         ConfigError: when two serializers have the same number, so that readers could not distinguish them.
     """
-    users = _users(topology, TOPOLOGY_SERIALIZER)
+    users = {name: (TOPOLOGY_SERIALIZER, user) for name, user in _users(topology, TOPOLOGY_SERIALIZER).items()}
+    if (user := _users(topology, TOPOLOGY_COLUMNS).get(str(True))) is not None:
+        users[_COLUMN_SERIALIZER] = (TOPOLOGY_COLUMNS, user)
     refs: dict[int, DriverRef] = {}
-    for name, component_name in sorted(users.items()):
+    for name, (key, component_name) in sorted(users.items()):
         if name == _CORE_SERIALIZER:
             continue
         try:
             ref = resolve("serializer", name, {})
         except PluginError as error:
-            msg = f"component {component_name!r}: {TOPOLOGY_SERIALIZER}: {error}"
+            msg = f"component {component_name!r}: {key}: {error}"
             raise PluginError(msg) from error
         encoding = cast("type[Serializer]", load_object(ref.entry)).encoding
         if other := refs.get(encoding):

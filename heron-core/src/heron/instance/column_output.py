@@ -1,0 +1,200 @@
+"""The columns of an output stream: batches that wait for a flush, their division, encoding and tracking.
+
+Loaded when a component first emits columns. Like everything that emits, it belongs to the task thread, and to the
+gateway while `EmitLock` lets it flush. A batch with an id or anchors leaves at once: each of its parts is one copy of
+the batch's root (option UNIT), or with `ids` each row is a root.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heron.errors import EmitError, HeronError, LimitExceededError
+from heron.instance.column_routes import ColumnPart, ColumnRoutes, Numbers
+from heron.instance.out_stream import OutStream
+from heron.ipc.frame import OptionTag, option
+from heron.ipc.tracking import COUNTER_BITS
+from heron.ipc.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.api.columns import Columns
+
+__all__ = ["ColumnOutput"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lot:
+    """What becomes one segment: `numbers` are the places of its rows in the emitted batch."""
+
+    tasks: tuple[int, ...]
+    numbers: Numbers
+    payload: bytes
+
+
+class ColumnOutput:
+    """The batches of one stream since its last flush. `types` are those of the first batch that the task emitted."""
+
+    def __init__(self, stream: OutStream, types: tuple[str, ...] = ()) -> None:
+        origin = stream.origin
+        self.types = types
+        self.rows = 0
+        self._stream = stream
+        self._serializer = origin.column_serializer()
+        self._compression = origin.compression(stream.definition.name)
+        self._routes = ColumnRoutes(stream.routes, self._serializer)
+        self._waiting: list[RecordBatch] = []
+        self._bytes = 0
+        self._keys_checked = False
+
+    def checked(self, columns: Columns) -> RecordBatch:
+        """What an author emits, as a batch of this stream.
+
+        Raises:
+            EmitError: when it has other columns than the stream has fields, other types than the batches before it, or
+                a key of a type that rows cannot be grouped by.
+        """
+        stream = self._stream.definition
+        try:
+            batch = self._serializer.batch_of(columns, stream.fields)
+            types = self._serializer.types_of(batch)
+            if types != self.types:
+                self._take_types(types)
+            if not self._keys_checked:
+                self._routes.check_keys(batch)
+                self._keys_checked = True
+        except EmitError as error:
+            msg = f"stream {stream.name!r}: {error}"
+            raise EmitError(msg) from error
+        return batch
+
+    def add(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
+        """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger."""
+        if direct is not None:
+            return [*self.flush(), *self._segments(batch, direct)]
+        self._waiting.append(batch)
+        self.rows += batch.num_rows
+        self._bytes += batch.nbytes
+        due = not self._stream.limit or self._bytes >= self._stream.origin.batch_bytes
+        return self.flush() if due else []
+
+    def flush(self) -> list[bytes]:
+        """The segments of the batches that wait."""
+        if not self._waiting:
+            return []
+        batch = self._serializer.concat(self._waiting)
+        self._waiting, self.rows, self._bytes = [], 0, 0
+        self._stream.limit = self._stream.full_limit
+        return self._segments(batch, None)
+
+    def root_segments(self, batch: RecordBatch, direct: int | None, base: int, rows: int | None) -> list[bytes]:
+        """The segments of a batch with roots from `base` on: one for each of its `rows`, or one in all."""
+        stream, task_id = self._stream, self._stream.origin.task_id
+        first = (task_id << COUNTER_BITS) | base
+        stream.emitted += batch.num_rows
+        if rows is None:
+            segments, total, lost = self._unit(batch, direct, np.array([first], dtype=np.uint64))
+            totals, bad = np.array([total], dtype=np.uint64), [0] if lost else []
+        else:
+            segments, totals, bad = self._rows(batch, direct, first)
+        failed: list[bytes] = []
+        if bad:
+            totals[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
+            failed = list(fails(np.array(bad, dtype=np.uint64) + np.uint64(first)))
+        return [new_roots_listed(task_id, base, totals), *segments, *failed]
+
+    def anchored_segments(self, batch: RecordBatch, direct: int | None, roots: U64) -> tuple[list[bytes], int]:
+        """``(segments, key)`` of a batch under these roots; `key` is the XOR of the keys of its copies."""
+        self._stream.emitted += batch.num_rows
+        segments, total, lost = self._unit(batch, direct, roots)
+        if lost:
+            total ^= secrets.randbits(64)  # never acked: acks of the anchors overtake data, and so would this fail
+            segments += fails(roots)
+        return segments, total
+
+    def _take_types(self, types: tuple[str, ...]) -> None:
+        fields = self._stream.definition.fields
+        for field, before, now in zip(fields, self.types, types, strict=False):
+            if before != now:
+                msg = f"field {field!r} has the type {now}, the batches before had {before}; cast it to one type"
+                raise EmitError(msg)
+        self.types = types
+
+    def _segments(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
+        self._stream.emitted += batch.num_rows
+        return [self._segment(lot) for lot in self._lots(batch, direct, [])]
+
+    def _unit(self, batch: RecordBatch, direct: int | None, roots: U64) -> tuple[list[bytes], int, bool]:
+        """``(segments, XOR of the keys of all copies, whether a row was lost)``."""
+        total, bad, segments = 0, list[int](), list[bytes]()
+        if len(roots) == 1:
+            listed = option(OptionTag.ROOT_BASE, roots.tobytes())
+        else:
+            rows = np.zeros(len(roots), dtype=np.int64)
+            listed = option(OptionTag.ROOTS, roots.tobytes()) + option(OptionTag.ROOT_ROWS, rows.tobytes())
+        for lot in self._lots(batch, direct, bad):
+            batch_key = secrets.randbits(64)
+            for task in lot.tasks:
+                total ^= int(edge_keys_of_range(batch_key, 1, task)[0])
+            options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + listed
+            segments.append(self._segment(lot, options + option(OptionTag.UNIT, b"")))
+        return segments, total, bool(bad)
+
+    def _rows(self, batch: RecordBatch, direct: int | None, first: int) -> tuple[list[bytes], U64, list[int]]:
+        """``(segments, XOR of the keys of each row's copies, rows that were lost)``."""
+        totals, bad, segments = np.zeros(batch.num_rows, dtype=np.uint64), list[int](), list[bytes]()
+        batch_key, root_base = secrets.randbits(64), option(OptionTag.ROOT_BASE, first.to_bytes(8, "little"))
+        for lot in self._lots(batch, direct, bad):
+            for task in lot.tasks:
+                totals[lot.numbers] ^= edge_keys(batch_key, lot.numbers.astype(np.uint64), task)
+            options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + root_base
+            segments.append(self._segment(lot, options + option(OptionTag.ROW_NUMBERS, lot.numbers.tobytes())))
+            batch_key = secrets.randbits(64)
+        return segments, totals, bad
+
+    def _segment(self, lot: _Lot, options: bytes = b"") -> bytes:
+        stream, rows = self._stream, len(lot.numbers)
+        return stream.tuples_segment(lot.tasks, lot.payload, rows, options, encoding=self._serializer.encoding)
+
+    def _lots(self, batch: RecordBatch, direct: int | None, bad: list[int]) -> Iterator[_Lot]:
+        """The batch, divided among tasks and into payloads of the wanted size; adds rows that are lost to `bad`."""
+        for part in self._routes.parts(batch, direct):
+            numbers = np.arange(batch.num_rows, dtype=np.int64) if part.numbers is None else part.numbers
+            pieces = max(1, min(part.batch.num_rows, part.batch.nbytes // self._stream.origin.batch_bytes))
+            for piece in range(pieces):
+                start, end = (part.batch.num_rows * each // pieces for each in (piece, piece + 1))
+                cut = ColumnPart(part.tasks, part.batch.slice(start, end - start), numbers[start:end])
+                yield from self._encoded(cut, cut.numbers if cut.numbers is not None else numbers, bad)
+
+    def _encoded(self, part: ColumnPart, numbers: Numbers, bad: list[int]) -> Iterator[_Lot]:
+        origin, rows = self._stream.origin, part.batch.num_rows
+        try:
+            payload = self._serializer.encode_batch(part.batch, self._compression)
+        except HeronError as error:
+            self._reject(part.batch, numbers, error, bad)
+            return
+        if len(payload) <= origin.tuple_max_bytes and (rows == 1 or len(payload) <= 2 * origin.batch_bytes):
+            yield _Lot(part.tasks, numbers, payload)
+        elif rows == 1:
+            msg = (
+                f"row {int(numbers[0])} of a batch takes {len(payload)} bytes, which exceeds heron.tuple.max.bytes, "
+                f"{origin.tuple_max_bytes} bytes; emit a reference to the data, or raise the limit in the profile's "
+                "engine section"
+            )
+            self._reject(part.batch, numbers, LimitExceededError(msg), bad)
+        else:
+            middle = rows // 2
+            for start, count in ((0, middle), (middle, rows - middle)):
+                half = ColumnPart(part.tasks, part.batch.slice(start, count), None)
+                yield from self._encoded(half, numbers[start : start + count], bad)
+
+    def _reject(self, batch: RecordBatch, numbers: Numbers, error: Exception, bad: list[int]) -> None:
+        bad.extend(numbers.tolist())
+        what = f"{batch.num_rows} rows of ({', '.join(self._stream.definition.fields)}), from row {int(numbers[0])}"
+        self._stream.origin.rejected(self._stream.definition.name, what, error)

@@ -1,0 +1,72 @@
+"""What an author emits as columns, as a record batch of the stream's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from heron.api.columns import Columns
+from heron.errors import EmitError
+
+__all__ = ["batch_of"]
+
+
+def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
+    """Return the columns as one batch, in the order of the fields.
+
+    Raises:
+        EmitError: see `heron.spi.column_serializer.ColumnSerializer.batch_of`.
+    """
+    try:
+        batch = _as_batch(columns)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        msg = f"a {type(columns).__name__} cannot be emitted as columns: {error}"
+        raise EmitError(msg) from error
+    names = batch.schema.names
+    if names == list(fields):
+        return batch
+    if sorted(names) != sorted(fields):
+        msg = f"the columns {_listed(names)} are not the declared fields {_listed(fields)}; name each field once"
+        raise EmitError(msg)
+    return batch.select(list(fields))
+
+
+def _as_batch(columns: object) -> pa.RecordBatch:
+    if isinstance(columns, pa.RecordBatch):
+        return columns
+    if isinstance(columns, pa.Table):
+        return _one_batch(columns)
+    if hasattr(columns, "__arrow_c_stream__"):
+        return _one_batch(pa.table(columns))
+    if hasattr(columns, "__arrow_c_array__"):
+        return pa.record_batch(columns)
+    if isinstance(columns, Mapping):
+        return pa.RecordBatch.from_arrays([_as_array(each) for each in columns.values()], names=list(columns))
+    msg = (
+        "give a pyarrow RecordBatch or Table, a data frame with Arrow's C interface (pandas, Polars), or a mapping of "
+        "field names to arrays"
+    )
+    raise TypeError(msg)
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    arrays = [_one_array(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema.remove_metadata())
+
+
+def _as_array(values: object) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    return _one_array(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.unify_dictionaries().combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"

@@ -1,0 +1,78 @@
+"""Python values to arrays and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from heron.errors import SerializationError
+
+__all__ = ["from_values", "has_exact_type", "to_values", "values_of"]
+
+_EXACT: Final[Mapping[type, pa.DataType]] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+}
+
+
+def has_exact_type(column: Sequence[object]) -> bool:
+    """Return whether Arrow gives these values back unchanged: None, and one of bool, int, float, str and bytes."""
+    kinds = set(map(type, column)) - {type(None)}
+    return not kinds or (len(kinds) == 1 and kinds.pop() in _EXACT)
+
+
+def from_values(columns: Sequence[Sequence[object]], fields: Sequence[str], like: pa.Schema | None) -> list[pa.Array]:
+    """Return one array for each field.
+
+    Raises:
+        SerializationError: see `heron.spi.column_serializer.ColumnSerializer.from_columns`.
+    """
+    wanted = [None] * len(columns) if like is None else [None if pa.types.is_null(t) else t for t in like.types]
+    return [_array(name, values, kind) for name, values, kind in zip(fields, columns, wanted, strict=True)]
+
+
+def to_values(batch: pa.RecordBatch) -> list[Sequence[object]]:
+    """Return the values of each column."""
+    return [values_of(column) for column in batch.columns]
+
+
+def values_of(array: pa.Array) -> list[object]:
+    """Return the values of an array as Python objects; NumPy converts numbers in a tenth of Arrow's time."""
+    if isinstance(array, pa.DictionaryArray) and not array.dictionary.null_count:
+        keys = array.dictionary.to_pylist()
+        if not array.null_count:
+            return [keys[code] for code in array.indices.to_numpy().tolist()]
+        return [None if code is None else keys[code] for code in array.indices.to_pylist()]
+    if not array.null_count and (pa.types.is_integer(array.type) or array.type in (pa.float32(), pa.float64())):
+        found: list[object] = array.to_numpy().tolist()
+        return found
+    values: list[object] = array.to_pylist()
+    return values
+
+
+def _array(field: str, values: Sequence[object], wanted: pa.DataType | None) -> pa.Array:
+    try:
+        array = pa.array(values, wanted)
+        if wanted is not None or not isinstance(array, pa.ChunkedArray):
+            return array
+        return array.combine_chunks()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _misfit(field, values, wanted, error) from error
+
+
+def _misfit(field: str, values: Sequence[object], wanted: pa.DataType | None, error: Exception) -> SerializationError:
+    for value in values:
+        try:
+            found = pa.array([value], wanted)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
+            kind = "any type of Arrow" if wanted is None else f"{wanted}, the type of the first batch"
+            return SerializationError(
+                f"field {field!r}: {value!r:.60} of type {type(value).__name__} does not fit {kind}: {reason}"
+            )
+        wanted = wanted or (None if pa.types.is_null(found.type) else found.type)
+    return SerializationError(f"field {field!r}: {error}")
