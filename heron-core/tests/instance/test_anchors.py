@@ -86,7 +86,7 @@ def test_a_tuple_whose_ack_has_left_is_no_anchor() -> None:
     [
         (pooled(1), r"anchors=Tuple\(.* is a tuple itself; give a list: anchors=\[tup\]"),
         (7, r"anchors=7 is a int; give a list of received tuples, such as \[tup\]"),
-        (["word"], r"anchors has 'word', a str; give the tuples that `process` received"),
+        (["word"], r"anchors has 'word', a str; give what was received"),
         ([pooled(1), None], "anchors has None, a NoneType"),
         ("w", "anchors has 'w', a str"),
     ],

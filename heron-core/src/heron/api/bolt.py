@@ -97,8 +97,8 @@ class BaseBolt(BaseComponent):
 
         Args:
             batch: a `pyarrow.RecordBatch` or Table, a data frame with Arrow's C interface (pandas, Polars), or a
-                mapping of field names to arrays; one column for each declared field. Its memory is read until the
-                batch was sent: do not change arrays that share it.
+                mapping of field names to arrays; one column for each declared field. It is copied or sent
+                before this method returns.
             stream: the name of a declared output stream.
             anchors: received tuples and batches that depend on this one: their trees complete only after it is acked.
                 A batch that was received is meant by the object itself, not by a slice or copy of it.

@@ -89,8 +89,8 @@ class BaseSpout(BaseComponent):
 
         Args:
             batch: a `pyarrow.RecordBatch` or Table, a data frame with Arrow's C interface (pandas, Polars), or a
-                mapping of field names to arrays; one column for each declared field. Its memory is read until the
-                batch was sent: do not change arrays that share it.
+                mapping of field names to arrays; one column for each declared field. It is copied or sent
+                before this method returns.
             tup_id: the argument of `ack` or `fail` for the batch as a whole, which is one root; None asks for neither.
             stream: the name of a declared output stream.
             direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.

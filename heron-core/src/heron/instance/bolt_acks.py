@@ -22,7 +22,7 @@ from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.tracked_batch import TrackedBatch, array_tracking, tracked_batch
+from heron.instance.tracked_batch import UNTRACKED, TrackedBatch, array_tracking, tracked_batch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import specialise
 from heron.ipc.frame import SegmentHead
@@ -51,7 +51,7 @@ class AckTracker:
         self._out = out
         self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
-        self._columns: dict[int, tuple[weakref.ref[RecordBatch], TrackedBatch]] = {}
+        self._columns: dict[int, tuple[weakref.ref[RecordBatch], object]] = {}
         self.in_work: TrackedBatch | None = None
         self.corrections: list[bytes] = []
         self.waiting = 0
@@ -97,13 +97,13 @@ class AckTracker:
         self.waiting += len(places)
         self._failed.append((batch, batch.rows_failed(batch.settle(places))))
 
-    def follow(self, record_batch: RecordBatch, batch: TrackedBatch) -> None:
-        """The component gets a record batch with the rows of a tracked batch; forgotten with that object."""
+    def follow(self, record_batch: RecordBatch, batch: TrackedBatch | None) -> None:
+        """The component gets a record batch with the rows of a batch; forgotten with that object."""
         place = id(record_batch)
-        self._columns[place] = (weakref.ref(record_batch, lambda _: self._columns.pop(place, None)), batch)
+        self._columns[place] = (weakref.ref(record_batch, lambda _: self._columns.pop(place, None)), batch or UNTRACKED)
 
-    def tracked(self, batch: object) -> TrackedBatch | None:
-        """`AnchorHost.tracked`."""
+    def received(self, batch: object) -> object:
+        """`AnchorHost.received`."""
         found = self._columns.get(id(batch))
         return found[1] if found is not None and found[0]() is batch else None
 
@@ -251,16 +251,15 @@ class TrackedBoltAcks(BoltAcks):
 
     def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
         """`BoltAcks.begin_columns`."""
-        if batch is not None:
-            self._tracker.follow(record_batch, batch)
-            if lost:
-                self._tracker.fail_places(batch, lost)
+        self._tracker.follow(record_batch, batch)
+        if batch is not None and lost:
+            self._tracker.fail_places(batch, lost)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """`BoltAcks.settle_columns`."""
         super().settle_columns(record_batch, acked=acked)
-        batch = self._tracker.tracked(record_batch)
-        if batch is not None:
+        batch = self._tracker.received(record_batch)
+        if isinstance(batch, TrackedBatch):
             (self._tracker.ack_whole if acked else self._tracker.fail_whole)(batch)
 
     def refuse(self, batch: TrackedBatch | None) -> None:

@@ -243,6 +243,8 @@ class BoltRunner(ComponentRunner):
         tracked = self._acks.batch_of(head)
         try:
             batch = self._reader.read(frame, head)
+            if self._column_input is None:
+                batch.columns()
         except (RemoteProtocolError, SerializationError):
             self._acks.refuse(tracked)
             raise

@@ -75,14 +75,19 @@ class ColumnOutput:
         return batch
 
     def add(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
-        """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger."""
+        """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger.
+
+        A batch that waits is copied, because the author may change memory that it shares.
+        """
         if direct is not None:
             return [*self.flush(), *self._segments(batch, direct)]
-        self._waiting.append(batch)
         self.rows += batch.num_rows
         self._bytes += batch.nbytes
-        due = not self._stream.limit or self._bytes >= self._stream.origin.batch_bytes
-        return self.flush() if due else []
+        if not self._stream.limit or self._bytes >= self._stream.origin.batch_bytes:
+            self._waiting.append(batch)
+            return self.flush()
+        self._waiting.append(self._serializer.copy(batch))
+        return []
 
     def flush(self) -> list[bytes]:
         """The segments of the batches that wait."""

@@ -144,8 +144,8 @@ class AnchorHost(Protocol):
         """The batch whose tuples are passed to `process` now."""
         ...
 
-    def tracked(self, batch: object) -> TrackedBatch | None:
-        """The tracking of a record batch that the component received; None for any other object."""
+    def received(self, batch: object) -> object:
+        """The tracked batch of a record batch that the component received, or `UNTRACKED`; None for other objects."""
         ...
 
     @property
@@ -175,7 +175,7 @@ class AnchoredStream(TrackedStream):
         """`checked_anchors`, where a received record batch stands for all its rows."""
         if isinstance(anchors, Iterable) and not isinstance(anchors, Tuple):
             given = list(anchors)
-            if any(self.tracker.tracked(each) is not None for each in given):
+            if any(self.tracker.received(each) is not None for each in given):
                 anchors = [tup for each in given for tup in self._tuples_of(each)]
             else:
                 anchors = given
@@ -195,10 +195,10 @@ class AnchoredStream(TrackedStream):
         return [(batch, of_batch if len(of_batch) < batch.rows else None) for batch, of_batch in places.items()]
 
     def _tuples_of(self, anchor: object) -> list[Tuple]:
-        batch = self.tracker.tracked(anchor)
+        batch = self.tracker.received(anchor)
         if batch is None:
             return [anchor]  # type: ignore[list-item]  # checked by the caller
-        return [Tuple(batch, (), place) for place in range(batch.rows)]
+        return [Tuple(batch, (), place) for place in range(batch.rows)] if isinstance(batch, TrackedBatch) else []
 
     def emit_anchored(
         self, batch: RecordBatch, direct: int | None, parents: Sequence[tuple[TrackedBatch, list[int] | None]]
@@ -236,7 +236,7 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     found = tuple(anchors)
     for each in found:
         if not isinstance(each, Tuple):
-            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give the tuples that `process` received"
+            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, and no slice or copy of it"
             raise EmitError(msg)
     return found
 

@@ -70,6 +70,10 @@ class ColumnSerializer(Serializer):
         """Return the rows with these numbers, in this order."""
 
     @abstractmethod
+    def copy(self, batch: RecordBatch) -> RecordBatch:
+        """Return the same rows in memory of their own; the memory of a batch may be shared with an author's arrays."""
+
+    @abstractmethod
     def concat(self, batches: Sequence[RecordBatch]) -> RecordBatch:
         """Return the rows of all batches, which have equal types."""
 
@@ -95,4 +99,8 @@ class ColumnSerializer(Serializer):
 
     @abstractmethod
     def to_columns(self, batch: RecordBatch) -> list[Sequence[object]]:
-        """Return the values of each column as Python objects."""
+        """Return the values of each column as Python objects.
+
+        Raises:
+            SerializationError: when Python has no value for one of them; names the field and the type.
+        """

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowSerializer"]
 
+_SMALL_BYTES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class _Options:
@@ -90,6 +92,11 @@ class ArrowSerializer(ColumnSerializer):
 
     def take(self, batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> pa.RecordBatch:
         return batch.take(pa.array(numbers))
+
+    def copy(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.get_total_buffer_size() > 2 * batch.nbytes + _SMALL_BYTES:  # a slice would be copied with all its rows
+            return batch.take(pa.array(range(batch.num_rows), pa.int64()))
+        return batch.copy_to(pa.default_cpu_memory_manager())
 
     def concat(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         return pa.concat_batches(batches) if len(batches) > 1 else batches[0]

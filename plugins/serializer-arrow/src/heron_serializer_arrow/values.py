@@ -37,8 +37,19 @@ def from_values(columns: Sequence[Sequence[object]], fields: Sequence[str], like
 
 
 def to_values(batch: pa.RecordBatch) -> list[Sequence[object]]:
-    """Return the values of each column."""
-    return [values_of(column) for column in batch.columns]
+    """Return the values of each column.
+
+    Raises:
+        SerializationError: when Python has no value for one of them; names the field and the type.
+    """
+    columns: list[Sequence[object]] = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        try:
+            columns.append(values_of(column))
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            msg = f"field {field.name!r} of type {field.type} has a value that Python does not have: {error}"
+            raise SerializationError(msg) from error
+    return columns
 
 
 def values_of(array: pa.Array) -> list[object]:

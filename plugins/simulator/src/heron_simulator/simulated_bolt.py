@@ -87,6 +87,8 @@ class SimulatedBolt(SimulatedTask):
             return
         try:
             batch = self._reader.read(delivery.data, head)
+            if self._column_input is None:
+                batch.columns()
         except SerializationError as error:
             self.metrics.failed += head.rows
             self.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "these tuples are lost")

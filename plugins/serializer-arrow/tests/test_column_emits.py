@@ -1,0 +1,221 @@
+"""What authors emit as columns: sizes, order, compression, and errors that name what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from builders import bolt, plan_index, spout, stream, subscription, topology
+from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
+from heron.api.stream import ICustomGrouping
+from heron.errors import EmitError
+from heron.instance.emitter import SpoutEmitter
+from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.serializers import PICKLE, Serializers
+from heron.instance.stream_routes import routes_of
+from heron.ipc.frame import Encoding, parse_segment
+from heron.spi.driver import DriverRef
+from heron_serializer_arrow import ArrowSerializer
+
+REFS = (DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {}),)
+SERIALIZER = ArrowSerializer.open({})
+ALL = GroupingDefinition(GroupingKind.ALL)
+BY_KEY = GroupingDefinition(GroupingKind.FIELDS, ("key",))
+BATCH = pa.record_batch({"key": ["a", "b", "a"], "n": [1, 2, 3]})
+
+
+class Sent:
+    """A spout's emitter, and everything that it sends to one task."""
+
+    def __init__(
+        self,
+        grouping: GroupingDefinition = ALL,
+        *,
+        refs: Sequence[DriverRef] = REFS,
+        batch_bytes: int = 100_000,
+        tuple_max_bytes: int = 1_000_000,
+        config: dict[str, object] | None = None,
+    ) -> None:
+        self.segments: list[bytes] = []
+        self.errors: list[str] = []
+        definition = topology(spout("spout", stream("key", "n")), bolt("bolt", subscription("spout", grouping)))
+        index = plan_index(definition, {"spout": [1], "bolt": [2]})
+        output = definition.component("spout").outputs[0]
+        limits = (1000, batch_bytes, tuple_max_bytes)
+        origin = StreamOrigin(1, 0, 1, *limits, self.reject, PICKLE, Serializers(refs), config or {})
+        self.emitter = SpoutEmitter(origin, self)
+        self.stream = OutStream(0, output, routes_of(index, 1, output, _no_custom), origin)
+        self.emitter.set_streams([self.stream])
+        self.stream.limit = self.stream.full_limit  # the linger is not over
+
+    def put(self, segments: Sequence[bytes]) -> None:
+        """`SegmentSink.put`."""
+        self.segments.extend(segments)
+
+    def has_room(self) -> bool:
+        """Always True."""
+        return True
+
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Never called."""
+
+    def on_linger_over(self, action: object) -> None:
+        """Never calls it."""
+
+    def reject(self, stream_name: str, row: object, error: Exception) -> None:
+        """`StreamOrigin.rejected`."""
+        self.errors.append(f"{stream_name}: {row}: {error}")
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """The rows of all segments, in order."""
+        self.emitter.flush()
+        found: list[tuple[object, ...]] = []
+        for each in self.segments:
+            head = parse_segment(each, 0)
+            payload = each[head.payload_start : head.end]
+            columns = (SERIALIZER if head.encoding == Encoding.ARROW else PICKLE).decode(payload)
+            assert all(len(column) == head.rows for column in columns)
+            found += zip(*columns, strict=True)
+        return found
+
+
+def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:
+    raise AssertionError
+
+
+def test_rows_and_batches_of_a_stream_stay_in_the_order_of_their_emits() -> None:
+    """Whatever waits for a flush when the other form is emitted."""
+    sent = Sent()
+    expected: list[tuple[object, ...]] = []
+    for number in range(40):
+        if number % 3:
+            sent.emitter.emit([f"row{number}", number])
+            expected.append((f"row{number}", number))
+        else:
+            sent.emitter.emit_columns({"key": ["b", "c"], "n": [number, number]})
+            expected += [("b", number), ("c", number)]
+    assert sent.emitter.emitted("default") == len(expected)
+    assert sent.rows() == expected
+    assert sent.emitter.emitted("default") == len(expected)
+
+
+def test_small_batches_wait_for_the_linger_and_leave_as_one() -> None:
+    """A segment for each row of a busy spout would cost a hundred times the row."""
+    sent = Sent()
+    for _ in range(50):
+        sent.emitter.emit_columns(BATCH)
+    assert not sent.segments
+    assert sent.emitter.pending_rows() == 150
+    assert len(sent.rows()) == 150
+    assert len(sent.segments) == 1
+    sent.stream.limit = 0  # the linger is over: an idle stream sends at once
+    sent.emitter.emit_columns(BATCH)
+    assert len(sent.segments) == 2
+
+
+def test_a_large_batch_is_cut_to_the_size_of_batches() -> None:
+    """Queues, credit and parks count bytes: one batch of gigabytes would pass all of them."""
+    sent = Sent(batch_bytes=10_000)
+    sent.emitter.emit_columns({"key": [f"key{number}" for number in range(20_000)], "n": range(20_000)})
+    assert [row[1] for row in sent.rows()] == list(range(20_000))
+    assert max(map(len, sent.segments)) < 25_000
+    assert not sent.errors
+
+
+def test_a_row_that_is_too_large_is_lost_alone_and_named() -> None:
+    """The rows beside it are sent."""
+    sent = Sent(batch_bytes=10_000, tuple_max_bytes=20_000)
+    keys = ["small", "x" * 30_000, *("y" * 9_000 for _ in range(5))]
+    sent.emitter.emit_columns({"key": keys, "n": range(7)})
+    assert [row[1] for row in sent.rows()] == [0, 2, 3, 4, 5, 6]
+    (error,) = sent.errors
+    assert "row 1 of a batch takes 30" in error
+    assert "heron.tuple.max.bytes, 20000 bytes" in error
+
+
+def test_a_change_of_types_names_stream_field_and_both_types() -> None:
+    """The types of a stream are those of the first batch of the task, also after a change of plan."""
+    sent = Sent()
+    sent.emitter.emit_columns(BATCH)
+    sent.emitter.set_streams([sent.stream])
+    with pytest.raises(EmitError, match=r"stream 'default': field 'n' has the type double, .* had int64"):
+        sent.emitter.emit_columns({"key": ["a"], "n": [1.5]})
+    assert len(sent.rows()) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"key": ["a"]}, r"stream 'default': the columns \(key\) are not the declared fields \(key, n\)"),
+        ({"key": ["a"], "n": [1, 2]}, "stream 'default': a dict cannot be emitted as columns"),
+        ([["a"], [1]], "a list cannot be emitted as columns: give a pyarrow RecordBatch or Table"),
+        ({"key": [["nested"]], "n": [1]}, r"field 'key' has the type list<.*>, which rows cannot be grouped by"),
+    ],
+)
+def test_what_cannot_be_emitted_fails_at_the_emit(given: object, message: str) -> None:
+    """And changes nothing: the next emit is as if it had not been tried."""
+    sent = Sent(BY_KEY)
+    with pytest.raises(EmitError, match=message):
+        sent.emitter.emit_columns(given)  # type: ignore[arg-type]  # wrong on purpose
+    assert not sent.rows()
+
+
+def test_a_null_key_is_a_key() -> None:
+    """As None is in rows."""
+    sent = Sent(BY_KEY)
+    sent.emitter.emit_columns({"key": pa.array([None, "a"]), "n": [1, 2]})
+    assert sent.rows() == [(None, 1), ("a", 2)]
+
+
+def test_unknown_streams_and_tasks_are_refused() -> None:
+    """With the errors of rows."""
+    sent = Sent()
+    with pytest.raises(EmitError, match=r"unknown stream 'defualt'.*nearest: 'default'"):
+        sent.emitter.emit_columns(BATCH, stream="defualt")
+    with pytest.raises(EmitError, match="direct_task 9 is not a task of a consumer"):
+        sent.emitter.emit_columns(BATCH, direct_task=9)
+
+
+@pytest.mark.parametrize(
+    ("tup_id", "ids", "message"),
+    [("a", [1, 2, 3], "both tup_id and ids"), (None, [1, 2], "2 ids for 3 rows"), (None, [1, None, 3], "is None")],
+)
+def test_ids_that_do_not_fit_the_rows_are_refused(tup_id: object, ids: list[object], message: str) -> None:
+    """Else rows would have the ids of others."""
+    sent = Sent()
+    with pytest.raises(EmitError, match=message):
+        sent.emitter.emit_columns(BATCH, tup_id, ids=ids)
+
+
+def test_a_component_that_does_not_say_so_gets_no_columns() -> None:
+    """The topology was submitted without the serializer; the error says what to set."""
+    sent = Sent(refs=())
+    with pytest.raises(EmitError, match=r"serializer 'arrow' was not submitted.*set columns = True"):
+        sent.emitter.emit_columns(BATCH)
+
+
+def test_compression_is_chosen_by_stream() -> None:
+    """Repetitive text shrinks; a stream that is not named is not compressed."""
+    sizes = {}
+    for value in ("none", "zstd", "default: lz4, other: zstd", "other: zstd"):
+        sent = Sent(config={"topology.columns.compression": value})
+        sent.emitter.emit_columns({"key": ["the same text again"] * 2000, "n": range(2000)})
+        assert len(sent.rows()) == 2000
+        (segment,) = sent.segments
+        sizes[value] = len(segment)
+    assert sizes["zstd"] < sizes["none"] / 4
+    assert sizes["default: lz4, other: zstd"] < sizes["none"] / 2
+    assert sizes["other: zstd"] == sizes["none"]
+
+
+@pytest.mark.parametrize("rows", [3, 100_000], ids=["waits", "leaves at once"])
+def test_a_batch_is_what_it_was_at_its_emit(rows: int) -> None:
+    """Arrays may share memory with NumPy, and authors fill such memory again and again."""
+    sent = Sent()
+    numbers = np.arange(rows)
+    sent.emitter.emit_columns({"key": pa.array(["a"] * rows), "n": pa.array(numbers)})
+    numbers[:] = -1
+    assert [row[1] for row in sent.rows()] == list(range(rows))

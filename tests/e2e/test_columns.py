@@ -1,0 +1,108 @@
+"""Columns between processes: mixed with rows, acked, replayed, checkpointed, and moved by an update."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from committed_lines import check_committed, committed
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+pytestmark = pytest.mark.timeout(240)
+
+NUMBERS, ROWS, PARTITIONS = 2_000, 100, 40
+ROW_FAILS, COLUMN_FAILS = 250, 777
+
+
+def counted(run: HeronRun, component: str) -> Counter[tuple[object, ...]]:
+    """Return how often each row arrived, over the tasks; each key was counted by its task alone."""
+    tasks = run.results(component)
+    keys = [{str(row[2]) for row in rows if row[0] == "rows"} for rows in tasks.values()]
+    assert not set.intersection(*keys), "a key was counted by two tasks"
+    return Counter(tuple(row) for rows in tasks.values() for row in rows)
+
+
+def check_counts(run: HeronRun, replayed: dict[str, set[int]]) -> None:
+    """Each number came from both bolts and reached both counts; `replayed` ones came twice from some bolts."""
+    for count in ("row_count", "column_count"):
+        rows = counted(run, count)
+        for source in ("rows", "columns"):
+            for number in range(NUMBERS):
+                times = rows[(source, number, f"k{number % 7}")]
+                assert times == 1 or (times > 1 and number in replayed[source]), (count, source, number, times)
+
+
+@pytest.mark.parametrize("form", ["unit", "ids", "rows"])
+def test_rows_and_columns_mix_and_a_failed_part_is_replayed(sandbox: Sandbox, form: str) -> None:
+    """Every number passes bolts of both forms; a root is a batch, or a row, and what failed comes again."""
+    run = sandbox.start("mixed_columns.py", args=("--form", form, "--numbers", str(NUMBERS)))
+    run.finished()
+    ((acked, failed),) = run.results("numbers").values()
+    expected = set(range(0, NUMBERS, ROWS) if form == "unit" else range(NUMBERS))
+    assert set(map(int, map(str, acked))) == expected
+    fails = set(map(int, map(str, failed)))
+    if form == "unit":
+        assert fails == {200, 700}
+        blocks = {number for first in fails for number in range(first, first + ROWS)}
+        check_counts(run, {"rows": blocks, "columns": blocks})
+    else:
+        assert {ROW_FAILS, COLUMN_FAILS} <= fails
+        check_counts(run, {"rows": fails, "columns": fails})
+
+
+def test_columns_arrive_once_without_acks(sandbox: Sandbox) -> None:
+    """At most once, the failures of bolts lose what they failed and nothing else."""
+    run = sandbox.start("mixed_columns.py", args=("--mode", "ATMOST_ONCE", "--numbers", "700"))
+    report = run.finished()
+    for count in ("row_count", "column_count"):
+        rows = counted(run, count)
+        lost = 1  # the bolt of rows failed a number
+        assert rows.total() == 1400 - lost
+        assert set(rows.values()) == {1}
+    assert report.components["numbers"].emitted == 700
+    assert report.components["rows"].executed == report.components["columns"].executed == 700
+
+
+def test_the_simulator_gives_the_same(sandbox: Sandbox) -> None:
+    """In one process, with the same replays."""
+    run = sandbox.start("mixed_columns.py", "--simulate", args=("--numbers", str(NUMBERS)))
+    run.finished()
+    ((acked, failed),) = run.results("numbers").values()
+    assert (acked, failed) == (list(range(0, NUMBERS, ROWS)), [200, 700])
+    blocks = {*range(200, 300), *range(700, 800)}
+    check_counts(run, {"rows": blocks, "columns": blocks})
+
+
+def commits(run: HeronRun, what: str) -> None:
+    """Wait until more lines are committed."""
+    before = sum(map(len, committed(run.out).values()))
+    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
+
+
+def test_columns_are_exact_through_an_update_and_a_death(sandbox: Sandbox) -> None:
+    """Effectively once: key groups and their state move, a task is killed, and each number is committed once."""
+    run = sandbox.start("exactly_once_columns.py")
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    commits(run, "at the start")
+    words = ("update", "exactly_once", "--component-parallelism", "count:3", "--component-parallelism", "read:3")
+    done = json.loads(sandbox.output_of(*words, "--json"))
+    assert len(done["added"]) == 2
+    commits(run, "after the update")
+    run.processes("instance", "count-")[0].kill()
+    commits(run, "after a death")
+    (run.out / "stop").touch()
+    run.finished()
+    assert check_committed(run.out, PARTITIONS) > 0
+
+
+def test_without_the_plugin_nothing_starts(sandbox: Sandbox) -> None:
+    """The error names the component and the package."""
+    run = sandbox.run("mixed_columns.py", "--without", "serializer.arrow")
+    assert run.process.returncode == 2, run.all_output
+    assert "component 'numbers': topology.columns: serializer driver 'arrow' is switched off" in run.stderr
+    assert sandbox.remaining() == []
