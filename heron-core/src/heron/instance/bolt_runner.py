@@ -299,13 +299,15 @@ class BoltRunner(ComponentRunner):
         start_s = monotonic_s()
         try:
             with self.emitter.lock.released():
-                self._call_process_columns(batch, source)
+                if batch.num_rows:
+                    self._call_process_columns(batch, source)
         except Exception as error:
             self._acks.settle_columns(batch, acked=False)
             shown = f"a batch of {batch.num_rows} rows of ({', '.join(source.fields)})"
             self.user_failed("process_columns", error, "the batch is failed and the task continues", shown)
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self.task.metrics
         metrics.executed[source.key] = metrics.executed.get(source.key, 0) + rows
+        metrics.executed_batches[source.key] = metrics.executed_batches.get(source.key, 0) + 1
         metrics.execute_latency.add((end_s - start_s) / max(1, rows), rows)
         self._between_slices(end_s)
         self._flush_due_acks()

@@ -16,7 +16,7 @@ import numpy as np
 
 from heron.errors import EmitError, HeronError, LimitExceededError
 from heron.instance.column_routes import ColumnPart, ColumnRoutes, Numbers
-from heron.instance.out_stream import OutStream
+from heron.instance.out_stream import ColumnRecord, OutStream
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
@@ -39,12 +39,12 @@ class _Lot:
 
 
 class ColumnOutput:
-    """The batches of one stream since its last flush. `types` are those of the first batch that the task emitted."""
+    """The batches of one stream since its last flush."""
 
-    def __init__(self, stream: OutStream, types: tuple[str, ...] = ()) -> None:
+    def __init__(self, stream: OutStream, record: ColumnRecord) -> None:
         origin = stream.origin
-        self.types = types
         self.rows = 0
+        self._record = record
         self._stream = stream
         self._serializer = origin.column_serializer()
         self._compression = origin.compression(stream.definition.name)
@@ -64,7 +64,7 @@ class ColumnOutput:
         try:
             batch = self._serializer.batch_of(columns, stream.fields)
             types = self._serializer.types_of(batch)
-            if types != self.types:
+            if types != self._record.types:
                 self._take_types(types)
             if not self._keys_checked:
                 self._routes.check_keys(batch)
@@ -125,11 +125,11 @@ class ColumnOutput:
 
     def _take_types(self, types: tuple[str, ...]) -> None:
         fields = self._stream.definition.fields
-        for field, before, now in zip(fields, self.types, types, strict=False):
+        for field, before, now in zip(fields, self._record.types, types, strict=False):
             if before != now:
                 msg = f"field {field!r} has the type {now}, the batches before had {before}; cast it to one type"
                 raise EmitError(msg)
-        self.types = types
+        self._record.types = types
 
     def _segments(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
         self._stream.emitted += batch.num_rows
@@ -165,6 +165,8 @@ class ColumnOutput:
 
     def _segment(self, lot: _Lot, options: bytes = b"") -> bytes:
         stream, rows = self._stream, len(lot.numbers)
+        self._record.segments += 1
+        self._record.payload_bytes += len(lot.payload)
         return stream.tuples_segment(lot.tasks, lot.payload, rows, options, encoding=self._serializer.encoding)
 
     def _lots(self, batch: RecordBatch, direct: int | None, bad: list[int]) -> Iterator[_Lot]:

@@ -18,11 +18,13 @@ from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
-from heron.instance.out_stream import OutStream, StreamOrigin, column_output
+from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, column_output
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import BoltHookCalls
 from heron.ipc.frame import Marker, marker_segment
+from heron.ipc.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
+from heron.spi.metricsink import Metric, MetricKind
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -126,7 +128,7 @@ class Emitter:
         self._out = out
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
-        self._column_types: dict[str, tuple[str, ...]] = {}
+        self._column_records: dict[str, ColumnRecord] = {}
         self.lock = EmitLock()
         self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
         self.overflowed = False
@@ -184,6 +186,15 @@ class Emitter:
         """Tuples emitted on a stream so far, including those that wait for a flush."""
         current = self.streams.get(stream)
         return self._emitted_before.get(stream, 0) + (current.emitted + current.waiting() if current else 0)
+
+    def column_metrics(self) -> list[Metric]:
+        """The segments of columns that were sent, and their bytes, by stream."""
+        metrics = []
+        for stream, record in sorted(self._column_records.items()):
+            label = {"stream": stream}
+            metrics.append(Metric(EMIT_BATCH_COUNT, MetricKind.COUNTER, "batches", record.segments, label))
+            metrics.append(Metric(EMIT_BATCH_BYTES, MetricKind.COUNTER, "bytes", record.payload_bytes, label))
+        return metrics
 
     def send_marker(self, kind: Marker, tasks: Sequence[int], value: int = 0) -> None:
         """Sends a marker, behind all data, to these tasks downstream."""
@@ -246,13 +257,11 @@ class Emitter:
         self._check_direct(target, direct_task)
         if target.columns is None:
             try:
-                target.columns = column_output(target, self._column_types.get(stream, ()))
+                target.columns = column_output(target, self._column_records.setdefault(stream, ColumnRecord()))
             except PluginError as error:
                 msg = f"emit_columns: {error}; set columns = True in the class of the component"
                 raise EmitError(msg) from error
-        batch = target.columns.checked(columns)
-        self._column_types[stream] = target.columns.types
-        return target, batch
+        return target, target.columns.checked(columns)
 
     def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
         """Sends what an emit of columns made due, and waits for room."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
     from heron.instance.column_output import ColumnOutput
     from heron.spi.column_serializer import ColumnSerializer
 
-__all__ = ["OutStream", "StreamOrigin", "column_output"]
+__all__ = ["ColumnRecord", "OutStream", "StreamOrigin", "column_output"]
 
 _FIRST_LIMIT = 16  # rows of unknown size: the limit grows once the first rows have been measured
 _LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each destination gets a full batch
@@ -74,14 +74,23 @@ class StreamOrigin:
         )
 
 
-def column_output(stream: OutStream, types: tuple[str, ...]) -> ColumnOutput:
+@dataclass(slots=True)
+class ColumnRecord:
+    """What a task remembers of a stream's columns across plans: the types of the first batch, and what was sent."""
+
+    types: tuple[str, ...] = ()
+    segments: int = 0
+    payload_bytes: int = 0
+
+
+def column_output(stream: OutStream, record: ColumnRecord) -> ColumnOutput:
     """The columns of a stream; the first call imports numpy.
 
     Raises:
         PluginError: when the topology was submitted without a serializer of columns.
     """
     made = cast("type[ColumnOutput]", load_object("heron.instance.column_output:ColumnOutput", "columns"))
-    return made(stream, types)
+    return made(stream, record)
 
 
 class OutStream:

@@ -230,6 +230,7 @@ class Task:
         spec, gauge = self.spec, MetricKind.GAUGE
         emitted = [(name, emitter.emitted(name)) for name in emitter.streams]
         metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
+        metrics += emitter.column_metrics()
         data_in, data_out = self.gateway.data_in, self.gateway.data_out
         metrics += [
             Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),

@@ -13,6 +13,7 @@ from heron.ipc.metric_names import (
     ACK_COUNT,
     COMPLETE_LATENCY,
     EMIT_COUNT,
+    EXECUTE_BATCH_COUNT,
     EXECUTE_COUNT,
     EXECUTE_LATENCY,
     FAIL_COUNT,
@@ -74,6 +75,7 @@ class TaskMetrics:
 
     def __init__(self) -> None:
         self.executed: dict[tuple[str, str], int] = {}
+        self.executed_batches: dict[tuple[str, str], int] = {}
         self.acked = 0
         self.failed = 0
         self.ignored_acks = 0
@@ -119,6 +121,10 @@ class TaskMetrics:
         metrics += [
             Metric(EXECUTE_COUNT, counter, "tuples", count, {"component": component, "stream": stream})
             for (component, stream), count in self.executed.items()
+        ]
+        metrics += [
+            Metric(EXECUTE_BATCH_COUNT, counter, "batches", count, {"component": component, "stream": stream})
+            for (component, stream), count in self.executed_batches.items()
         ]
         metrics.append(Metric(ACK_COUNT, counter, "tuples", self.acked))
         metrics.append(Metric(FAIL_COUNT, counter, "tuples", self.failed))

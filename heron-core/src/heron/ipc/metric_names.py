@@ -16,8 +16,11 @@ __all__ = [
     "CPU_SECONDS",
     "DEPOSED_MESSAGES",
     "DROPPED_TUPLES",
+    "EMIT_BATCH_BYTES",
+    "EMIT_BATCH_COUNT",
     "EMIT_COUNT",
     "EVENT_FIRST_TUPLE",
+    "EXECUTE_BATCH_COUNT",
     "EXECUTE_COUNT",
     "EXECUTE_LATENCY",
     "FAILED_BY",
@@ -47,6 +50,9 @@ __all__ = [
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; one per emit, whatever the number of destinations
 EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source
+EMIT_BATCH_COUNT = "emit-batch-count"  # counter, segments of columns; label stream; only where columns are emitted
+EMIT_BATCH_BYTES = "emit-batch-bytes"  # counter, bytes of their payloads; label stream
+EXECUTE_BATCH_COUNT = "execute-batch-count"  # counter, calls of process_columns; labels component, stream of the source
 ACK_COUNT = "ack-count"  # counter, tuples; bolt: calls of ack; spout: ack() calls that it received
 FAIL_COUNT = "fail-count"  # counter, tuples; bolt: calls of fail and exceptions in process; spout: fail() calls
 IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: repeated acks, acks of ticks and of untracked tuples

@@ -123,7 +123,8 @@ class SimulatedBolt(SimulatedTask):
             emitter.follow(batch, delivery.edge)
         self._component.received_from = (*source.key, source.task_id)
         try:
-            self._component.process_columns(batch)
+            if batch.num_rows:
+                self._component.process_columns(batch)
         except Exception as error:
             self.settle_columns(batch, acked=False)
             self._fail(delivery.edge)
