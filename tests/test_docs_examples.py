@@ -52,6 +52,13 @@ def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) ->
     assert "10 words" in run_topology(code, tmp_path).stdout
 
 
+def test_the_topology_of_the_page_on_columns_finds_the_warmest(tmp_path: Path) -> None:
+    """A batch goes to the tasks of its keys."""
+    (code,) = CODE.findall((ROOT / "docs" / "columns.md").read_text(encoding="utf-8"))
+    printed = [line.split("| ")[-1] for line in run_topology(code, tmp_path).stdout.splitlines() if "sensor" in line]
+    assert sorted(printed) == ["sensor0 2997.0", "sensor1 2998.0", "sensor2 2999.0"]
+
+
 def test_the_topology_of_the_page_on_state_counts_each_word_once(tmp_path: Path) -> None:
     """The topology ends with a checkpoint."""
     (code,) = CODE.findall((ROOT / "docs" / "state.md").read_text(encoding="utf-8"))

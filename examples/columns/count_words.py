@@ -56,7 +56,13 @@ class CountBolt(Bolt):
             print(f"{word:10} {count:9,}")
 
 
-builder = TopologyBuilder("column-word-count")
-words = builder.add_spout("words", WordSpout, par=2)
-builder.add_bolt("count", CountBolt, par=2, inputs={words: Grouping.fields("word")})
-builder.build_and_submit()
+def count_words() -> TopologyBuilder:
+    """Build the topology."""
+    builder = TopologyBuilder("count-words")
+    words = builder.add_spout("words", WordSpout, par=2)
+    builder.add_bolt("count", CountBolt, par=2, inputs={words: Grouping.fields("word")})
+    return builder
+
+
+if __name__ == "__main__":
+    count_words().build_and_submit()

@@ -6,10 +6,14 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from committed_lines import check_committed, committed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import HeronRun, Sandbox
 
 pytestmark = pytest.mark.timeout(240)
@@ -98,6 +102,28 @@ def test_columns_are_exact_through_an_update_and_a_death(sandbox: Sandbox) -> No
     (run.out / "stop").touch()
     run.finished()
     assert check_committed(run.out, PARTITIONS) > 0
+
+
+def test_the_examples_count_and_rank(sandbox: Sandbox, examples: Path, tmp_path: Path) -> None:
+    """As their documents say; the second reads Parquet files with a projection and a filter."""
+    run = sandbox.run(examples / "columns" / "count_words.py")
+    run.finished()
+    counts = [line.split() for line in run.stdout.splitlines() if "," in line and "finished" not in line]
+    assert sum(int(count.replace(",", "")) for *_, count in counts) == 2_000_000
+    assert len(counts) == 8
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in range(3):
+        page = [f"/page/{each % 10}" for each in range(1000)]
+        ms = [float(100 - each % 10 + number) for each in range(1000)]
+        table = {"page": page, "status": [200 if each % 50 else 500 for each in range(1000)], "ms": ms}
+        pq.write_table(pa.table(table), folder / f"{number}.parquet")
+    run = sandbox.run(examples / "columns" / "log_analysis.py", args=("--logs", str(folder)))
+    run.finished()
+    rows = [line.split("|")[-1].split() for line in run.stdout.splitlines() if "requests" in line]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        (f"/page/{page}", "240" if page == 0 else "300", f"{101 - page}.0") for page in range(5)
+    ]
 
 
 def test_without_the_plugin_nothing_starts(sandbox: Sandbox) -> None:

@@ -25,6 +25,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.instance.batch_codec import decode_columns
+from heron.instance.tracked_batch import tracked_batch
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
@@ -203,6 +204,21 @@ TUPLES = segment(
     + option(999, b"?"),
 )
 
+TUPLES_OF_A_UNIT = segment(
+    (6,),
+    b"payload",
+    kind=SegmentKind.TUPLES,
+    encoding=Encoding.ARROW,
+    stream=1,
+    plan_version=3,
+    source_task=5,
+    incarnation=65537,
+    rows=50_000,
+    options=option(OptionTag.BATCH_KEY, b"12345678")
+    + option(OptionTag.ROOT_BASE, b"8765432\0")
+    + option(OptionTag.UNIT, b""),
+)
+
 
 def marker(kind: Marker, value: int) -> bytes:
     return marker_segment((6, 9), kind, value, plan_version=3, source_task=5, incarnation=65537)
@@ -214,6 +230,7 @@ FRAMES: dict[str, bytes] = {
     "frame-credit": frame_header(FrameKind.CREDIT, SESSION, 0) + credit_body(6, 2**40 + 5),
     "segment-tuples": TUPLES,
     "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
+    "segment-tuples-unit": TUPLES_OF_A_UNIT,
     "segment-no-destination": segment(
         (),
         b"",
@@ -457,6 +474,13 @@ def test_documents_decode() -> None:
         assert decode_status(read(f"{name}.json")) == status
     assert decode_status(read("status-with-checkpoints.json")) == STATUS_WITH_CHECKPOINTS
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
+
+
+def test_a_batch_that_is_one_root_decodes() -> None:
+    """Its tuples are acked one by one, and the batch with the last of them."""
+    batch = tracked_batch(parse_segment(read("segment-tuples-unit.bin"), 0), 6)
+    assert batch is not None
+    assert (batch.tuples, batch.rows, batch.root_base) == (50_000, 1, int.from_bytes(b"8765432\0", "little"))
 
 
 def test_a_pickled_payload_decodes() -> None:

@@ -18,6 +18,7 @@ from heron.api import (
     TopologyContext,
     Tuple,
 )
+from heron.api.columns import Columns
 from heron.api.context import S
 from heron.api.definition import GroupingDefinition
 
@@ -41,6 +42,16 @@ class RecordingSpoutCollector:
         self.calls.append(("emit", values, tup_id, stream, direct_task, need_task_ids))
         return [7, 8] if need_task_ids else None
 
+    def emit_columns(
+        self,
+        batch: Columns,
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        ids: Sequence[object] | None = None,
+    ) -> None:
+        self.calls.append(("emit_columns", batch, tup_id, stream, direct_task, ids))
+
     def end(self) -> None:
         self.calls.append(("end",))
 
@@ -62,10 +73,19 @@ class RecordingBoltCollector:
         self.calls.append(("emit", values, stream, anchors, direct_task, need_task_ids))
         return [7, 8] if need_task_ids else None
 
-    def ack(self, tup: Tuple) -> None:
+    def emit_columns(
+        self,
+        batch: Columns,
+        stream: str = "default",
+        anchors: Iterable[object] | None = None,
+        direct_task: int | None = None,
+    ) -> None:
+        self.calls.append(("emit_columns", batch, stream, anchors, direct_task))
+
+    def ack(self, tup: object) -> None:
         self.calls.append(("ack", tup))
 
-    def fail(self, tup: Tuple) -> None:
+    def fail(self, tup: object) -> None:
         self.calls.append(("fail", tup))
 
 

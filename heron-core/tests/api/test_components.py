@@ -37,6 +37,39 @@ def test_a_bolt_emits_acks_and_fails_through_its_collector(bolt_collector: BoltC
     assert calls == [("emit", ["a"], "default", [tup], None, True), ("ack", tup), ("fail", tup)]
 
 
+def test_columns_go_through_the_collector(
+    spout_collector: SpoutCollector, bolt_collector: BoltCollector, calls: Calls
+) -> None:
+    """A batch has the arguments of a tuple, and a spout may give an id for each row."""
+    batch = {"word": ["a", "b"]}
+    Spout(delegate=spout_collector).emit_columns(batch, "id", stream="errors")
+    Spout(delegate=spout_collector).emit_columns(batch, ids=[1, 2])
+    Bolt(delegate=bolt_collector).emit_columns(batch, anchors=[], direct_task=3)
+    assert calls == [
+        ("emit_columns", batch, "id", "errors", None, None),
+        ("emit_columns", batch, None, "default", None, [1, 2]),
+        ("emit_columns", batch, "default", [], 3),
+    ]
+
+
+def test_a_component_says_whether_it_uses_columns() -> None:
+    """By its class attribute, or by the method that receives them; an attribute of another meaning says nothing."""
+
+    class Emits(Spout):
+        columns = True
+
+    class Receives(Bolt):
+        def process_columns(self, batch: object) -> None:
+            """Receives."""
+
+    class Other(Bolt):
+        columns = ["a", "b"]  # type: ignore[assignment]  # noqa: RUF012  # as a class may have had before
+
+    assert [each.uses_columns() for each in (Spout, Bolt, Emits, Receives, Other)] == [False, False, True, True, False]
+    assert Emits.spec("emits").config_of_class() == {"topology.columns": True}
+    assert Other.spec("other").config_of_class() == {}
+
+
 def test_a_component_with_its_own_constructor_gets_its_collector(spout_collector: SpoutCollector, calls: Calls) -> None:
     """heronpy programs pass keyword arguments on."""
 

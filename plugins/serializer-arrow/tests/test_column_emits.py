@@ -211,6 +211,16 @@ def test_compression_is_chosen_by_stream() -> None:
     assert sizes["other: zstd"] == sizes["none"]
 
 
+def test_payloads_are_aligned_in_their_segments() -> None:
+    """So a segment that is alone in its frame is read without a copy."""
+    sent = Sent()
+    for _ in range(3):
+        sent.stream.limit = 0
+        sent.emitter.emit_columns(BATCH)
+    assert [parse_segment(each, 0).payload_start % 8 for each in sent.segments] == [0, 0, 0]
+    assert [len(each) % 8 for each in sent.segments] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("rows", [3, 100_000], ids=["waits", "leaves at once"])
 def test_a_batch_is_what_it_was_at_its_emit(rows: int) -> None:
     """Arrays may share memory with NumPy, and authors fill such memory again and again."""

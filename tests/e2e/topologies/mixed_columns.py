@@ -71,8 +71,6 @@ def block(numbers: list[int]) -> dict[str, pa.Array]:
 class FailOnce(Bolt):
     """Fails its number once."""
 
-    outputs = ("number", "key")
-
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Takes the folder."""
         self.out, self.context = config["out"], context
@@ -89,6 +87,7 @@ class FailOnce(Bolt):
 class RowBolt(FailOnce):
     """Passes rows on, some of them as columns."""
 
+    outputs = ("number", "key")
     columns = True
 
     def process(self, tup: Tuple) -> None:
@@ -107,6 +106,8 @@ class RowBolt(FailOnce):
 class ColumnBolt(FailOnce):
     """Passes batches on, some of them as rows."""
 
+    outputs = ("number", "key")
+
     def process_columns(self, batch: pa.RecordBatch) -> None:
         """Emits under the batch."""
         numbers = batch.column("number").to_pylist()
@@ -123,8 +124,6 @@ class ColumnBolt(FailOnce):
 
 class RowCount(FailOnce):
     """Keeps every number, from rows."""
-
-    outputs = ()
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts with none."""

@@ -253,11 +253,11 @@ class HeronComponentSpec(InputSource):
                 InputDefinition(source.component_id, source.stream_id, grouping.definition)
                 for source, grouping in groupings.items()
             ),
-            config=check_config({**self._own_config(), **(self.custom_config or {})}, self.place, component=True),
+            config=check_config({**self.config_of_class(), **(self.custom_config or {})}, self.place, component=True),
         )
 
-    def _own_config(self) -> dict[str, object]:
-        """What the class says of itself."""
+    def config_of_class(self) -> dict[str, object]:
+        """Return the configuration that the class gives itself: whether it uses columns."""
         uses_columns = getattr(self.component_class, "uses_columns", None)
         return {TOPOLOGY_COLUMNS: True} if uses_columns is not None and uses_columns() else {}
 

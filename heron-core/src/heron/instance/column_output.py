@@ -17,7 +17,7 @@ import numpy as np
 from heron.errors import EmitError, HeronError, LimitExceededError
 from heron.instance.column_routes import ColumnPart, ColumnRoutes, Numbers
 from heron.instance.out_stream import ColumnRecord, OutStream
-from heron.ipc.frame import OptionTag, option
+from heron.ipc.frame import OptionTag, aligned_options, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
 
@@ -167,7 +167,8 @@ class ColumnOutput:
         stream, rows = self._stream, len(lot.numbers)
         self._record.segments += 1
         self._record.payload_bytes += len(lot.payload)
-        return stream.tuples_segment(lot.tasks, lot.payload, rows, options, encoding=self._serializer.encoding)
+        padded = aligned_options(lot.tasks, options)
+        return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=self._serializer.encoding)
 
     def _lots(self, batch: RecordBatch, direct: int | None, bad: list[int]) -> Iterator[_Lot]:
         """The batch, divided among tasks and into payloads of the wanted size; adds rows that are lost to `bad`."""

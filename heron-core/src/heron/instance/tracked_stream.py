@@ -236,7 +236,7 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     found = tuple(anchors)
     for each in found:
         if not isinstance(each, Tuple):
-            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, and no slice or copy of it"
+            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, not a copy"
             raise EmitError(msg)
     return found
 

@@ -26,6 +26,7 @@ __all__ = [
     "OptionTag",
     "SegmentHead",
     "SegmentKind",
+    "aligned_options",
     "credit_body",
     "frame_header",
     "marker_segment",
@@ -91,6 +92,7 @@ class OptionTag(enum.IntEnum):
     ROW_NUMBERS = 6  # u64 per row: its number in the batch, if that is not its place in the segment
     ROOT_ROWS = 7  # u64 per entry of ROOTS: its row, unless each row has one root, in order
     UNIT = 8  # empty: to the fields above, all rows of the segment are one row, number 0
+    PADDING = 9  # any bytes: they place the payload
 
 
 class Marker(enum.IntEnum):
@@ -165,6 +167,15 @@ def segment(  # noqa: PLR0913  # one for each field of the head
 def option(tag: int, value: bytes) -> bytes:
     """One optional field as bytes."""
     return _OPTION.pack(tag, 0, len(value)) + value
+
+
+def aligned_options(destinations: Sequence[int], options: bytes) -> bytes:
+    """The options with a padding that starts the payload at a multiple of 8 bytes within its segment.
+
+    A reader of columns then finds them aligned in the frame, unless segments of another length are in front of it.
+    """
+    missing = -(4 * len(destinations) + len(options)) % 8
+    return options + option(OptionTag.PADDING, bytes(missing)) if missing else options
 
 
 def retargeted(source: bytes | memoryview, destinations: Sequence[int]) -> bytes | memoryview:

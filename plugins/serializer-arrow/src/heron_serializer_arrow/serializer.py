@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ArrowSerializer"]
 
 _SMALL_BYTES = 4096
+_ALIGNMENT = 8  # bytes; kernels of Arrow, and other libraries, are slow or warn otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,12 @@ def _batch(arrays: list[pa.Array], names: Sequence[str], rows: int) -> pa.Record
 
 
 def _read(payload: bytes | memoryview) -> pa.RecordBatch:
-    """Read the only batch of a payload in place: its buffers refer to `payload`."""
+    """Read the only batch of a payload in place: its buffers refer to `payload`, unless they are not aligned there."""
+    buffer = pa.py_buffer(payload)
+    if buffer.address % _ALIGNMENT:
+        buffer = pa.py_buffer(bytes(payload))
     try:
-        with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
+        with pa.ipc.open_stream(buffer) as reader:
             batch = reader.read_next_batch()
         batch.validate()
     except (pa.ArrowException, StopIteration, OSError, ValueError) as error:
