@@ -52,19 +52,27 @@ def test_columns_go_through_the_collector(
     ]
 
 
+class Emits(Spout):
+    """Says that it emits columns."""
+
+    columns = True
+
+
+class Receives(Bolt):
+    """Receives columns."""
+
+    def process_columns(self, batch: object) -> None:
+        """Receives."""
+
+
+class Other(Bolt):
+    """Has an attribute of its own."""
+
+    columns = ["a", "b"]  # type: ignore[assignment]  # noqa: RUF012  # as a class may have had before
+
+
 def test_a_component_says_whether_it_uses_columns() -> None:
     """By its class attribute, or by the method that receives them; an attribute of another meaning says nothing."""
-
-    class Emits(Spout):
-        columns = True
-
-    class Receives(Bolt):
-        def process_columns(self, batch: object) -> None:
-            """Receives."""
-
-    class Other(Bolt):
-        columns = ["a", "b"]  # type: ignore[assignment]  # noqa: RUF012  # as a class may have had before
-
     assert [each.uses_columns() for each in (Spout, Bolt, Emits, Receives, Other)] == [False, False, True, True, False]
     assert Emits.spec("emits").config_of_class() == {"topology.columns": True}
     assert Other.spec("other").config_of_class() == {}

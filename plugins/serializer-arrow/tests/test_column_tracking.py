@@ -118,7 +118,7 @@ class Bolt:
         pairs = zip(tuples, received.values(), strict=False)
         tup: Tuple
         for tup, tup.values in pairs:
-            self.process(tup, [tup.values[0]])
+            self.process(tup, [int(str(tup.values[0]))])
             if self.net.chance.random() < 0.05:
                 self.flush()
         del pairs, tup
@@ -250,9 +250,9 @@ class Net:
         for each in segments:
             head = parse_segment(each, 0)
             if head.kind == SegmentKind.TUPLES:
-                for uid in reader.read(each, head).columns()[0]:
-                    self.open[uid] += len(head.destinations)  # type: ignore[index]  # a number
-                    self.unsent.discard(uid)  # type: ignore[arg-type]
+                for uid in (int(str(value)) for value in reader.read(each, head).columns()[0]):
+                    self.open[uid] += len(head.destinations)
+                    self.unsent.discard(uid)
 
     def carry(self, lane: Lane, *, acks: bool) -> None:
         """The oldest frame of a task arrives."""
