@@ -21,17 +21,18 @@ COLUMN_SERIALIZER = "arrow"
 """The driver that carries columns, whatever encodes the rows of a topology."""
 
 _PICKLE_NAME = "pickle"
+_PLAIN = DriverRef("serializer", "plain", "heron.instance.plain:PlainSerializer", {})
 _PROTOCOL = 5
 
 
 class Serializers:
-    """The serializer of the core, and those that the command found for this topology.
+    """The serializers of the core, and those that the command found for this topology.
 
     Each is opened when it is first needed: a library of columns takes 0.1 s and 60 MB, and most tasks need none.
     """
 
     def __init__(self, refs: Sequence[DriverRef] = ()) -> None:
-        self._refs = {ref.name: ref for ref in refs}
+        self._refs = {_PLAIN.name: _PLAIN} | {ref.name: ref for ref in refs}
         self._opened: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
         self._by_encoding: dict[int, Serializer] = {PICKLE.encoding: PICKLE}
 

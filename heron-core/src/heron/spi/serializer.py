@@ -1,7 +1,8 @@
 """Contract of the serializer family, which turns the values of a batch into bytes and back.
 
-The key ``topology.serializer`` of a topology or component names the serializer; ``pickle`` is the default and part of
-the core. Each segment carries the number of its encoding, so a bolt can receive streams in several encodings.
+The key ``topology.serializer`` of a topology or component names the serializer; ``pickle`` is the default. It and
+``plain`` are part of the core. Each segment carries the number of its encoding: a bolt can receive streams in several
+encodings.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Encoding(enum.IntEnum):
     PICKLE = 1
     MSGPACK = 2
     ARROW = 3
+    PLAIN = 4
 
 
 class Serializer(Driver):

@@ -27,7 +27,7 @@ from heron_cli.topologies.environment import ProfileChoice, find_profile
 
 __all__ = ["Prepared", "load_target", "named_serializers", "named_state_backends", "plan_target", "prepare"]
 
-_CORE_SERIALIZER = "pickle"  # every instance has it
+_CORE_SERIALIZERS = ("pickle", "plain")  # every instance has them
 _COLUMN_SERIALIZER = "arrow"
 _MEMORY = "memory"
 
@@ -113,7 +113,7 @@ def named_serializers(topology: TopologyDefinition, resolve: Resolver) -> tuple[
         users[_COLUMN_SERIALIZER] = (TOPOLOGY_COLUMNS, user)
     refs: dict[int, DriverRef] = {}
     for name, (key, component_name) in sorted(users.items()):
-        if name == _CORE_SERIALIZER:
+        if name in _CORE_SERIALIZERS:
             continue
         try:
             ref = resolve("serializer", name, {})
