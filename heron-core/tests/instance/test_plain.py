@@ -50,8 +50,8 @@ def test_columns_of_one_type_arrive_as_they_were(data: st.DataObject, rows: int,
         assert len(found) == fields
         for sent, arrived in zip(columns, found, strict=True):
             assert all(map(same, sent, arrived))
-    with pytest.raises(SerializationError):
-        PLAIN.decode(payload + b"\0")
+        with pytest.raises(SerializationError):
+            PLAIN.decode(payload + b"\0")
 
 
 class Number(enum.IntEnum):

@@ -146,6 +146,18 @@ def test_a_change_of_types_names_stream_field_and_both_types() -> None:
     assert len(sent.rows()) == 3
 
 
+def test_a_dictionary_is_an_encoding_and_not_a_type() -> None:
+    """A bolt passes on what it got: text from a stream of rows, dictionaries from another one."""
+    sent = Sent()
+    keys = pa.array(["a", "b"])
+    coded = keys.dictionary_encode()
+    for each in (keys, coded, coded.cast(pa.dictionary(pa.int8(), pa.string())), keys):
+        sent.emitter.emit_columns({"key": each, "n": [1, 2]})
+    assert sent.rows() == [("a", 1), ("b", 2)] * 4
+    with pytest.raises(EmitError, match="has the type binary, the batches before had string"):
+        sent.emitter.emit_columns({"key": pa.array([b"a"]).dictionary_encode(), "n": [1]})
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -83,7 +83,7 @@ def in_columns(given: StreamRoutes, batch: pa.RecordBatch) -> dict[int, list[int
     """The row numbers that each task gets of a batch; the parts must have the values of their rows."""
     found: dict[int, list[int]] = {}
     for part in ColumnRoutes(given, SERIALIZER).parts(batch, None):
-        numbers = list(range(batch.num_rows)) if part.numbers is None else part.numbers.tolist()
+        numbers = list(map(int, part.numbers))
         assert str(part.batch.to_pylist()) == str([batch.slice(each, 1).to_pylist()[0] for each in numbers])
         for task in part.tasks:
             found.setdefault(task, []).extend(numbers)

@@ -121,6 +121,10 @@ class ColumnBolt(FailOnce):
                 self.emit([number, key], anchors=[batch])
         self.ack(batch)
 
+    def finish(self) -> None:
+        """Says goodbye in columns; at least once, until it is acked."""
+        self.emit_columns(block([-1 - self.context.get_task_index()]))
+
 
 class RowCount(FailOnce):
     """Keeps every number, from rows."""

@@ -357,7 +357,9 @@ class FinishRoots:
         anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
         direct_task: int | None = None,
     ) -> None:
-        self._send(_KeptColumns(batch, stream, direct_task))
+        target, rows = self._emitter.column_target(batch, stream, direct_task)
+        if target.columns is not None:
+            self._send(_KeptColumns(target.columns.copied(rows), stream, direct_task))
 
     def _send(self, kept: _KeptColumns) -> None:
         target, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)

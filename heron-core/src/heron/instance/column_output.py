@@ -74,6 +74,10 @@ class ColumnOutput:
             raise EmitError(msg) from error
         return batch
 
+    def copied(self, batch: RecordBatch) -> RecordBatch:
+        """The same rows in memory that no author changes."""
+        return self._serializer.copy(batch)
+
     def add(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
         """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger.
 
@@ -81,13 +85,14 @@ class ColumnOutput:
         """
         if direct is not None:
             return [*self.flush(), *self._segments(batch, direct)]
+        before = self.flush() if self._waiting and self._waiting[-1].schema != batch.schema else []
         self.rows += batch.num_rows
         self._bytes += batch.nbytes
         if not self._stream.limit or self._bytes >= self._stream.origin.batch_bytes:
             self._waiting.append(batch)
-            return self.flush()
-        self._waiting.append(self._serializer.copy(batch))
-        return []
+            return before + self.flush()
+        self._waiting.append(self.copied(batch))
+        return before
 
     def flush(self) -> list[bytes]:
         """The segments of the batches that wait."""
@@ -156,10 +161,11 @@ class ColumnOutput:
         totals, bad, segments = np.zeros(batch.num_rows, dtype=np.uint64), list[int](), list[bytes]()
         batch_key, root_base = secrets.randbits(64), option(OptionTag.ROOT_BASE, first.to_bytes(8, "little"))
         for lot in self._lots(batch, direct, bad):
+            numbers = np.asarray(lot.numbers, dtype=np.int64)
             for task in lot.tasks:
-                totals[lot.numbers] ^= edge_keys(batch_key, lot.numbers.astype(np.uint64), task)
+                totals[numbers] ^= edge_keys(batch_key, numbers.astype(np.uint64), task)
             options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + root_base
-            segments.append(self._segment(lot, options + option(OptionTag.ROW_NUMBERS, lot.numbers.tobytes())))
+            segments.append(self._segment(lot, options + option(OptionTag.ROW_NUMBERS, numbers.tobytes())))
             batch_key = secrets.randbits(64)
         return segments, totals, bad
 
@@ -173,36 +179,34 @@ class ColumnOutput:
     def _lots(self, batch: RecordBatch, direct: int | None, bad: list[int]) -> Iterator[_Lot]:
         """The batch, divided among tasks and into payloads of the wanted size; adds rows that are lost to `bad`."""
         for part in self._routes.parts(batch, direct):
-            numbers = np.arange(batch.num_rows, dtype=np.int64) if part.numbers is None else part.numbers
-            pieces = max(1, min(part.batch.num_rows, part.batch.nbytes // self._stream.origin.batch_bytes))
+            rows = part.batch.num_rows
+            pieces = max(1, min(rows, part.batch.nbytes // self._stream.origin.batch_bytes))
             for piece in range(pieces):
-                start, end = (part.batch.num_rows * each // pieces for each in (piece, piece + 1))
-                cut = ColumnPart(part.tasks, part.batch.slice(start, end - start), numbers[start:end])
-                yield from self._encoded(cut, cut.numbers if cut.numbers is not None else numbers, bad)
+                yield from self._encoded(part.slice(rows * piece // pieces, rows * (piece + 1) // pieces), bad)
 
-    def _encoded(self, part: ColumnPart, numbers: Numbers, bad: list[int]) -> Iterator[_Lot]:
+    def _encoded(self, part: ColumnPart, bad: list[int]) -> Iterator[_Lot]:
         origin, rows = self._stream.origin, part.batch.num_rows
         try:
             payload = self._serializer.encode_batch(part.batch, self._compression)
         except HeronError as error:
-            self._reject(part.batch, numbers, error, bad)
+            self._reject(part, error, bad)
             return
         if len(payload) <= origin.tuple_max_bytes and (rows == 1 or len(payload) <= 2 * origin.batch_bytes):
-            yield _Lot(part.tasks, numbers, payload)
+            yield _Lot(part.tasks, part.numbers, payload)
         elif rows == 1:
             msg = (
-                f"row {int(numbers[0])} of a batch takes {len(payload)} bytes, which exceeds heron.tuple.max.bytes, "
+                f"row {part.numbers[0]} of a batch takes {len(payload)} bytes, which exceeds heron.tuple.max.bytes, "
                 f"{origin.tuple_max_bytes} bytes; emit a reference to the data, or raise the limit in the profile's "
                 "engine section"
             )
-            self._reject(part.batch, numbers, LimitExceededError(msg), bad)
+            self._reject(part, LimitExceededError(msg), bad)
         else:
-            middle = rows // 2
-            for start, count in ((0, middle), (middle, rows - middle)):
-                half = ColumnPart(part.tasks, part.batch.slice(start, count), None)
-                yield from self._encoded(half, numbers[start : start + count], bad)
+            yield from self._encoded(part.slice(0, rows // 2), bad)
+            yield from self._encoded(part.slice(rows // 2, rows), bad)
 
-    def _reject(self, batch: RecordBatch, numbers: Numbers, error: Exception, bad: list[int]) -> None:
-        bad.extend(numbers.tolist())
-        what = f"{batch.num_rows} rows of ({', '.join(self._stream.definition.fields)}), from row {int(numbers[0])}"
+    def _reject(self, part: ColumnPart, error: Exception, bad: list[int]) -> None:
+        bad.extend(map(int, part.numbers))
+        what = (
+            f"{part.batch.num_rows} rows of ({', '.join(self._stream.definition.fields)}), from row {part.numbers[0]}"
+        )
         self._stream.origin.rejected(self._stream.definition.name, what, error)

@@ -29,19 +29,25 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnPart", "ColumnRoutes", "Numbers"]
 
-Numbers = NDArray[np.int64]
-"""Numbers of rows in an emitted batch."""
+Numbers = NDArray[np.int64] | range
+"""Numbers of rows in an emitted batch; a range costs nothing."""
+
+_Tasks = NDArray[np.int64]
 
 _LEAST_SLICE = 256  # rows: the shuffle grouping does not cut a small batch into slivers
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPart:
-    """Rows that each of `tasks` receives; `numbers` are their places in the emitted batch, None for all rows."""
+    """Rows that each of `tasks` receives; `numbers` are their places in the emitted batch."""
 
     tasks: tuple[int, ...]
     batch: RecordBatch
-    numbers: Numbers | None
+    numbers: Numbers
+
+    def slice(self, start: int, end: int) -> ColumnPart:
+        """These rows of the part."""
+        return ColumnPart(self.tasks, self.batch.slice(start, end - start), self.numbers[start:end])
 
 
 class ColumnRoutes:
@@ -76,9 +82,9 @@ class ColumnRoutes:
         if not rows:
             return
         if routes.whole:
-            yield ColumnPart(routes.whole, batch, None)
+            yield ColumnPart(routes.whole, batch, range(rows))
         if direct is not None:
-            yield ColumnPart((direct,), batch, None)
+            yield ColumnPart((direct,), batch, range(rows))
         for shuffle in self._shuffles:
             yield from _dealt(shuffle, batch)
         for positions, memo in self._keyed:
@@ -87,11 +93,11 @@ class ColumnRoutes:
         for grouping, _ in routes.choosers:
             yield from self._chosen(batch, grouping)
 
-    def _by_task(self, batch: RecordBatch, task_of_row: Numbers) -> Iterator[ColumnPart]:
+    def _by_task(self, batch: RecordBatch, task_of_row: _Tasks) -> Iterator[ColumnPart]:
         """One part for each task, in ascending order of tasks; each keeps the order of the rows."""
         tasks = np.unique(task_of_row)
         if len(tasks) == 1:
-            yield ColumnPart((int(tasks[0]),), batch, None)
+            yield ColumnPart((int(tasks[0]),), batch, range(batch.num_rows))
             return
         for task in tasks.tolist():
             numbers = np.flatnonzero(task_of_row == task)
@@ -133,18 +139,18 @@ def _dealt(shuffle: ShuffleSplitter, batch: RecordBatch) -> Iterator[ColumnPart]
     tasks = shuffle.deal(-(-rows // _LEAST_SLICE))
     for place, task in enumerate(tasks):
         start, end = rows * place // len(tasks), rows * (place + 1) // len(tasks)
-        yield ColumnPart((task,), batch.slice(start, end - start), np.arange(start, end, dtype=np.int64))
+        yield ColumnPart((task,), batch.slice(start, end - start), range(start, end))
 
 
-def _placed(memo: _KeyTasks | PartialKeyMemo, keys: Sequence[object], codes: Numbers) -> Numbers:
+def _placed(memo: _KeyTasks | PartialKeyMemo, keys: Sequence[object], codes: _Tasks) -> _Tasks:
     """The task of each row."""
     if isinstance(memo, PartialKeyMemo):
         return _balanced(memo, keys, codes)
-    tasks: Numbers = np.fromiter(map(memo.__getitem__, keys), np.int64, len(keys))[codes]
+    tasks: _Tasks = np.fromiter(map(memo.__getitem__, keys), np.int64, len(keys))[codes]
     return tasks
 
 
-def _balanced(memo: PartialKeyMemo, keys: Sequence[object], codes: Numbers) -> Numbers:
+def _balanced(memo: PartialKeyMemo, keys: Sequence[object], codes: _Tasks) -> _Tasks:
     """Gives each key's rows to its two tasks such that they have sent equally many, as far as these rows allow."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(keys) + 1))
@@ -156,7 +162,7 @@ def _balanced(memo: PartialKeyMemo, keys: Sequence[object], codes: Numbers) -> N
     return tasks
 
 
-def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> Numbers:
+def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> _Tasks:
     try:
         tasks = np.asarray(chosen, dtype=np.int64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -65,7 +65,8 @@ class ArrowSerializer(ColumnSerializer):
         return batch_of(columns, fields)
 
     def types_of(self, batch: pa.RecordBatch) -> tuple[str, ...]:
-        return tuple(map(str, batch.schema.types))
+        kinds = batch.schema.types
+        return tuple(str(each.value_type if isinstance(each, pa.DictionaryType) else each) for each in kinds)
 
     def check_keys(self, batch: pa.RecordBatch, positions: Sequence[int]) -> None:
         for position in positions:

@@ -129,6 +129,11 @@ class ColumnSerializerContract(DriverContract):
         with pytest.raises(EmitError):
             serializer.batch_of(given, ("a", "b"))  # type: ignore[arg-type]  # wrong on purpose
 
+    def test_types_are_those_of_values(self, serializer: ColumnSerializer) -> None:
+        """A stream may have text and dictionaries of text."""
+        batch = pa.record_batch({"word": _WORDS, "n": [1, 2, 3, 4]})
+        assert serializer.types_of(batch) == ("string", "int64")
+
     @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: str(column.type))
     def test_keys_are_the_values_of_rows(self, serializer: ColumnSerializer, column: pa.Array) -> None:
         """The core hashes each of them as it hashes the value of a row."""
