@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from builders import bolt, plan_index, spout, stream, subscription, topology
+from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
@@ -38,16 +39,22 @@ class Sent:
         batch_bytes: int = 100_000,
         tuple_max_bytes: int = 1_000_000,
         config: dict[str, object] | None = None,
+        custom: ICustomGrouping | None = None,
     ) -> None:
         self.segments: list[bytes] = []
         self.errors: list[str] = []
         definition = topology(spout("spout", stream("key", "n")), bolt("bolt", subscription("spout", grouping)))
         index = plan_index(definition, {"spout": [1], "bolt": [2]})
         output = definition.component("spout").outputs[0]
+
+        def grouping_of(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:
+            assert custom is not None
+            return custom
+
         limits = (1000, batch_bytes, tuple_max_bytes)
         origin = StreamOrigin(1, 0, 1, *limits, self.reject, PICKLE, Serializers(refs), config or {})
         self.emitter = SpoutEmitter(origin, self)
-        self.stream = OutStream(0, output, routes_of(index, 1, output, _no_custom), origin)
+        self.stream = OutStream(0, output, routes_of(index, 1, output, grouping_of), origin)
         self.emitter.set_streams([self.stream])
         self.stream.limit = self.stream.full_limit  # the linger is not over
 
@@ -80,10 +87,6 @@ class Sent:
             assert all(len(column) == head.rows for column in columns)
             found += zip(*columns, strict=True)
         return found
-
-
-def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGrouping:
-    raise AssertionError
 
 
 def test_rows_and_batches_of_a_stream_stay_in_the_order_of_their_emits() -> None:
@@ -173,6 +176,36 @@ def test_what_cannot_be_emitted_fails_at_the_emit(given: object, message: str) -
     with pytest.raises(EmitError, match=message):
         sent.emitter.emit_columns(given)  # type: ignore[arg-type]  # wrong on purpose
     assert not sent.rows()
+
+
+class Wrong(ICustomGrouping):
+    """Chooses a task of nobody for some rows."""
+
+    def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
+        """Nothing to prepare."""
+
+    def choose_tasks(self, values: tuple[object, ...]) -> list[int]:
+        """A wrong task for the key "b"."""
+        return [99 if values[0] == "b" else 2]
+
+
+def test_a_custom_grouping_fails_at_the_emit_and_loses_nothing() -> None:
+    """What was emitted before is sent, and the batch as a whole is not."""
+    sent = Sent(GroupingDefinition(GroupingKind.CUSTOM, entry="m:Wrong"), custom=Wrong())
+    sent.emitter.emit(["before", 0])
+    with pytest.raises(EmitError, match=r"Wrong chose tasks \[99\]"):
+        sent.emitter.emit_columns(BATCH)
+    sent.emitter.emit_columns({"key": ["c"], "n": [1]})
+    assert sent.rows() == [("before", 0), ("c", 1)]
+
+
+def test_a_key_that_is_refused_leaves_no_type_behind() -> None:
+    """The next batch may have another type."""
+    sent = Sent(BY_KEY)
+    with pytest.raises(EmitError, match="cannot be grouped by"):
+        sent.emitter.emit_columns({"key": [[1]], "n": [1]})
+    sent.emitter.emit_columns({"key": ["a"], "n": [1]})
+    assert sent.rows() == [("a", 1)]
 
 
 def test_a_null_key_is_a_key() -> None:

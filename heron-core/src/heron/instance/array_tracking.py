@@ -30,9 +30,8 @@ from heron.ipc.tracking_arrays import (
 )
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
-
     from heron.instance.column_output import ColumnOutput
+    from heron.instance.column_routes import ColumnPart
 
 __all__ = ["ArrayTracking"]
 
@@ -94,15 +93,15 @@ class ArrayTracking:
         self,
         stream: AnchoredStream,
         columns: ColumnOutput,
-        batch: RecordBatch,
-        direct: int | None,
+        parts: Sequence[ColumnPart],
+        rows: int,
         parents: Sequence[tuple[TrackedBatch, list[int] | None]],
     ) -> list[bytes]:
-        """The segments of a record batch under all these tuples (None: all of a batch), which learn its key."""
+        """The segments of parts with so many rows, under these tuples (None: all of a batch), which learn the key."""
         anchors = [(_arrays_of(each), _places_under(each, places)) for each, places in parents]
         found = np.concatenate([arrays.roots_of(places)[0] for arrays, places in anchors])
         roots, times = np.unique(found, return_counts=True)
-        segments, key = columns.anchored_segments(batch, direct, roots)
+        segments, key = columns.anchored_segments(parts, rows, roots)
         for arrays, places in anchors:
             arrays.add_children(places, np.full(len(places), key, dtype=np.uint64))
         even = roots[times % 2 == 0]

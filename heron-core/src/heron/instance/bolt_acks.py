@@ -261,6 +261,9 @@ class TrackedBoltAcks(BoltAcks):
         batch = self._tracker.received(record_batch)
         if isinstance(batch, TrackedBatch):
             (self._tracker.ack_whole if acked else self._tracker.fail_whole)(batch)
+        elif batch is None:  # a slice, or a copy
+            self._tracker.ignored += record_batch.num_rows
+        self._metrics.ignored_acks = self._tracker.ignored
 
     def refuse(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.refuse`."""

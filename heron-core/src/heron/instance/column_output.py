@@ -8,7 +8,7 @@ the batch's root (option UNIT), or with `ids` each row is a root.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,12 +63,12 @@ class ColumnOutput:
         stream = self._stream.definition
         try:
             batch = self._serializer.batch_of(columns, stream.fields)
-            types = self._serializer.types_of(batch)
-            if types != self._record.types:
-                self._take_types(types)
             if not self._keys_checked:
                 self._routes.check_keys(batch)
                 self._keys_checked = True
+            types = self._serializer.types_of(batch)
+            if types != self._record.types:
+                self._take_types(types)
         except EmitError as error:
             msg = f"stream {stream.name!r}: {error}"
             raise EmitError(msg) from error
@@ -78,13 +78,27 @@ class ColumnOutput:
         """The same rows in memory that no author changes."""
         return self._serializer.copy(batch)
 
-    def add(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
+    def parts(self, batch: RecordBatch, direct: int | None) -> list[ColumnPart]:
+        """The parts of a batch for its tasks. This may call code of the author, and changes nothing.
+
+        Raises:
+            EmitError: when a custom grouping chooses a task that is not its consumer's.
+        """
+        return list(self._routes.parts(batch, direct))
+
+    def may_wait(self, direct: int | None) -> bool:
+        """Whether an untracked batch may wait for a flush: an author's grouping must fail at the emit, if it does."""
+        return direct is None and not self._routes.calls_author
+
+    def send(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
+        """The segments of an untracked batch with so many rows, behind what waits."""
+        return [*self.flush(), *self._segments(parts, rows)]
+
+    def add(self, batch: RecordBatch) -> list[bytes]:
         """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger.
 
         A batch that waits is copied, because the author may change memory that it shares.
         """
-        if direct is not None:
-            return [*self.flush(), *self._segments(batch, direct)]
         before = self.flush() if self._waiting and self._waiting[-1].schema != batch.schema else []
         self.rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -101,28 +115,28 @@ class ColumnOutput:
         batch = self._serializer.concat(self._waiting)
         self._waiting, self.rows, self._bytes = [], 0, 0
         self._stream.limit = self._stream.full_limit
-        return self._segments(batch, None)
+        return self._segments(self.parts(batch, None), batch.num_rows)
 
-    def root_segments(self, batch: RecordBatch, direct: int | None, base: int, rows: int | None) -> list[bytes]:
-        """The segments of a batch with roots from `base` on: one for each of its `rows`, or one in all."""
+    def root_segments(self, parts: Sequence[ColumnPart], rows: int, base: int, *, each: bool) -> list[bytes]:
+        """The segments of a batch with roots from `base` on: one for `each` of its rows, or one in all."""
         stream, task_id = self._stream, self._stream.origin.task_id
         first = (task_id << COUNTER_BITS) | base
-        stream.emitted += batch.num_rows
-        if rows is None:
-            segments, total, lost = self._unit(batch, direct, np.array([first], dtype=np.uint64))
-            totals, bad = np.array([total], dtype=np.uint64), [0] if lost else []
+        stream.emitted += rows
+        if each:
+            segments, totals, bad = self._rows(parts, rows, first)
         else:
-            segments, totals, bad = self._rows(batch, direct, first)
+            segments, total, lost = self._unit(parts, np.array([first], dtype=np.uint64))
+            totals, bad = np.array([total], dtype=np.uint64), [0] if lost else []
         failed: list[bytes] = []
         if bad:
             totals[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
             failed = list(fails(np.array(bad, dtype=np.uint64) + np.uint64(first)))
         return [new_roots_listed(task_id, base, totals), *segments, *failed]
 
-    def anchored_segments(self, batch: RecordBatch, direct: int | None, roots: U64) -> tuple[list[bytes], int]:
+    def anchored_segments(self, parts: Sequence[ColumnPart], rows: int, roots: U64) -> tuple[list[bytes], int]:
         """``(segments, key)`` of a batch under these roots; `key` is the XOR of the keys of its copies."""
-        self._stream.emitted += batch.num_rows
-        segments, total, lost = self._unit(batch, direct, roots)
+        self._stream.emitted += rows
+        segments, total, lost = self._unit(parts, roots)
         if lost:
             total ^= secrets.randbits(64)  # never acked: acks of the anchors overtake data, and so would this fail
             segments += fails(roots)
@@ -136,19 +150,19 @@ class ColumnOutput:
                 raise EmitError(msg)
         self._record.types = types
 
-    def _segments(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
-        self._stream.emitted += batch.num_rows
-        return [self._segment(lot) for lot in self._lots(batch, direct, [])]
+    def _segments(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
+        self._stream.emitted += rows
+        return [self._segment(lot) for lot in self._lots(parts, [])]
 
-    def _unit(self, batch: RecordBatch, direct: int | None, roots: U64) -> tuple[list[bytes], int, bool]:
+    def _unit(self, parts: Sequence[ColumnPart], roots: U64) -> tuple[list[bytes], int, bool]:
         """``(segments, XOR of the keys of all copies, whether a row was lost)``."""
         total, bad, segments = 0, list[int](), list[bytes]()
         if len(roots) == 1:
             listed = option(OptionTag.ROOT_BASE, roots.tobytes())
         else:
-            rows = np.zeros(len(roots), dtype=np.int64)
-            listed = option(OptionTag.ROOTS, roots.tobytes()) + option(OptionTag.ROOT_ROWS, rows.tobytes())
-        for lot in self._lots(batch, direct, bad):
+            of_row = np.zeros(len(roots), dtype=np.int64)
+            listed = option(OptionTag.ROOTS, roots.tobytes()) + option(OptionTag.ROOT_ROWS, of_row.tobytes())
+        for lot in self._lots(parts, bad):
             batch_key = secrets.randbits(64)
             for task in lot.tasks:
                 total ^= int(edge_keys_of_range(batch_key, 1, task)[0])
@@ -156,11 +170,11 @@ class ColumnOutput:
             segments.append(self._segment(lot, options + option(OptionTag.UNIT, b"")))
         return segments, total, bool(bad)
 
-    def _rows(self, batch: RecordBatch, direct: int | None, first: int) -> tuple[list[bytes], U64, list[int]]:
+    def _rows(self, parts: Sequence[ColumnPart], rows: int, first: int) -> tuple[list[bytes], U64, list[int]]:
         """``(segments, XOR of the keys of each row's copies, rows that were lost)``."""
-        totals, bad, segments = np.zeros(batch.num_rows, dtype=np.uint64), list[int](), list[bytes]()
+        totals, bad, segments = np.zeros(rows, dtype=np.uint64), list[int](), list[bytes]()
         batch_key, root_base = secrets.randbits(64), option(OptionTag.ROOT_BASE, first.to_bytes(8, "little"))
-        for lot in self._lots(batch, direct, bad):
+        for lot in self._lots(parts, bad):
             numbers = np.asarray(lot.numbers, dtype=np.int64)
             for task in lot.tasks:
                 totals[numbers] ^= edge_keys(batch_key, numbers.astype(np.uint64), task)
@@ -176,9 +190,9 @@ class ColumnOutput:
         padded = aligned_options(lot.tasks, options)
         return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=self._serializer.encoding)
 
-    def _lots(self, batch: RecordBatch, direct: int | None, bad: list[int]) -> Iterator[_Lot]:
-        """The batch, divided among tasks and into payloads of the wanted size; adds rows that are lost to `bad`."""
-        for part in self._routes.parts(batch, direct):
+    def _lots(self, parts: Sequence[ColumnPart], bad: list[int]) -> Iterator[_Lot]:
+        """The parts as payloads of the wanted size; adds rows that are lost to `bad`."""
+        for part in parts:
             rows = part.batch.num_rows
             pieces = max(1, min(rows, part.batch.nbytes // self._stream.origin.batch_bytes))
             for piece in range(pieces):

@@ -63,6 +63,11 @@ class ColumnRoutes:
             if edge.picks is not None
         ]
 
+    @property
+    def calls_author(self) -> bool:
+        """Whether a custom grouping divides the batches."""
+        return bool(self._routes.choosers)
+
     def check_keys(self, batch: RecordBatch) -> None:
         """Checks by the types of a batch that its rows can be grouped as the plan wants.
 

@@ -95,9 +95,10 @@ class RootStream(TrackedStream):
         """Sends a batch as one root, or each of its rows as one; without an id it is untracked."""
         if self.columns is None or (tup_id is None and ids is None):
             return self.emit_columns(batch, direct)
+        parts = self.columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         before = self.flush()
         base = self.pending.open([tup_id] if ids is None else list(ids))
-        return before + self.columns.root_segments(batch, direct, base, None if ids is None else len(ids))
+        return before + self.columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
 
     def flush_rows(self) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
@@ -206,7 +207,9 @@ class AnchoredStream(TrackedStream):
         """Sends a batch under the roots of these places of these batches (None: of all places)."""
         if self.columns is None or not parents:
             return self.emit_columns(batch, direct)
-        return self.flush() + array_tracking().anchored_columns(self, self.columns, batch, direct, parents)
+        parts = self.columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
+        tracking = array_tracking()
+        return self.flush() + tracking.anchored_columns(self, self.columns, parts, batch.num_rows, parents)
 
     def flush_rows(self) -> list[bytes]:
         """Sends rows without any anchor untracked.
