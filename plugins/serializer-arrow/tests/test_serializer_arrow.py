@@ -67,3 +67,16 @@ def test_a_pinned_payload_decodes() -> None:
     batch = SERIALIZER.decode_batch(PINNED.read_bytes(), 3)
     assert batch.to_pydict() == RECORD_BATCH.to_pydict()
     assert batch.schema == RECORD_BATCH.schema
+
+
+def test_layouts_of_one_type_have_one_name() -> None:
+    """Data frames of pandas and Polars have text in other layouts than Arrow's own arrays; a stream may mix them."""
+    words = pa.array(["a", None, "a"])
+    large = words.cast(pa.large_string())
+    for each in (words, large, large.dictionary_encode(), words.cast(pa.string_view())):
+        batch = pa.record_batch({"word": each})
+        assert SERIALIZER.types_of(batch) == ("string",)
+        SERIALIZER.check_keys(batch, (0,))
+        keys, codes = SERIALIZER.distinct_keys(batch, (0,))
+        assert [keys[code] for code in codes.tolist()] == ["a", None, "a"]
+    assert SERIALIZER.types_of(pa.record_batch({"b": pa.array([b"a"], pa.large_binary())})) == ("binary",)

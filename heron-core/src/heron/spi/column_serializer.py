@@ -39,7 +39,7 @@ class ColumnSerializer(Serializer):
 
     @abstractmethod
     def types_of(self, batch: RecordBatch) -> tuple[str, ...]:
-        """Return the name of the type of each column; a dictionary counts as the type of its values."""
+        """Return the name of the type of each column; layouts of one type, as dictionaries, have one name."""
 
     @abstractmethod
     def check_keys(self, batch: RecordBatch, positions: Sequence[int]) -> None:

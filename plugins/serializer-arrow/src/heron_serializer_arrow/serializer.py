@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from heron.api.columns import Columns
 from heron.errors import SerializationError
@@ -65,8 +66,7 @@ class ArrowSerializer(ColumnSerializer):
         return batch_of(columns, fields)
 
     def types_of(self, batch: pa.RecordBatch) -> tuple[str, ...]:
-        kinds = batch.schema.types
-        return tuple(str(each.value_type if isinstance(each, pa.DictionaryType) else each) for each in kinds)
+        return tuple(map(_name_of, batch.schema.types))
 
     def check_keys(self, batch: pa.RecordBatch, positions: Sequence[int]) -> None:
         for position in positions:
@@ -116,6 +116,14 @@ class ArrowSerializer(ColumnSerializer):
 
     def to_columns(self, batch: pa.RecordBatch) -> list[Sequence[object]]:
         return to_values(batch)
+
+
+def _name_of(kind: pa.DataType) -> str:
+    """The name of a type, whatever the layout of its values: Arrow has three for text, and pandas and Polars differ."""
+    value = kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+    if pt.is_large_string(value) or pt.is_string_view(value):
+        return "string"
+    return "binary" if pt.is_large_binary(value) or pt.is_binary_view(value) else str(value)
 
 
 def _batch(arrays: list[pa.Array], names: Sequence[str], rows: int) -> pa.RecordBatch:
