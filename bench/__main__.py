@@ -14,6 +14,8 @@ from bench.bench_kind import Bench
 from bench.benches import BENCHES, FILE_READ, SPARK, WORD_COUNT
 from bench.engine import Engine
 from bench.findings import Pace, read_findings, write_findings
+from bench.peers.comparison import compare
+from bench.peers.report import ratios_of
 from bench.session import Session
 from bench.throughput import Throughput
 
@@ -35,6 +37,7 @@ profile [NAME]...  instead: show where the processor time goes
 @click.option("--quick", is_flag=True, help="One short run of each bench: a test that it works, not of its speed.")
 @click.option("--pairs", type=click.IntRange(min=1), help="Number of runs of each bench (default: 5).")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An engine setting; repeatable.")
+@click.option("--peers", is_flag=True, help="Instead: compare with other systems; names are systems, or none for all.")
 @click.option("--against", metavar="REV", help="Compare with the engine of another revision.")
 @click.option(
     "--out",
@@ -46,12 +49,19 @@ def main(
     quick: bool,
     pairs: int | None,
     settings: tuple[str, ...],
+    peers: bool,
     against: str | None,
     out: Path | None,
 ) -> None:
-    """Run the benches, the gate, a profile, or a comparison of two revisions."""
+    """Run the benches, the gate, a profile, or a comparison with another revision or other systems."""
     usual = _QUICK if quick else Pace()
     pace = replace(usual, pairs=pairs or usual.pairs, engine=Engine(settings))
+    if peers:
+        found = compare(pace, names, click.echo)
+        found.write(out or _RESULTS.with_name("peers.json"))
+        for line in ratios_of(found):
+            click.echo(line)
+        return
     measures = not against and names[:1] not in (("gate",), ("profile",))
     path = out or (_RESULTS if measures else None)
     before = read_findings(_RESULTS) if measures and names and not out else None

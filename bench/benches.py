@@ -11,6 +11,7 @@ from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.memory import Memory
 from bench.recovery import Recovery
+from bench.scaling import over_containers, over_tasks
 from bench.spark_latency import SparkLatency
 from bench.spark_start import SparkStart
 from bench.spark_word_count import SparkWordCount
@@ -39,6 +40,8 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("AllGrouping", "all", Job("all_grouping")),
     FOUR_FIELDS,
     Throughput("ManySmallTasks", "manytasks", Job("simplified_word_count", ("--bolts", "20"))),
+    over_tasks(),
+    over_containers(),
     Latency("LowThroughput", 1_000),
     Latency("Latency10k", 10_000),
     Latency("Latency100k", 100_000),

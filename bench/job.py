@@ -87,6 +87,11 @@ class Job:
         """
         return records.check(self._spout(), LAST, self._module().EXPECTED)
 
+    def expected(self) -> dict[str, int]:
+        """Return how often each key occurs in a block."""
+        found: dict[str, int] = self._module().EXPECTED
+        return found
+
     def _spout(self) -> str:
         return next(each.name for each in self.definition().components if each.kind is ComponentKind.SPOUT)
 
