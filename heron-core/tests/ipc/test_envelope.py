@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.envelope import Envelope, body_of, compressed, control_frame, parse_control
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
 
 
@@ -19,6 +21,22 @@ def test_an_envelope_is_encoded_as_a_control_frame() -> None:
     assert body_of(envelope) == "stop"
 
 
+def test_a_compressed_envelope_arrives_as_it_was() -> None:
+    """Each field, and in less space."""
+    envelope = Envelope(epoch=3, plan=pb.Plan(version=7, document=b"{}" * 1000))
+    frame = control_frame(compressed(envelope), 12)
+    assert parse_control(frame) == envelope
+    assert len(frame) < 100
+
+
+def test_a_compressed_envelope_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes could take all memory."""
+    monkeypatch.setattr("heron.ipc.envelope._LARGEST_BYTES", 1000)
+    frame = control_frame(compressed(Envelope(plan=pb.Plan(document=b"x" * 1000))))
+    with pytest.raises(RemoteProtocolError, match=r"control message of \d+ bytes takes more than 1000 bytes"):
+        parse_control(frame)
+
+
 @pytest.mark.parametrize(
     ("frame", "complaint"),
     [
@@ -27,6 +45,11 @@ def test_an_envelope_is_encoded_as_a_control_frame() -> None:
         (control_frame(Envelope(epoch=1)), "without a known body"),
         (control_frame(Envelope(stop=pb.Stop(reason="long enough")))[:-3], "does not decode"),
         (frame_header(FrameKind.CONTROL, 0, 0) + b"\xff" * 9, "does not decode"),
+        (control_frame(Envelope(compressed=b"no zlib")), "does not decode"),
+        (control_frame(Envelope(compressed=zlib.compress(b"\xff" * 9))), "does not decode"),
+        (control_frame(Envelope(compressed=zlib.compress(b"")[:-2])), "does not end where its data ends"),
+        (control_frame(Envelope(compressed=zlib.compress(b"") + b"more")), "does not end where its data ends"),
+        (control_frame(Envelope(compressed=zlib.compress(b""))), "without a known body"),
     ],
 )
 def test_a_frame_that_is_not_a_control_message_is_a_typed_error(frame: bytes, complaint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -39,6 +40,30 @@ def test_timers_fire_in_order_at_their_time(fake_clock: FakeClock) -> None:
     fake_clock.advance(10.0)
     reactor.run_once(0.0)
     assert fired == ["early", "again", "late", "again"]
+
+
+class SleepyClock(FakeClock):
+    """Passes 0.25 s before its third reading: the first after the sleep of a round."""
+
+    readings: float = math.inf
+
+    def monotonic_s(self) -> float:
+        self.readings -= 1
+        if self.readings == 0:
+            self.advance(0.25)
+        return super().monotonic_s()
+
+
+@pytest.mark.parametrize(("delay_s", "late_s"), [(0.05, 0.2), (0.5, 0.0), (0.0, 0.0)])
+def test_it_knows_how_late_it_wakes(delay_s: float, late_s: float) -> None:
+    """Only a timer that became due while it slept says so: another one may have waited for the calls of a round."""
+    clock = SleepyClock()
+    reactor, found = Reactor(clock), list[float]()
+    reactor.after(delay_s, lambda: None)
+    reactor.at_round_end(lambda: found.append(reactor.late_s))
+    clock.readings = 3
+    reactor.run_once(0.0)
+    assert found == [pytest.approx(late_s)]
 
 
 def test_a_timer_may_set_another(fake_clock: FakeClock) -> None:

@@ -50,6 +50,19 @@ def test_a_hub_reports_a_peer_that_is_not_connected(tmp_path: Path, sockets: Soc
     assert not sockets.hub(f"ipc://{tmp_path}/hub").send(b"nobody", b"frame")
 
 
+def test_a_hub_sends_one_frame_to_several_peers(tmp_path: Path, sockets: SocketContext, eventually: Eventually) -> None:
+    """It says which of them are not connected; the others get the frame."""
+    hub = sockets.hub(f"ipc://{tmp_path}/hub")
+    first, second = (sockets.client_of(f"ipc://{tmp_path}/hub", each) for each in (b"first", b"second"))
+    for client in (first, second):
+        client.send(b"hello")
+        received(hub, eventually)
+    assert hub.send_to_each((b"first", b"nobody", b"second"), b"plan") == [b"nobody"]
+    for client in (first, second):
+        assert client.wait(10)
+        assert client.receive() == b"plan"
+
+
 def test_only_an_eager_client_keeps_frames_for_an_absent_hub(
     tmp_path: Path, sockets: SocketContext, eventually: Eventually
 ) -> None:
@@ -88,3 +101,13 @@ def test_the_error_of_a_socket_names_its_path(tmp_path: Path, sockets: SocketCon
     """The usual cause is a missing directory."""
     with pytest.raises(HeronError, match="does its directory exist, and is it writable"):
         sockets.hub(f"ipc://{tmp_path}/missing/hub")
+
+
+def test_a_context_has_the_sockets_of_a_thousand_peers(tmp_path: Path, sockets: SocketContext) -> None:
+    """A stream manager has a channel and two sockets of its monitor for each peer; ZeroMQ's default is 1,023."""
+    sockets.hub(f"ipc://{tmp_path}/hub")
+    channels = [sockets.client_of(f"ipc://{tmp_path}/hub") for _ in range(400)]
+    for each in channels:
+        each.monitor()
+    for each in channels:
+        each.close()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
+
 from google.protobuf.message import DecodeError
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
 
-__all__ = ["Envelope", "body_of", "control_frame", "parse_control"]
+__all__ = ["Envelope", "body_of", "compressed", "control_frame", "parse_control"]
+
+_LARGEST_BYTES = 1 << 28  # of an envelope after decompression: the plan of a million tasks takes half of it
+_FAST = 1  # the level of zlib that takes the least time
 
 
 def control_frame(envelope: Envelope, session: int = 0) -> bytes:
@@ -16,11 +21,17 @@ def control_frame(envelope: Envelope, session: int = 0) -> bytes:
     return frame_header(FrameKind.CONTROL, session, 0) + envelope.SerializeToString()
 
 
+def compressed(envelope: Envelope) -> Envelope:
+    """The same envelope in less space, for a message that goes to many peers; `parse_control` returns the original."""
+    return Envelope(compressed=zlib.compress(envelope.SerializeToString(), _FAST))
+
+
 def parse_control(frame: bytes) -> Envelope:
     """The envelope of a control frame.
 
     Raises:
-        RemoteProtocolError: when the frame has another kind or version, does not decode, or has no known body.
+        RemoteProtocolError: when the frame has another kind or version, does not decode, has no known body, or takes
+            more than 256 MiB after decompression.
     """
     kind, _, _ = parse_frame_header(frame)
     if kind != FrameKind.CONTROL:
@@ -28,7 +39,9 @@ def parse_control(frame: bytes) -> Envelope:
         raise RemoteProtocolError(msg)
     try:
         envelope = Envelope.FromString(frame[FRAME_HEADER_BYTES:])
-    except DecodeError as error:
+        if envelope.compressed:
+            envelope = Envelope.FromString(_decompressed(envelope.compressed))
+    except (DecodeError, zlib.error) as error:
         msg = f"control frame of {len(frame)} bytes does not decode: {error}"
         raise RemoteProtocolError(msg) from error
     if envelope.WhichOneof("body") is None:
@@ -40,3 +53,15 @@ def parse_control(frame: bytes) -> Envelope:
 def body_of(envelope: Envelope) -> str:
     """The name of the envelope's body, such as ``instance_hello``."""
     return envelope.WhichOneof("body") or ""
+
+
+def _decompressed(data: bytes) -> bytes:
+    decompressor = zlib.decompressobj()
+    found = decompressor.decompress(data, _LARGEST_BYTES)
+    if decompressor.unconsumed_tail:
+        msg = f"a compressed control message of {len(data)} bytes takes more than {_LARGEST_BYTES} bytes"
+        raise RemoteProtocolError(msg)
+    if not decompressor.eof or decompressor.unused_data:
+        msg = f"a compressed control message of {len(data)} bytes does not end where its data ends"
+        raise RemoteProtocolError(msg)
+    return found

@@ -37,7 +37,11 @@ class Timer:
 
 
 class Reactor:
-    """Calls back when a source is readable or a timer fires, always on the thread that runs the reactor."""
+    """Calls back when a source is readable or a timer fires, always on the thread that runs the reactor.
+
+    `late_s` is how late the round began because the thread had to wait for a processor or for the interpreter lock:
+    the seconds since a timer became due while the thread slept, 0 when none did.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -47,6 +51,7 @@ class Reactor:
         self._order = itertools.count()
         self._round_end: list[Callable[[], None]] = []
         self._running = True
+        self.late_s = 0.0
         self._stop = Wakeup()
         self.on_readable(self._stop.fd, self._stop.drain)
 
@@ -110,8 +115,11 @@ class Reactor:
 
     def run_once(self, longest_s: float = _LONGEST_WAIT_S) -> None:
         """Runs one round: waits for a source or a timer, at most `longest_s`, and makes the calls that are due."""
-        wait_s = min(longest_s, self._next_timer_s())
-        for key, _ in self._poller.poll(max(0, -int(-wait_s * 1000 // 1))):
+        timer_s = self._next_timer_s()
+        wait_s, begun_s = min(longest_s, timer_s), self._clock.monotonic_s()
+        events = self._poller.poll(max(0, -int(-wait_s * 1000 // 1)))
+        self.late_s = max(0.0, self._clock.monotonic_s() - begun_s - timer_s) if timer_s > 0 else 0.0
+        for key, _ in events:
             call = self._calls.get(key)
             if call is not None:
                 call()

@@ -10,7 +10,7 @@ refused here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import zmq
 
@@ -30,6 +30,8 @@ _CONNECT_MS = 2000  # two SYN packets, of which one may be lost; the system woul
 _LATE_RECONNECT_MS = 24 * 3600 * 1000  # longer than any command waits
 _NETWORK = "tcp://"
 _PINGS = 3  # within the time after which a silent link counts as broken
+_MOST_SOCKETS = 8192  # a stream manager has three for each peer, with the monitors; ZeroMQ's default is 1,023
+_BACKLOG = 4096  # the processes of all containers may connect at once; ZeroMQ's default is 100
 _PUSH_LIMIT = 1000  # metrics records that wait for a metrics manager: a few seconds of a busy container
 
 
@@ -41,6 +43,7 @@ class SocketContext:
 
     def __init__(self, *, max_frame_bytes: int = -1, link_timeout_s: float = 15.0) -> None:
         self._context = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, _MOST_SOCKETS)
         self._max_frame_bytes = max_frame_bytes
         self._link_timeout_s = link_timeout_s
         self._held: list[
@@ -91,6 +94,7 @@ class SocketContext:
         """Opens a socket on the network that is not bound yet, for `heron.ipc.guarded_hub`, which checks its peers."""
         socket = self._open(kind)
         self._tune(socket)
+        socket.setsockopt(zmq.BACKLOG, _BACKLOG)
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode("ascii"))
         socket.setsockopt(zmq.ZAP_DOMAIN, domain)
@@ -235,6 +239,16 @@ class Hub(_Socket):
         except (zmq.Again, zmq.ZMQError):
             return False
         return True
+
+    def send_to_each(self, identities: Sequence[bytes], frame: bytes) -> list[bytes]:
+        """Queues a frame for several peers, which share its memory; returns the peers that are not connected."""
+        shared, gone = zmq.Frame(frame, copy=False), list[bytes]()
+        for identity in identities:
+            try:
+                self.raw.send_multipart((identity, shared), zmq.NOBLOCK, copy=False)
+            except zmq.ZMQError:
+                gone.append(identity)
+        return gone
 
 
 class Push(_Socket):

@@ -72,11 +72,13 @@ class PeerLinks:
         own = self._context.spec.container_id
         former = self._locations
         present = self._locations = {cid: location for cid, location in index.containers.items() if cid != own}
-        self._tasks_of = {
-            cid: tuple(task.task_id for task in index.plan.tasks if task.container_id == cid) for cid in present
-        }
+        task_ids: dict[int, list[int]] = {cid: [] for cid in present}
+        for task in index.plan.tasks:
+            if task.container_id in task_ids:
+                task_ids[task.container_id].append(task.task_id)
+        self._tasks_of = {cid: tuple(own) for cid, own in task_ids.items()}
         self.reach.expect(present, monotonic_s())
-        self._container_of = {task_id: cid for cid, task_ids in self._tasks_of.items() for task_id in task_ids}
+        self._container_of = {task_id: cid for cid, own in self._tasks_of.items() for task_id in own}
         for container_id, location in former.items():
             if present.get(container_id) != location:
                 self._leave(container_id)
