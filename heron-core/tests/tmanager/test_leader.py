@@ -127,6 +127,22 @@ def test_a_new_leader_keeps_version_and_state_under_its_own_epoch(make_leader: M
     assert only(PublishPlan, successor.stmgr_registered(location(2, 2))).plan.version == 3
 
 
+def test_registrations_with_a_new_leader_keep_its_plan_until_something_changes(make_leader: MakeLeader) -> None:
+    """The plan is not made again for each registration, but every change still makes one."""
+    former = plan_of(make_leader())
+    leader = make_leader(plan=former, leader=replace(LEADS, epoch=6))
+    plan = only(PublishPlan, leader.begin()).plan
+    for container_id in (1, 2, 1):
+        assert only(SendPlan, leader.stmgr_registered(location(container_id))).plan is plan
+    assert only(PublishPlan, leader.state_asked("paused")).plan.version == 2
+    assert only(PublishPlan, leader.state_asked("running")).plan.version == 3
+    changes = {"": {"topology.message.timeout.secs": 77}}
+    assert only(PublishPlan, leader.config_asked(changes)).plan.version == 4
+    changed = only(PublishPlan, leader.stmgr_registered(location(2, 2))).plan
+    assert changed.version == 5
+    assert only(SendPlan, leader.stmgr_registered(location(2, 2))).plan is changed
+
+
 def test_pausing_and_resuming_are_plans(make_leader: MakeLeader) -> None:
     """The plan carries the state, so processes that register later get it."""
     leader = make_leader()

@@ -24,6 +24,18 @@ from heron.planner.plan_update import begin_update, merged, without
 __all__ = ["PlanMaker", "Registration", "Registry"]
 
 
+_Inputs = tuple[
+    PackingPlan,
+    TopologyDefinition,
+    tuple[StreamManagerLocation, ...],
+    TopologyState,
+    tuple[tuple[str, KeyOwners], ...],
+    PlanUpdate | None,
+    CheckpointPlan | None,
+]
+"""What a plan follows from. When all stream managers register with a new leader, most find it unchanged."""
+
+
 class Registration(enum.Enum):
     """The effect of a registration on the plan."""
 
@@ -123,6 +135,7 @@ class PlanMaker:
         self.packing = packing
         self.update = former.update if former else None
         self.checkpoints: CheckpointPlan | None = former.checkpoints if former else None
+        self._made: tuple[PhysicalPlan, _Inputs] | None = None
 
     def taken_over(self, plan: PhysicalPlan) -> PhysicalPlan:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
@@ -174,10 +187,24 @@ class PlanMaker:
         located.update(registered)
         if not self.containers(starting=False) <= located.keys():
             return None
+        stmgrs = [located[container_id] for container_id in sorted(self.containers()) if container_id in located]
+        if current is not None and self._made == (current, self._inputs(stmgrs, state)):
+            return current
+        plan = self._plan_after(current, stmgrs, state)
+        self._made = plan, self._inputs(stmgrs, state)
+        return plan
+
+    def _inputs(self, stmgrs: list[StreamManagerLocation], state: TopologyState) -> _Inputs:
+        owners = tuple(self._key_owners.items())
+        return self.packing, self.definition, tuple(stmgrs), state, owners, self.update, self.checkpoints
+
+    def _plan_after(
+        self, current: PhysicalPlan | None, stmgrs: list[StreamManagerLocation], state: TopologyState
+    ) -> PhysicalPlan:
         candidate = physical_plan(
             self.packing,
             self.definition,
-            [located[container_id] for container_id in self.containers() if container_id in located],
+            stmgrs,
             version=current.version if current else 0,
             epoch=self._epoch,
             topology_id=self._topology_id,
@@ -203,8 +230,9 @@ class PlanMaker:
     def containers(self, *, starting: bool = True) -> set[int]:
         """The containers of the members; without `starting`, only those that are in use while an update is prepared."""
         update = self.update
-        added = update.added if update is not None and update.phase is UpdatePhase.PREPARE and not starting else ()
-        return {container_id for container_id, each in self.packing.instances() if each.task_id not in added}
+        if starting or update is None or update.phase is not UpdatePhase.PREPARE:
+            return {container.container_id for container in self.packing.containers}
+        return {container_id for container_id, each in self.packing.instances() if each.task_id not in update.added}
 
     def _end_update(self, task_ids: Collection[int]) -> None:
         self.packing = without(self.packing, task_ids)

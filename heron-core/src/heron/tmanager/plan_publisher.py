@@ -35,6 +35,7 @@ class PlanPublisher:
         self._on_waiting = on_waiting
         self._newest: PhysicalPlan | None = None
         self._written: PhysicalPlan | None = None
+        self._frame = b""  # of the written plan, made once: all stream managers register with a new leader
         self._packing: PackingPlan | None = None
         self._retry: Timer | None = None
         self._waiting: list[Callable[[], object]] = []
@@ -62,8 +63,9 @@ class PlanPublisher:
             self._retry = self._reactor.after(_RETRY_S, lambda: self.publish(plan, packing))
             return
         self._written = plan
+        self._frame = self._containers.frame_for_stmgrs(_message(plan))
         self._on_waiting("")
-        self._containers.send_to_stmgrs(_message(plan))
+        self._containers.send_to_stmgrs(self._frame)
         if packing != self._packing:
             self._packing = packing
             for container_id in self._containers.executors():
@@ -96,7 +98,7 @@ class PlanPublisher:
     def send(self, container_id: int, plan: PhysicalPlan) -> None:
         """Sends a written plan to one stream manager; a plan that waits goes to all when it is written."""
         if plan is self._written:
-            self._containers.send_to_stmgr(container_id, _message(plan))
+            self._containers.send_to_stmgr(container_id, self._frame)
 
 
 def _message(plan: PhysicalPlan) -> Envelope:
