@@ -235,6 +235,16 @@ def test_ids_that_do_not_fit_the_rows_are_refused(tup_id: object, ids: list[obje
         sent.emitter.emit_columns(BATCH, tup_id, ids=ids)
 
 
+def test_at_most_once_the_ids_of_batches_are_kept_in_order() -> None:
+    """The spout acks them itself; ids may be an array."""
+    sent, ids = Sent(), list[object]()
+    sent.emitter.set_streams([sent.stream], ids=ids)
+    sent.emitter.emit_columns(BATCH, ids=np.arange(3))  # type: ignore[arg-type]  # a sequence, though not by its types
+    sent.emitter.emit_columns(BATCH, "batch")
+    sent.emitter.emit_columns(BATCH)
+    assert ids == [0, 1, 2, "batch"]
+
+
 def test_a_component_that_does_not_say_so_gets_no_columns() -> None:
     """The topology was submitted without the serializer; the error says what to set."""
     sent = Sent(refs=())

@@ -31,8 +31,8 @@ from heron.instance.session import settled_roots
 from heron.instance.stream_routes import routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.tracked_batch import UNTRACKED
-from heron.instance.tracked_stream import RootStream
+from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
@@ -132,7 +132,8 @@ class Bolt:
             for _ in range(chance.choice([0, 1, 2])):
                 others = [each for each in self.kept[:2] if chance.random() < 0.3]
                 parents = [*uids, *(uid for _, of_other in others for uid in of_other)]
-                self.emit([received, *(each for each, _ in others)], parents)
+                again = [received] if chance.random() < 0.2 else []  # an anchor that is given twice counts once
+                self.emit([received, *(each for each, _ in others), *again], parents)
         if chance.random() < 0.3:
             self.kept.append((received, uids))
         else:
@@ -336,3 +337,24 @@ def test_each_root_has_one_outcome_and_not_too_early(seed: int) -> None:
     assert {name for name, how in net.outcomes.items() if how == "fail"} == net.failed
     assert not net.unsent
     assert net.ledgers.in_flight() == 0
+
+
+@pytest.mark.parametrize("form", ["tuples", "batch", "both"])
+def test_an_anchor_that_is_given_twice_counts_once(form: str) -> None:
+    """An emit under one of two rows, twice, is not an emit under both."""
+    batch = TrackedBatch(MIDDLES[0], 2, 7)
+    columns = pa.record_batch({"uid": [1, 2]})
+    emitting = Net(random.Random(1)).bolts[MIDDLES[0]]
+    emitting.acks.begin_columns(columns, batch, [])
+    (stream_of,) = emitting.emitter.streams.values()
+    assert isinstance(stream_of, AnchoredStream)
+    first, second = Tuple(batch, (), 0), Tuple(batch, (), 1)
+    anchors, rows = {
+        "tuples": ([second, second], [1]),
+        "batch": ([columns, columns], [0, 1]),
+        "both": ([second, columns, first], [0, 1]),
+    }[form]
+    assert stream_of.parents_of(anchors) == [(batch, rows)]
+    batch.settle([0])
+    batch.note_acks_left([0])
+    assert stream_of.parents_of(anchors) == [(batch, [1])]

@@ -161,7 +161,12 @@ class Bolt(BaseBolt):
     @classmethod
     def uses_columns(cls) -> bool:
         """Return whether the component emits or receives columns."""
-        return super().uses_columns() or cls.process_columns is not Bolt.process_columns
+        return super().uses_columns() or cls.receives_columns()
+
+    @classmethod
+    def receives_columns(cls) -> bool:
+        """Return whether the bolt implements `process_columns`, and so gets no call of `process`."""
+        return cls.process_columns is not Bolt.process_columns
 
     def process_tick(self, tup: Tuple) -> None:
         """Act on a tick. Called every ``topology.tick.tuple.freq.secs`` seconds, if the component sets this key."""

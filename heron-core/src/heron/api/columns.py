@@ -1,4 +1,4 @@
-"""Columns as components exchange them: what `emit_columns` accepts, and which components need the column path."""
+"""Columns as components exchange them: what `emit_columns` accepts, and how columns are compressed on the wire."""
 
 from __future__ import annotations
 

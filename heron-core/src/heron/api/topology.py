@@ -197,7 +197,7 @@ class TopologyBuilder:
             return
         empty, method = next((empty, method) for kind, empty, method in _OWN_METHODS if issubclass(cls, kind))
         own = getattr(cls, method, None)
-        in_columns = issubclass(cls, Bolt) and cls.process_columns is not Bolt.process_columns
+        in_columns = issubclass(cls, Bolt) and cls.receives_columns()
         if not in_columns and (own is None or own is getattr(empty, method)):
             where = f"{cls.__qualname__} of {cls.__module__}"
             msg = f"{self._place}, {spec.place}: {where} does not define {method}; define it"

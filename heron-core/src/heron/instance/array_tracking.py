@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heron.instance.tracked_batch import TrackedBatch
-from heron.instance.tracked_stream import AnchoredRows, AnchoredStream, TrackedStream
+from heron.instance.tracked_stream import AnchoredRows, AnchoredStream, Parents, TrackedStream
 from heron.ipc.frame import OptionTag, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import (
@@ -95,10 +95,10 @@ class ArrayTracking:
         columns: ColumnOutput,
         parts: Sequence[ColumnPart],
         rows: int,
-        parents: Sequence[tuple[TrackedBatch, list[int] | None]],
+        parents: Parents,
     ) -> list[bytes]:
-        """The segments of parts with so many rows, under these tuples (None: all of a batch), which learn the key."""
-        anchors = [(_arrays_of(each), _places_under(each, places)) for each, places in parents]
+        """The segments of an emitted batch of `rows` rows; the batches of its parents learn the key of its copies."""
+        anchors = [(_arrays_of(batch), _rows(places)) for batch, places in parents]
         found = np.concatenate([arrays.roots_of(places)[0] for arrays, places in anchors])
         roots, times = np.unique(found, return_counts=True)
         segments, key = columns.anchored_segments(parts, rows, roots)
@@ -296,17 +296,10 @@ def _arrays_of(batch: TrackedBatch) -> _BatchArrays:
     return cast("_BatchArrays", batch.arrays)
 
 
-def _places_under(batch: TrackedBatch, places: list[int] | None) -> Rows:
-    """The rows of a batch that these tuples are."""
-    if batch.is_unit:
-        return np.zeros(1, dtype=np.int64)
-    return np.arange(batch.rows, dtype=np.int64) if places is None else np.unique(_rows(places))
-
-
 def _places(places: list[int] | None) -> Rows | None:
     return None if places is None else _rows(places)
 
 
-def _rows(numbers: list[int]) -> Rows:
+def _rows(numbers: Sequence[int]) -> Rows:
     """The numbers as an array, in half the time that numpy takes, because it checks the type of each element."""
     return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")

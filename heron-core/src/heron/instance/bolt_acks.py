@@ -7,7 +7,6 @@ to the task thread.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
@@ -20,6 +19,7 @@ from heron.instance.data_queue import RootsSettled
 from heron.instance.emitter import BoltEmitter
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.received_batches import ReceivedBatches
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch, array_tracking, tracked_batch
@@ -51,7 +51,7 @@ class AckTracker:
         self._out = out
         self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
-        self._columns: dict[int, tuple[weakref.ref[RecordBatch], object]] = {}
+        self._received = ReceivedBatches[object]()
         self.in_work: TrackedBatch | None = None
         self.corrections: list[bytes] = []
         self.waiting = 0
@@ -98,14 +98,12 @@ class AckTracker:
         self._failed.append((batch, batch.rows_failed(batch.settle(places))))
 
     def follow(self, record_batch: RecordBatch, batch: TrackedBatch | None) -> None:
-        """The component gets a record batch with the rows of a batch; forgotten with that object."""
-        place = id(record_batch)
-        self._columns[place] = (weakref.ref(record_batch, lambda _: self._columns.pop(place, None)), batch or UNTRACKED)
+        """The component gets a record batch with the rows of a batch."""
+        self._received.add(record_batch, batch or UNTRACKED)
 
     def received(self, batch: object) -> object:
         """`AnchorHost.received`."""
-        found = self._columns.get(id(batch))
-        return found[1] if found is not None and found[0]() is batch else None
+        return self._received.get(batch)
 
     def _unsettled(self, batch: TrackedBatch) -> list[int]:
         fresh = batch.settle(list(range(batch.tuples)))
@@ -294,7 +292,7 @@ _Kept = tuple[tuple[object, ...], str, int | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KeptColumns:
-    batch: Columns
+    batch: RecordBatch
     stream: str
     direct_task: int | None
 
@@ -360,14 +358,16 @@ class FinishRoots:
         anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
         direct_task: int | None = None,
     ) -> None:
-        target, rows = self._emitter.column_target(batch, stream, direct_task)
-        if target.columns is not None:
-            self._send(_KeptColumns(target.columns.copied(rows), stream, direct_task))
+        _, columns, rows = self._emitter.column_target(batch, stream, direct_task)
+        self._send(_KeptColumns(columns.copied(rows), stream, direct_task))
 
     def _send(self, kept: _KeptColumns) -> None:
-        target, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)
+        # looked up again: a replay may come after a change of the plan
+        target, columns, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)
         if isinstance(target, RootStream):
-            self._emitter.send_columns(target, batch, lambda: target.emit_root(batch, kept.direct_task, kept, None))
+            self._emitter.send_columns(
+                target, batch, lambda: target.emit_root(columns, batch, kept.direct_task, kept, None)
+            )
 
     def _emit_again(self, kept: object) -> None:
         if isinstance(kept, _KeptColumns):

@@ -67,7 +67,7 @@ class BoltRunner(ComponentRunner):
         self._slice = SliceSize()
         self._executed_any = False
         self._column_input: ColumnInput | None = None
-        if component_class.process_columns is not Bolt.process_columns:  # type: ignore[attr-defined]  # a bolt's class
+        if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
             from heron.instance.column_input import ColumnInput  # noqa: PLC0415  # see above
 
             self._column_input = ColumnInput(task.serializers.for_columns())
@@ -254,7 +254,7 @@ class BoltRunner(ComponentRunner):
         if self._column_input is None:
             self._process_batch(batch, tracked)
         else:
-            self._process_columns(self._column_input.columns_of(batch), batch.source, tracked)
+            self._process_columns(self._column_input.columns_of(batch), tracked)
         if not self._executed_any:
             self._executed_any = True
             self.task.note_first_tuple()
@@ -285,17 +285,14 @@ class BoltRunner(ComponentRunner):
         self._flush_due_acks()
         source.pool.recycle(rows, tracked or UNTRACKED)
 
-    def _process_columns(self, received: ReceivedColumns, source: TupleSource, tracked: TrackedBatch | None) -> None:
+    def _process_columns(self, received: ReceivedColumns, tracked: TrackedBatch | None) -> None:
         """Calls `process_columns` once for all rows of a segment."""
-        batch, component = received.batch, self._component
-        for each in received.lost:
-            self.task.metrics.failed += 1
-            doing = f"building columns from stream {source.key[1]!r} of {source.key[0]!r}"
-            self.task.errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
+        batch, source, component = received.batch, received.source, self._component
+        received.report_lost(self.task.metrics, self.task.errors)
         self._acks.begin_columns(batch, tracked, [each.place for each in received.lost])
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
-        component.received_from = (*source.key, source.task_id)
+        component.received_from = received.received_from
         start_s = monotonic_s()
         try:
             with self.emitter.lock.released():
@@ -303,8 +300,7 @@ class BoltRunner(ComponentRunner):
                     self._call_process_columns(batch, source)
         except Exception as error:
             self._acks.settle_columns(batch, acked=False)
-            shown = f"a batch of {batch.num_rows} rows of ({', '.join(source.fields)})"
-            self.user_failed("process_columns", error, "the batch is failed and the task continues", shown)
+            self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self.task.metrics
         metrics.executed[source.key] = metrics.executed.get(source.key, 0) + rows
         metrics.executed_batches[source.key] = metrics.executed_batches.get(source.key, 0) + 1

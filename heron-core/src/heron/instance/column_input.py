@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from heron.errors import SerializationError
 from heron.instance.batch_reader import ReceivedBatch
+from heron.instance.task_metrics import TaskMetrics
+from heron.instance.tuple_pool import TupleSource
+from heron.instance.user_errors import UserErrors
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
@@ -29,8 +32,25 @@ class LostRow:
 class ReceivedColumns:
     """A batch for the component, and the rows that it lacks."""
 
+    source: TupleSource
     batch: RecordBatch
     lost: list[LostRow] = field(default_factory=list)
+
+    @property
+    def received_from(self) -> tuple[str, str, int]:
+        """`heron.api.Bolt.received_from`."""
+        return (*self.source.key, self.source.task_id)
+
+    def __str__(self) -> str:
+        return f"a batch of {self.batch.num_rows} rows of ({', '.join(self.source.fields)})"
+
+    def report_lost(self, metrics: TaskMetrics, errors: UserErrors) -> None:
+        """Reports the rows that the batch lacks."""
+        component, stream = self.source.key
+        metrics.failed += len(self.lost)
+        for each in self.lost:
+            doing = f"building columns from stream {stream!r} of {component!r}"
+            errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
 
 
 class ColumnInput:
@@ -43,29 +63,29 @@ class ColumnInput:
     def columns_of(self, received: ReceivedBatch) -> ReceivedColumns:
         """The batch of a received segment."""
         if received.record_batch is not None:
-            return ReceivedColumns(received.record_batch)
+            return ReceivedColumns(received.source, received.record_batch)
         source, columns = received.source, received.columns()
         schema = self._schemas.get(source.key)
         try:
-            found = ReceivedColumns(self._serializer.from_columns(columns, source.fields, schema))
+            found = ReceivedColumns(source, self._serializer.from_columns(columns, source.fields, schema))
         except SerializationError:
-            found = self._fitting(columns, source.fields, schema)
+            found = self._fitting(source, columns, schema)
         if schema is None or schema != found.batch.schema:
             self._schemas[source.key] = found.batch.schema
         return found
 
     def _fitting(
-        self, columns: Sequence[Sequence[object]], fields: Sequence[str], schema: Schema | None
+        self, source: TupleSource, columns: Sequence[Sequence[object]], schema: Schema | None
     ) -> ReceivedColumns:
         """The rows that fit the types, looked at one by one."""
         fitting, lost = list[tuple[object, ...]](), list[LostRow]()
         for place, values in enumerate(zip(*columns, strict=True)):
             try:
-                row = self._serializer.from_columns([(value,) for value in values], fields, schema)
+                row = self._serializer.from_columns([(value,) for value in values], source.fields, schema)
             except SerializationError as error:
                 lost.append(LostRow(place, values, error))
             else:
                 schema = row.schema
                 fitting.append(values)
         kept = list(zip(*fitting, strict=True)) if fitting else [()] * len(columns)
-        return ReceivedColumns(self._serializer.from_columns(kept, fields, schema), lost)
+        return ReceivedColumns(source, self._serializer.from_columns(kept, source.fields, schema), lost)

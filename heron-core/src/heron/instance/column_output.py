@@ -90,9 +90,10 @@ class ColumnOutput:
         """Whether an untracked batch may wait for a flush: an author's grouping must fail at the emit, if it does."""
         return direct is None and not self._routes.calls_author
 
-    def send(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
-        """The segments of an untracked batch with so many rows, behind what waits."""
-        return [*self.flush(), *self._segments(parts, rows)]
+    def segments_of(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
+        """The segments of an untracked batch of `rows` rows, by its parts."""
+        self._stream.emitted += rows
+        return [self._segment(lot) for lot in self._lots(parts, [])]
 
     def add(self, batch: RecordBatch) -> list[bytes]:
         """Appends an untracked batch; returns the segments that are due: of a full batch, or after the linger.
@@ -115,7 +116,7 @@ class ColumnOutput:
         batch = self._serializer.concat(self._waiting)
         self._waiting, self.rows, self._bytes = [], 0, 0
         self._stream.limit = self._stream.full_limit
-        return self._segments(self.parts(batch, None), batch.num_rows)
+        return self.segments_of(self.parts(batch, None), batch.num_rows)
 
     def root_segments(self, parts: Sequence[ColumnPart], rows: int, base: int, *, each: bool) -> list[bytes]:
         """The segments of a batch with roots from `base` on: one for `each` of its rows, or one in all."""
@@ -149,10 +150,6 @@ class ColumnOutput:
                 msg = f"field {field!r} has the type {now}, the batches before had {before}; cast it to one type"
                 raise EmitError(msg)
         self._record.types = types
-
-    def _segments(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
-        self._stream.emitted += rows
-        return [self._segment(lot) for lot in self._lots(parts, [])]
 
     def _unit(self, parts: Sequence[ColumnPart], roots: U64) -> tuple[list[bytes], int, bool]:
         """``(segments, XOR of the keys of all copies, whether a row was lost)``."""

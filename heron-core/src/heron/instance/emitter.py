@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from heron.api.columns import Columns
+    from heron.instance.column_output import ColumnOutput
 
 __all__ = ["BoltEmitter", "EmitLock", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
@@ -246,8 +247,10 @@ class Emitter:
         self._flush_stream(target)
         return list(target.tasks_of_last)
 
-    def column_target(self, columns: Columns, stream: str, direct_task: int | None) -> tuple[OutStream, RecordBatch]:
-        """The stream of an emit of columns, and the checked batch.
+    def column_target(
+        self, given: Columns, stream: str, direct_task: int | None
+    ) -> tuple[OutStream, ColumnOutput, RecordBatch]:
+        """The stream of an emit of columns, its column side, and the checked batch.
 
         Raises:
             EmitError: when the stream or task is unknown, the columns do not fit, or the topology has no serializer of
@@ -261,7 +264,7 @@ class Emitter:
             except PluginError as error:
                 msg = f"emit_columns: {error}; set columns = True in the class of the component"
                 raise EmitError(msg) from error
-        return target, target.columns.checked(columns)
+        return target, target.columns, target.columns.checked(given)
 
     def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
         """Sends what an emit of columns made due, and waits for room."""
@@ -337,15 +340,17 @@ class SpoutEmitter(Emitter):
         ids: Sequence[object] | None = None,
     ) -> None:
         """Emits a batch as columns."""
-        target, rows = self.column_target(batch, stream, direct_task)
+        target, columns, rows = self.column_target(batch, stream, direct_task)
         if ids is not None:
             check_ids(ids, rows.num_rows, tup_id, stream)
         if isinstance(target, RootStream):
-            self.send_columns(target, rows, lambda: target.emit_root(rows, direct_task, tup_id, ids))
+            self.send_columns(target, rows, lambda: target.emit_root(columns, rows, direct_task, tup_id, ids))
             return
-        self.send_columns(target, rows, lambda: target.emit_columns(rows, direct_task))
-        if self._ids is not None:
-            self._ids.extend(ids if ids is not None else [tup_id] if tup_id is not None else [])
+        self.send_columns(target, rows, lambda: target.emit_columns(columns, rows, direct_task))
+        if self._ids is not None and ids is not None:
+            self._ids.extend(ids)
+        elif self._ids is not None and tup_id is not None:
+            self._ids.append(tup_id)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
@@ -387,12 +392,12 @@ class BoltEmitter(Emitter):
         direct_task: int | None = None,
     ) -> None:
         """Emits a batch as columns."""
-        target, rows = self.column_target(batch, stream, direct_task)
+        target, columns, rows = self.column_target(batch, stream, direct_task)
         if isinstance(target, AnchoredStream):
             parents = target.parents_of(anchors)
-            self.send_columns(target, rows, lambda: target.emit_anchored(rows, direct_task, parents))
+            self.send_columns(target, rows, lambda: target.emit_anchored(columns, rows, direct_task, parents))
         else:
-            self.send_columns(target, rows, lambda: target.emit_columns(rows, direct_task))
+            self.send_columns(target, rows, lambda: target.emit_columns(columns, rows, direct_task))
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""

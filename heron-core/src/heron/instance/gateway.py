@@ -18,6 +18,7 @@ from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import SpoutThrottle
+from heron.instance.lock_interval import LockInterval
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
@@ -89,6 +90,7 @@ class Gateway:
 
     def _serve(self) -> None:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
+        self._lock_interval = LockInterval()
         self._reactor = Reactor()
         self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
@@ -96,9 +98,11 @@ class Gateway:
         self._reactor.on_readable(self._registration, self._read_registration)
         self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
         self._reactor.every(_HELLO_EVERY_S, self._send_hello)
+        self._reactor.every(_HELLO_EVERY_S, lambda: self._lock_interval.adapt(self._reactor.late_s))
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._reactor.run()
+        self._lock_interval.restore()
         self._sockets.close(linger_s=0.5)
         if self._closing is not None:
             self._closing.set()
@@ -204,7 +208,8 @@ class Gateway:
             self.data_in.adapt(now_s)
             self._session.send_credit(self._channel, self.data_in)
             if self._session.pump(self._channel, self.data_out) and self._linger is None:
-                self._linger = self._reactor.after(self._settings.linger_s, self._end_linger)
+                linger_s = self._lock_interval.linger_s(self._settings.linger_s)
+                self._linger = self._reactor.after(linger_s, self._end_linger)
             self._continue_when_allowed()
             self.data_out.adapt(now_s)
         while self.metrics_out:

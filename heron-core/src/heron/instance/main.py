@@ -28,9 +28,6 @@ from heron.planner.physical_plan import PhysicalPlan
 
 _log = logging.getLogger(__name__)
 
-_SWITCH_INTERVAL_S = (
-    0.001  # two threads share the lock: the default of 5 ms means 15 ms at the 99th percentile (measured)
-)
 _SEEN_WITHIN_S = 2.0  # how long the process waits until its failure is received; the executor reports it too
 _CLOSE_WITHIN_S = 1.0
 _WAIT_S = 0.1
@@ -38,7 +35,6 @@ _WAIT_S = 0.1
 
 def main(signals: Signals) -> int:
     """Runs one task until SIGTERM."""
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     collect_less()
     spec = read_spec(Path(sys.argv[1]), InstanceSpec)
     configure(

@@ -144,19 +144,17 @@ class OutStream:
         """Rows that wait for a flush, in either form."""
         return len(self.rows) + (self.columns.rows if self.columns is not None else 0)
 
-    def emit_columns(self, batch: RecordBatch, direct: int | None) -> list[bytes]:
+    def emit_columns(self, columns: ColumnOutput, batch: RecordBatch, direct: int | None) -> list[bytes]:
         """Appends a batch behind everything that was emitted before; returns the segments that are due.
 
         Raises:
             EmitError: when a custom grouping chooses a task that is not its consumer's; nothing has changed.
         """
-        if self.columns is None:
-            return []
-        if self.columns.may_wait(direct):
+        if columns.may_wait(direct):
             before = self.flush() if self.rows else []
-            return [*before, *self.columns.add(batch)]
-        parts = self.columns.parts(batch, direct)
-        return [*self.flush(), *self.columns.send(parts, batch.num_rows)]
+            return [*before, *columns.add(batch)]
+        parts = columns.parts(batch, direct)
+        return [*self.flush(), *columns.segments_of(parts, batch.num_rows)]
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
         """The segments of rows that were taken from the head of the log."""

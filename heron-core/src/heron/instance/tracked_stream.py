@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
@@ -26,16 +26,22 @@ from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
+    from heron.instance.column_output import ColumnOutput
+
 __all__ = [
     "UNANCHORED",
     "AnchorHost",
     "AnchoredRows",
     "AnchoredStream",
     "Anchors",
+    "Parents",
     "RootStream",
     "TrackedStream",
     "checked_anchors",
 ]
+
+Parents = Sequence[tuple[TrackedBatch, Sequence[int]]]
+"""Rows of received batches, ascending in each."""
 
 UNANCHORED = Tuple()
 """Marks a row without anchor; its place is -1, which is no place of a batch."""
@@ -90,15 +96,20 @@ class RootStream(TrackedStream):
         self.ids: list[object] = []
 
     def emit_root(
-        self, batch: RecordBatch, direct: int | None, tup_id: object, ids: Sequence[object] | None
+        self,
+        columns: ColumnOutput,
+        batch: RecordBatch,
+        direct: int | None,
+        tup_id: object,
+        ids: Sequence[object] | None,
     ) -> list[bytes]:
         """Sends a batch as one root, or each of its rows as one; without an id it is untracked."""
-        if self.columns is None or (tup_id is None and ids is None):
-            return self.emit_columns(batch, direct)
-        parts = self.columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
+        if tup_id is None and ids is None:
+            return self.emit_columns(columns, batch, direct)
+        parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         before = self.flush()
         base = self.pending.open([tup_id] if ids is None else list(ids))
-        return before + self.columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
+        return before + columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
 
     def flush_rows(self) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
@@ -173,43 +184,46 @@ class AnchoredStream(TrackedStream):
         self.anchors = Anchors()
 
     def checked_anchors(self, anchors: object) -> tuple[Tuple, ...]:
-        """`checked_anchors`, where a received record batch stands for all its rows."""
-        if isinstance(anchors, Iterable) and not isinstance(anchors, Tuple):
-            given = list(anchors)
-            if any(self.tracker.received(each) is not None for each in given):
-                anchors = [tup for each in given for tup in self._tuples_of(each)]
-            else:
-                anchors = given
-        return checked_anchors(anchors)
+        """`checked_anchors`; each record batch that the component received counts as the tuples of its rows."""
+        return checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
 
-    def parents_of(self, anchors: Iterable[object] | None) -> list[tuple[TrackedBatch, list[int] | None]]:
-        """The places that an emit of columns is anchored to (None: all of a batch), where an ack can still cover it.
+    def parents_of(self, anchors: object | None) -> Parents:
+        """The rows that an emit of columns is anchored to, without those whose acks have left.
 
         Raises:
             EmitError: when `anchors` is not an iterable of received tuples and batches.
         """
-        places: dict[TrackedBatch, list[int]] = {}
-        for tup in self.checked_anchors(anchors) if anchors is not None else ():
-            batch = self.tracker.in_work if tup.id is None else tup.id
-            if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
-                places.setdefault(batch, []).append(tup._index)
-        return [(batch, of_batch if len(of_batch) < batch.rows else None) for batch, of_batch in places.items()]
+        parents: dict[TrackedBatch, set[int]] = {}
+        for anchor in () if anchors is None else listed_anchors(anchors):
+            batch, places = self._places_of(anchor)
+            if isinstance(batch, TrackedBatch):
+                if batch.acks_left:
+                    places = filter(batch.takes_children, places)
+                parents.setdefault(batch, set()).update((0 for _ in places) if batch.is_unit else places)
+        return [(batch, sorted(rows)) for batch, rows in parents.items() if rows]
+
+    def _places_of(self, anchor: object) -> tuple[object, Iterable[int]]:
+        """``(batch, places)`` of a received tuple or record batch."""
+        batch = self.tracker.received(anchor)
+        if batch is not None:
+            return batch, range(batch.rows) if isinstance(batch, TrackedBatch) else ()
+        (tup,) = checked_anchors((anchor,))
+        return self.tracker.in_work if tup.id is None else tup.id, (tup._index,) if tup._index >= 0 else ()
 
     def _tuples_of(self, anchor: object) -> list[Tuple]:
-        batch = self.tracker.received(anchor)
+        batch = None if isinstance(anchor, Tuple) else self.tracker.received(anchor)
         if batch is None:
             return [anchor]  # type: ignore[list-item]  # checked by the caller
         return [Tuple(batch, (), place) for place in range(batch.rows)] if isinstance(batch, TrackedBatch) else []
 
     def emit_anchored(
-        self, batch: RecordBatch, direct: int | None, parents: Sequence[tuple[TrackedBatch, list[int] | None]]
+        self, columns: ColumnOutput, batch: RecordBatch, direct: int | None, parents: Parents
     ) -> list[bytes]:
-        """Sends a batch under the roots of these places of these batches (None: of all places)."""
-        if self.columns is None or not parents:
-            return self.emit_columns(batch, direct)
-        parts = self.columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
-        tracking = array_tracking()
-        return self.flush() + tracking.anchored_columns(self, self.columns, parts, batch.num_rows, parents)
+        """Sends a batch under the roots of these rows."""
+        if not parents:
+            return self.emit_columns(columns, batch, direct)
+        parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
+        return self.flush() + array_tracking().anchored_columns(self, columns, parts, batch.num_rows, parents)
 
     def flush_rows(self) -> list[bytes]:
         """Sends rows without any anchor untracked.
@@ -230,18 +244,27 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     Raises:
         EmitError: when `anchors` is not an iterable of received tuples.
     """
+    found = tuple(listed_anchors(anchors))
+    for each in found:
+        if not isinstance(each, Tuple):
+            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, not a copy"
+            raise EmitError(msg)
+    return cast("tuple[Tuple, ...]", found)
+
+
+def listed_anchors(anchors: object) -> Iterable[object]:
+    """The anchors of an emit, whose types are not checked yet.
+
+    Raises:
+        EmitError: when `anchors` is not an iterable, or is a tuple itself.
+    """
     if isinstance(anchors, Tuple):  # it is iterable too, and would give its fields
         msg = f"anchors={anchors!r:.120} is a tuple itself; give a list: anchors=[tup]"
         raise EmitError(msg)
     if not isinstance(anchors, Iterable):
         msg = f"anchors={anchors!r:.120} is a {type(anchors).__name__}; give a list of received tuples, such as [tup]"
         raise EmitError(msg)
-    found = tuple(anchors)
-    for each in found:
-        if not isinstance(each, Tuple):
-            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, not a copy"
-            raise EmitError(msg)
-    return found
+    return anchors
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ once, each emit leaves at once, under its roots.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
 from heron.instance.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.out_stream import StreamOrigin
+from heron.instance.received_batches import ReceivedBatches
 from heron.ipc.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
@@ -115,7 +115,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
         ids: Sequence[object] | None = None,
     ) -> None:
         """Emits a batch as columns; with `ids`, its rows one by one."""
-        _, rows = self.column_target(batch, stream, direct_task)
+        _, _, rows = self.column_target(batch, stream, direct_task)
         if ids is not None:
             check_ids(ids, rows.num_rows, tup_id, stream)
             for place, row_id in enumerate(ids):
@@ -133,7 +133,7 @@ class TrackedBoltEmitter(BoltEmitter):
 
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
-        self._edges: dict[int, tuple[weakref.ref[RecordBatch], Edge]] = {}
+        self.received = ReceivedBatches[Edge]()
         self._outbox = out
         self._ledger = ledger
 
@@ -163,11 +163,6 @@ class TrackedBoltEmitter(BoltEmitter):
             super().emit_columns(batch, stream, None, direct_task)
             self.flush()
 
-    def follow(self, batch: RecordBatch, edge: Edge) -> None:
-        """The bolt gets this batch for a copy; forgotten with the batch."""
-        place = id(batch)
-        self._edges[place] = (weakref.ref(batch, lambda _: self._edges.pop(place, None)), edge)
-
     def ack(self, tup: Tuple | RecordBatch) -> None:
         """Acks a tuple or batch."""
         super().ack(tup)
@@ -185,7 +180,4 @@ class TrackedBoltEmitter(BoltEmitter):
         return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
 
     def _edge_of(self, received: Tuple | RecordBatch) -> object:
-        if isinstance(received, Tuple):
-            return received.id
-        found = self._edges.get(id(received))
-        return found[1] if found is not None and found[0]() is received else None
+        return received.id if isinstance(received, Tuple) else self.received.get(received)

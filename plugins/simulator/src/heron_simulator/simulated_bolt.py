@@ -13,7 +13,6 @@ from heron.instance.column_input import ColumnInput, ReceivedColumns
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.task_context import QueuedTarget
-from heron.instance.tuple_pool import TupleSource
 from heron.instance.user_component import BoltHookCalls
 from heron.ipc.frame import SegmentKind
 from heron.planner.physical_plan import TaskPlan
@@ -58,7 +57,7 @@ class SimulatedBolt(SimulatedTask):
     def construct(self, component_class: type, target: QueuedTarget) -> None:
         """`SimulatedTask.construct`."""
         self._component = component_class(delegate=self._emitter)
-        if component_class.process_columns is not Bolt.process_columns:  # type: ignore[attr-defined]  # a bolt's class
+        if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
             self._column_input = ColumnInput(self.environment.serializers.for_columns())
         target.emit, target.ack, target.fail = self._component.emit, self._component.ack, self._component.fail
 
@@ -95,7 +94,7 @@ class SimulatedBolt(SimulatedTask):
             self._fail(delivery.edge)
             return
         if self._column_input is not None:
-            self._process_columns(self._column_input.columns_of(batch), batch.source, delivery)
+            self._process_columns(self._column_input.columns_of(batch), delivery.edge)
             return
         source = batch.source
         if delivery.edge is not None:
@@ -112,25 +111,22 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.acked += batch.num_rows if acked else 0
         self.metrics.failed += 0 if acked else batch.num_rows
 
-    def _process_columns(self, received: ReceivedColumns, source: TupleSource, delivery: Delivery) -> None:
-        batch, emitter = received.batch, self._emitter
-        for each in received.lost:
-            self.metrics.failed += 1
-            doing = f"building columns from stream {source.key[1]!r} of {source.key[0]!r}"
-            self.errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
-            self._fail(delivery.edge)
-        if isinstance(emitter, TrackedBoltEmitter) and delivery.edge is not None:
-            emitter.follow(batch, delivery.edge)
-        self._component.received_from = (*source.key, source.task_id)
+    def _process_columns(self, received: ReceivedColumns, edge: Edge | None) -> None:
+        batch, emitter, key = received.batch, self._emitter, received.source.key
+        received.report_lost(self.metrics, self.errors)
+        if received.lost:
+            self._fail(edge)
+        if isinstance(emitter, TrackedBoltEmitter) and edge is not None:
+            emitter.received.add(batch, edge)
+        self._component.received_from = received.received_from
         try:
             if batch.num_rows:
                 self._component.process_columns(batch)
         except Exception as error:
             self.settle_columns(batch, acked=False)
-            self._fail(delivery.edge)
-            shown = f"a batch of {batch.num_rows} rows of ({', '.join(source.fields)})"
-            self.user_failed("process_columns", error, "the batch is failed and the task continues", shown)
-        self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + batch.num_rows
+            self._fail(edge)
+            self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
+        self.metrics.executed[key] = self.metrics.executed.get(key, 0) + batch.num_rows
 
     def _execute(self, tup: Tuple) -> None:
         emitter = self._emitter
