@@ -15,11 +15,14 @@ from bench.benches import BENCHES, FILE_READ, SPARK, WORD_COUNT
 from bench.engine import Engine
 from bench.findings import Pace, read_findings, write_findings
 from bench.peers.comparison import compare
-from bench.peers.report import ratios_of
+from bench.peers.publication import PEER_RESULTS, RESULTS, publish
+from bench.peers.report import details_of
+from bench.records import BenchError
 from bench.session import Session
 from bench.throughput import Throughput
 
-_RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
+_ROOT = Path(__file__).resolve().parents[1]
+_RESULTS = _ROOT / RESULTS
 _INTERRUPTED = 143
 _QUICK = Pace(warm_up_s=1.0, window_s=2.0, pairs=1)
 
@@ -29,6 +32,11 @@ _HELP = """Measure the named benches, or all.
 Spark              the benches on a Spark cluster; they need Spark and Java, and are not among "all"
 gate               instead: compare the ratios that do not depend on the machine with floor.json
 profile [NAME]...  instead: show where the processor time goes
+report             instead: write the stored results into README.md, docs/performance.md and docs/images
+
+\b
+With --peers, five rounds or more, and without names, --quick, --set and --out, the results are stored in
+results/peers.json, and the report is written.
 """
 
 
@@ -53,17 +61,17 @@ def main(
     against: str | None,
     out: Path | None,
 ) -> None:
-    """Run the benches, the gate, a profile, or a comparison with another revision or other systems."""
+    """Run the benches, the gate, a profile, a report, or a comparison with another revision or other systems."""
     usual = _QUICK if quick else Pace()
     pace = replace(usual, pairs=pairs or usual.pairs, engine=Engine(settings))
     if peers:
-        found = compare(pace, names, click.echo)
-        found.write(out or _RESULTS.with_name("peers.json"))
-        for line in ratios_of(found):
-            click.echo(line)
+        _compare(pace, names, out, stored=not (names or quick or settings or out or pace.pairs < Pace().pairs))
+        return
+    if names == ("report",):
+        _publish()
         return
     measures = not against and names[:1] not in (("gate",), ("profile",))
-    path = out or (_RESULTS if measures else None)
+    path = out or (_RESULTS if measures and not quick else None)
     before = read_findings(_RESULTS) if measures and names and not out else None
     session = Session(pace, lambda findings: write_findings(findings, path, pace, before) if path else None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # SIGTERM must also end the running topology
@@ -76,6 +84,27 @@ def main(
     else:
         session.measure(_chosen(names) or BENCHES)
     sys.exit(1 if session.failed else 0)
+
+
+def _compare(pace: Pace, names: Sequence[str], out: Path | None, *, stored: bool) -> None:
+    try:
+        found = compare(pace, names, click.echo)
+    except BenchError as error:
+        raise click.ClickException(str(error)) from error
+    path = _ROOT / PEER_RESULTS if stored else out
+    if path:
+        found.write(path)
+    for line in details_of(found):
+        click.echo(line)
+    if stored:
+        _publish()
+
+
+def _publish() -> None:
+    try:
+        publish(_ROOT, click.echo)
+    except BenchError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _chosen(names: Sequence[str]) -> list[Bench]:

@@ -9,6 +9,7 @@ from bench.encryption import Encryption
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
+from bench.many_containers import ManyContainers
 from bench.memory import Memory
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
@@ -48,6 +49,7 @@ BENCHES: tuple[Bench, ...] = (
     BackPressure("BackPressure"),
     StartUp("StartUp"),
     Memory("Memory"),
+    ManyContainers("ManyContainers"),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.engine import Engine
 from bench.machine import machine
 
-__all__ = ["Findings", "Pace", "Row", "median_row", "read_findings", "write_findings"]
+__all__ = ["Findings", "Pace", "Row", "median_row", "read_findings", "read_results", "write_findings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,11 @@ def read_findings(path: Path) -> Findings | None:
     """Read earlier findings. Return None if the file is missing or another machine wrote it."""
     if not path.exists():
         return None
+    measured_on, findings = read_results(path)
+    return findings if measured_on == machine() else None
+
+
+def read_results(path: Path) -> tuple[Mapping[str, object], Findings]:
+    """Read findings of any machine, and the properties of that machine."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    if document["machine"] != machine():
-        return None
-    return Findings([Row(**row) for row in document["rows"]], document["ratios"])
+    return document["machine"], Findings([Row(**row) for row in document["rows"]], document["ratios"])

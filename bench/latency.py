@@ -12,10 +12,10 @@ from bench.job import LAST, MODES, Job
 from bench.records import BenchError
 from bench.trial import Trial
 
-__all__ = ["Latency", "percentile"]
+__all__ = ["PERCENTILES", "Latency", "percentile"]
 
 _START_WITHIN_S = 60.0
-_PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Latency(Bench):
         for _ in range(max(1, pace.pairs // 2)):
             for mode in MODES:
                 late_ms = sorted(self._late_ms(pace, mode))
-                for each in _PERCENTILES:
+                for each in PERCENTILES:
                     found[mode, f"p{each:g}"].append(percentile(late_ms, each))
                 found[mode, "largest"].append(late_ms[-1])
         findings = Findings()

@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import cycle, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.findings import Pace
+from bench.peers.peer import PeerUnavailableError
 from bench.records import BenchError
 from heron.clock import monotonic_s
 from servers.install import ServerNotInstalledError, installed, python_packages
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
 
-__all__ = ["VARIANTS", "Variant", "lateness_of", "lateness_s", "words_per_s"]
+__all__ = ["VARIANTS", "Variant", "check_counts", "lateness_of", "lateness_s", "words_per_s"]
 
 _CORES = 2
 _LOCAL = f"local[{_CORES}]"
@@ -83,7 +85,8 @@ def words_per_s(pace: Pace, variant: Variant) -> float:
     """Return the words that Spark counts a second.
 
     Raises:
-        BenchError: when it fails.
+        PeerUnavailableError: when the packages that it needs cannot be installed.
+        BenchError: when it fails, or counts wrongly.
     """
     asked = {key: value for key, value in asdict(variant).items() if key != "master"}
     return float(str(_run_module("throughput", variant.master, pace, asked)))
@@ -112,6 +115,19 @@ def lateness_of(batches: Sequence[tuple[float, float]], rate: int) -> list[tuple
     return found
 
 
+def check_counts(counts: Mapping[str, int], words: int) -> None:
+    """Compare counts by word with those of `words` words in all, which repeat the distinct words equally often.
+
+    Raises:
+        BenchError: when a count differs.
+    """
+    expected = {f"word{number}": words // _DISTINCT for number in range(_DISTINCT)}
+    if words % _DISTINCT or counts != expected:
+        wrong = sum(counts.get(word) != expected.get(word) for word in counts.keys() | expected)
+        msg = f"Structured Streaming: {wrong} of {_DISTINCT} counts differ: {sum(counts.values())} of {words} words"
+        raise BenchError(msg)
+
+
 def _run_module(what: str, master: str, pace: Pace, asked: dict[str, object]) -> object:
     """Run this module in a process. Its warm-up is longer than that of other benches, because a JVM compiles first."""
     request = {**asked, "warm_up_s": 6 * pace.warm_up_s, "window_s": 2 * pace.window_s}
@@ -120,7 +136,7 @@ def _run_module(what: str, master: str, pace: Pace, asked: dict[str, object]) ->
     try:
         extra = installed("pyarrow-26.0.1", python_packages("pyarrow==26.0.1", "pandas==3.1.1"))
     except ServerNotInstalledError as error:
-        raise BenchError(str(error)) from error
+        raise PeerUnavailableError(str(error)) from error
     folders = [*map(str, extra.glob("lib/python*/site-packages")), os.environ.get("PYTHONPATH", "")]
     paths = os.pathsep.join(each for each in folders if each)
     environment = {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
@@ -197,10 +213,21 @@ def _rows_per_s(session: SparkSession, rows: int, made: str, counted: str, warm_
             _wait(query, window_s)
             _until(query, lambda: _progress(query).batchId > first.batchId)
             last = _progress(query)
-            batches = last.batchId - first.batchId
-            return batches * rows / (_second(last.timestamp) - _second(first.timestamp))
         finally:
             query.stop()
+        check_counts(*_counted(session, Path(folder), rows, counted))
+    return (last.batchId - first.batchId) * rows / (_second(last.timestamp) - _second(first.timestamp))
+
+
+def _counted(session: SparkSession, checkpoint: Path, rows: int, counted: str) -> tuple[dict[str, int], int]:
+    """Return the counts in the state of a stopped query, and the number of words in its committed batches.
+
+    The sink keeps no counts. Reading the state afterwards adds nothing to the measured path.
+    """
+    committed = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit()) + 1
+    count = "value.count" if counted == "spark" else "value.groupState.count"
+    state = session.read.format("statestore").load(str(checkpoint)).select("key.word", count)
+    return dict(map(tuple, state.collect())), committed * rows
 
 
 def _lateness(session: SparkSession, rate: int, warm_up_s: float, window_s: float) -> list[float]:

@@ -50,6 +50,7 @@ class Throughput(Bench):
             findings.rows.append(median_row(self.name, subject, _RATE, rates))
         for mode, runs in heron.items():
             self._add_rates(findings, mode, runs, others)
+            self._add_processor_time(findings, mode, runs)
             if self.null:
                 user_s = measure_user_code(self.job.in_mode(mode), pace)
                 self._add_cost(findings, mode, runs, user_s, others["null"])
@@ -71,9 +72,7 @@ class Throughput(Bench):
             per_tuple = statistics.median(each.wire_bytes for each in runs)
             findings.ratios[f"{self.key}.tuple.{mode}.link_bytes_per_tuple"] = per_tuple
 
-    def _add_cost(
-        self, findings: Findings, mode: str, runs: list[Measured], user_s: float, null_rates: list[float]
-    ) -> None:
+    def _add_processor_time(self, findings: Findings, mode: str, runs: list[Measured]) -> None:
         def add(subject: str, values: list[float]) -> None:
             findings.rows.append(median_row(self.name, subject, _CPU, values, mode))
 
@@ -81,6 +80,14 @@ class Throughput(Bench):
             used = [each.cpu_s.get(role, 0.0) for each in runs]
             if max(used) >= 0.001:
                 add(f"{role} process", used)
+        add("all processes", [sum(each.cpu_s.values()) for each in runs])
+
+    def _add_cost(
+        self, findings: Findings, mode: str, runs: list[Measured], user_s: float, null_rates: list[float]
+    ) -> None:
+        def add(subject: str, values: list[float]) -> None:
+            findings.rows.append(median_row(self.name, subject, _CPU, values, mode))
+
         beyond = [sum(each.cpu_s.values()) - user_s for each in runs]
         add("user code alone", [user_s])
         add("all but user code", beyond)

@@ -18,7 +18,7 @@ from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import percentile
 from bench.parts import PART_OF, part_of
 from bench.records import BenchError, CountOverTime, Records
-from bench.structured_streaming import lateness_of
+from bench.structured_streaming import check_counts, lateness_of
 from bench.wire import bytes_per_tuple
 
 from heron.clock import monotonic_s, wall_s
@@ -175,6 +175,28 @@ def test_words_of_a_batch_are_late_until_its_end() -> None:
     """Spark gives the counts of a batch at once, so its oldest word has waited the longest."""
     late = lateness_of([(10.5, 10.0), (11.5, 11.0), (12.5, 12.5)], rate=2)
     assert sorted(late) == [(10.5, 1.0), (11.0, 0.5), (11.5, 1.0), (12.0, 0.5), (12.5, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words", "right"),
+    [
+        ({f"word{number}": 2 for number in range(5_000)}, 10_000, True),
+        ({f"word{number}": 2 for number in range(4_999)}, 10_000, False),
+        ({f"word{number}": 2 for number in range(5_001)}, 10_000, False),
+        ({f"word{number}": 2 for number in range(5_000)}, 15_000, False),
+        ({f"word{number}": 2 for number in range(5_000)}, 10_001, False),
+    ],
+    ids=["right", "lost", "invented", "batch lost", "uneven"],
+)
+def test_counts_of_structured_streaming_are_compared_with_its_batches(
+    counts: dict[str, int], words: int, right: bool
+) -> None:
+    """Its rate comes from the number of batches, which says nothing about the counts."""
+    if right:
+        check_counts(counts, words)
+    else:
+        with pytest.raises(BenchError, match="counts differ"):
+            check_counts(counts, words)
 
 
 def test_benches_on_spark_run_only_when_they_are_named() -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 from bench.findings import Pace
 from bench.job import ATLEAST, ATMOST, Job
 from bench.machine import machine
-from bench.peers.peer import Peer, PeerUnavailableError
-from bench.peers.systems import PEERS
+from bench.peers.peer import Peer
+from bench.peers.systems import MORE_PEERS, PEERS
+from bench.records import BenchError
 from bench.structured_streaming import VARIANTS, words_per_s
 from bench.window import measure_heron
 
-__all__ = ["GOALS", "Comparison", "Goal", "compare", "read_comparison"]
+__all__ = ["GOALS", "Comparison", "Goal", "compare", "read_comparison", "run_in_turn"]
 
 _ROWS, _COLUMNS = Job("simplified_word_count"), Job("column_word_count")
 _SPARK = {
@@ -53,7 +54,10 @@ GOALS: Sequence[Goal] = (
 
 @dataclass(slots=True)
 class Comparison:
-    """Words a second of each subject, one for each round; and the systems that could not be installed, with reasons."""
+    """Words a second of each subject, one for each round; and the systems that could not be measured, with reasons.
+
+    Every measured subject has the same number of rates.
+    """
 
     date: str
     machine: Mapping[str, object]
@@ -61,22 +65,24 @@ class Comparison:
     versions: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def ratio(self, goal: Goal) -> tuple[float, str] | None:
-        """Return the median ratio of the rounds, and the other system; None if none of the others was measured."""
+    def ratios(self, goal: Goal) -> tuple[list[float], str] | None:
+        """Return the ratio of each round, and the other system; None if none of the others was measured."""
         others = [each for each in goal.others if each in self.rates]
         if not others or goal.subject not in self.rates:
             return None
         fastest = max(others, key=lambda each: statistics.median(self.rates[each]))
         pairs = zip(self.rates[goal.subject], self.rates[fastest], strict=True)
-        return statistics.median(ours / theirs for ours, theirs in pairs), fastest
+        return [ours / theirs for ours, theirs in pairs], fastest
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
 
-def read_comparison(path: Path) -> Comparison:
-    """Read what `Comparison.write` wrote."""
+def read_comparison(path: Path) -> Comparison | None:
+    """Read what `Comparison.write` wrote; None if the file is missing."""
+    if not path.exists():
+        return None
     return Comparison(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -85,20 +91,40 @@ def compare(pace: Pace, names: Sequence[str], say: Callable[[str], None]) -> Com
     found = Comparison(datetime.datetime.now(datetime.UTC).date().isoformat(), machine())
     subjects = {**_ours(), **_others(found)}
     wanted = {*_ours(), *names}
-    chosen = {name: run for name, run in subjects.items() if not names or wanted & {name, name.split(",")[0]}}
+    usual = subjects.keys() - {peer.name for peer in MORE_PEERS}
+    chosen = {
+        name: run for name, run in subjects.items() if (wanted & {name, name.split(",")[0]} if names else name in usual)
+    }
+    run_in_turn(chosen, pace, found, say)
+    return found
+
+
+def run_in_turn(
+    subjects: Mapping[str, Callable[[Pace], float]], pace: Pace, found: Comparison, say: Callable[[str], None]
+) -> None:
+    """Run each subject once in each of `pace.pairs` rounds.
+
+    Another system that cannot be installed, fails or counts wrongly is left out, and its earlier rates are removed. The
+    rest continues, and the reason is reported in place of figures.
+
+    Raises:
+        BenchError: when a run of Heron fails or counts wrongly.
+    """
     for number in range(pace.pairs):
-        for name, run in chosen.items():
+        for name, run in subjects.items():
             if name in found.missing:
                 continue
             try:
                 rate = run(pace)
-            except PeerUnavailableError as error:
+            except BenchError as error:
+                if name not in found.versions:  # our own
+                    raise
                 found.missing[name] = str(error)
-                say(f"{name}: not available: {error}")
+                found.rates.pop(name, None)
+                say(f"{name}: left out: {error}")
                 continue
             found.rates.setdefault(name, []).append(rate)
             say(f"round {number + 1}: {name}: {rate / 1e6:.2f} million words/s")
-    return found
 
 
 def _ours() -> dict[str, Callable[[Pace], float]]:
@@ -112,7 +138,7 @@ def _ours() -> dict[str, Callable[[Pace], float]]:
 
 def _others(found: Comparison) -> dict[str, Callable[[Pace], float]]:
     runs: dict[str, Callable[[Pace], float]] = {}
-    for peer in PEERS:
+    for peer in (*PEERS, *MORE_PEERS):
         name = peer.subject or peer.name
         found.versions[name] = peer.version
         runs[name] = partial(_rate, peer)

@@ -38,7 +38,7 @@ class PeerRun:
 class Peer:
     """`name` and `version` of a system; `install` makes its environment, and `command` runs it there.
 
-    `command` gets the environment's folder, the file of words, and the pace. `jvm` systems get a longer warm-up.
+    `command` gets the environment's folder, the file of words, and the pace. `subject` is another name in the results.
     """
 
     name: str
@@ -70,11 +70,15 @@ class Peer:
         with tempfile.TemporaryDirectory(prefix="hb-peer-") as home:
             words = Path(home, "words.txt")
             words.write_text("\n".join(words_of()), encoding="utf-8")
-            command = [str(each) for each in self.command(folder, words, pace)]
             environment = {**os.environ, "HOME": home, "PYTHONPATH": ""}
-            ran = subprocess.run(
-                command, capture_output=True, text=True, timeout=_WITHIN_S, cwd=home, env=environment, check=False
-            )
+            try:
+                command = [str(each) for each in self.command(folder, words, pace)]
+                ran = subprocess.run(
+                    command, capture_output=True, text=True, timeout=_WITHIN_S, cwd=home, env=environment, check=False
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                msg = f"{self.name} cannot be run: {error}"
+                raise BenchError(msg) from error
         lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
         if ran.returncode or not lines:
             msg = f"{self.name} failed with {ran.returncode}: {(ran.stderr or ran.stdout).strip()[-2000:]}"

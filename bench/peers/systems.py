@@ -12,7 +12,7 @@ from bench.peers.peer import PROGRAMS, Peer
 from bench.records import BenchError
 from servers.install import maven_jars, python_packages
 
-__all__ = ["PEERS"]
+__all__ = ["MORE_PEERS", "PEERS"]
 
 _JVM_WARM_UP = 6  # times the usual warm-up: a JVM compiles first
 
@@ -45,6 +45,10 @@ def _java(program: str, *arguments: object, opens: Sequence[str] = ()) -> Callab
     return command
 
 
+def _timed_python(program: str) -> Callable[[Path, Path, Pace], Sequence[str]]:
+    return _python(program, lambda pace: pace.warm_up_s, lambda pace: pace.window_s)
+
+
 _FLINK = "1.20.3"
 _STORM = "2.8.3"
 
@@ -53,7 +57,7 @@ PEERS: Sequence[Peer] = (
         "bytewax",
         "0.21.1",
         python_packages("bytewax==0.21.1"),
-        _python("bytewax_count.py", lambda pace: pace.warm_up_s, lambda pace: pace.window_s),
+        _timed_python("bytewax_count.py"),
     ),
     Peer(
         "pathway",
@@ -80,3 +84,8 @@ PEERS: Sequence[Peer] = (
         subject="storm, acked",
     ),
 )
+
+MORE_PEERS: Sequence[Peer] = (
+    Peer("streamz", "0.6.5", python_packages("streamz==0.6.5"), _timed_python("streamz_count.py")),
+)
+"""These run only when they are named."""
