@@ -84,7 +84,8 @@ class ExactlyOnce:
         self.run: HeronRun = sandbox.start(f"{NAME}.py", *PATIENT, *options, args=("--interval", str(interval_s)))
         self.run.until((self.run.home / ".heron").exists, "the command has begun")
         self.run.until(lambda: NAME in sandbox.output_of("list"), "it is listed")
-        self.run.until(lambda: status(sandbox, NAME)["state"] == "running", "it runs")
+        # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
+        self.run.until(lambda: {task["state"] for task in status(sandbox, NAME)["tasks"]} == {"running"}, "tasks run")
 
     def lines(self) -> int:
         """Return the number of committed lines."""

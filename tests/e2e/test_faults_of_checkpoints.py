@@ -35,7 +35,8 @@ def started(sandbox: Sandbox, interval_s: float, *options: str) -> HeronRun:
     run = sandbox.start(f"{NAME}.py", *options, args=("--interval", str(interval_s)))
     run.until((run.home / ".heron").exists, "the command has begun")
     run.until(lambda: NAME in sandbox.output_of("list"), "it is listed")
-    run.until(lambda: status(sandbox)["state"] == "running", "it runs")
+    # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
+    run.until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, "all tasks run")
     sandbox.output_of("checkpoints", NAME, "take")
     return run
 
