@@ -224,6 +224,13 @@ def marker(kind: Marker, value: int) -> bytes:
     return marker_segment((6, 9), kind, value, plan_version=3, source_task=5, incarnation=65537)
 
 
+MARKERS = {
+    Marker.END: 0,
+    Marker.PLAN: 4,
+    Marker.CHECKPOINT: 17,
+    Marker.WATERMARK: -1_700_000_000_000_000,
+    Marker.IDLE: 1_700_000_000_000_001,
+}
 FRAMES: dict[str, bytes] = {
     "frame-data-empty": frame_header(FrameKind.DATA, SESSION, 2**40 + 1),
     "frame-data-two-segments": frame_header(FrameKind.DATA, SESSION, 8) + TUPLES + marker(Marker.END, 0),
@@ -242,11 +249,7 @@ FRAMES: dict[str, bytes] = {
         incarnation=0,
         rows=0,
     ),
-    "marker-end": marker(Marker.END, 0),
-    "marker-plan": marker(Marker.PLAN, 4),
-    "marker-checkpoint": marker(Marker.CHECKPOINT, 17),
-    "marker-watermark": marker(Marker.WATERMARK, -1_700_000_000_000_000),
-}
+} | {f"marker-{kind.name.lower()}": marker(kind, value) for kind, value in MARKERS.items()}
 
 TOPOLOGY = TopologyDefinition(
     "words",
@@ -446,21 +449,13 @@ def _fixed(head: SegmentHead) -> tuple[int, ...]:
     return (*fixed, head.source_task, head.incarnation, head.rows)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "value"),
-    [
-        ("end", Marker.END, 0),
-        ("plan", Marker.PLAN, 4),
-        ("checkpoint", Marker.CHECKPOINT, 17),
-        ("watermark", Marker.WATERMARK, -1_700_000_000_000_000),
-    ],
-)
-def test_markers_decode(name: str, kind: Marker, value: int) -> None:
+@pytest.mark.parametrize("kind", Marker)
+def test_markers_decode(kind: Marker) -> None:
     """Kind in the stream field, value in eight bytes, no rows."""
-    data = read(f"marker-{name}.bin")
+    data = read(f"marker-{kind.name.lower()}.bin")
     head = parse_segment(data, 0)
     assert _fixed(head) == (SegmentKind.MARKER, Encoding.NONE, kind, 3, 5, 65537, 0)
-    assert int.from_bytes(data[head.payload_start : head.end], "little", signed=True) == value
+    assert int.from_bytes(data[head.payload_start : head.end], "little", signed=True) == MARKERS[kind]
 
 
 def test_credit_decodes() -> None:

@@ -102,6 +102,7 @@ class Marker(enum.IntEnum):
     PLAN = 2
     CHECKPOINT = 3
     WATERMARK = 4
+    IDLE = 5  # a watermark of a task that has no data now
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ __all__ = [
     "SINK_DROPPED",
     "SINK_OUTAGE",
     "TAKEOVERS",
+    "WATERMARK",
 ]
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; one per emit, whatever the number of destinations
@@ -58,6 +59,7 @@ FAIL_COUNT = "fail-count"  # counter, tuples; bolt: calls of fail and exceptions
 IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: repeated acks, acks of ticks and of untracked tuples
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
+WATERMARK = "watermark"  # gauge, s since the epoch; bolt: its event-time watermark; only where one was received
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
 IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; see heron.kernel.queue_capacity
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
