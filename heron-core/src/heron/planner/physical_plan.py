@@ -201,6 +201,7 @@ class PlanIndex:
         "_members",
         "_routed",
         "_sources",
+        "_unrouted",
         "_upstream",
         "containers",
         "plan",
@@ -219,6 +220,7 @@ class PlanIndex:
         unrouted: frozenset[int] = frozenset()
         if plan.update is not None:
             unrouted = frozenset(plan.update.removed if self._has_new_routes else plan.update.added)
+        self._unrouted = unrouted
         members: dict[str, list[int]] = {}
         for task in sorted(plan.tasks, key=lambda task: (task.component_index, task.task_id)):
             members.setdefault(task.component, []).append(task.task_id)
@@ -276,6 +278,10 @@ class PlanIndex:
     def downstream_tasks(self, component: str) -> tuple[int, ...]:
         """The members that a task of this component may send to, ascending; KeyError as above."""
         return self._downstream[component]
+
+    def receiving_tasks(self, component: str) -> tuple[int, ...]:
+        """Those of the downstream tasks that data is routed to, ascending; KeyError as above."""
+        return tuple(task_id for task_id in self._downstream[component] if task_id not in self._unrouted)
 
     def former_tasks(self, task_ids: Iterable[int]) -> tuple[int, ...]:
         """Those of these tasks that data was routed to before the update under way; all of them without an update."""
