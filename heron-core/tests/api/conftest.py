@@ -52,6 +52,9 @@ class RecordingSpoutCollector:
     ) -> None:
         self.calls.append(("emit_columns", batch, tup_id, stream, direct_task, ids))
 
+    def emit_watermark(self, time_s: float, idle: bool = False) -> None:
+        self.calls.append(("emit_watermark", time_s, idle))
+
     def end(self) -> None:
         self.calls.append(("end",))
 

@@ -94,6 +94,7 @@ def test_a_component_without_a_collector_refuses_every_call() -> None:
     """A missing super().__init__ would otherwise be an AttributeError in the engine."""
     calls: list[Callable[[], object]] = [
         lambda: Spout().emit(["a"], tup_id=1),
+        lambda: Spout().emit_watermark(1.5),
         lambda: Spout().end(),
         lambda: Bolt().emit(["a"], anchors=[Tuple()]),
         lambda: Bolt().ack(Tuple()),

@@ -171,6 +171,21 @@ class Bolt(BaseBolt):
     def process_tick(self, tup: Tuple) -> None:
         """Act on a tick. Called every ``topology.tick.tuple.freq.secs`` seconds, if the component sets this key."""
 
+    def process_watermark(self, time_s: float) -> None:
+        """Act on the progress of event time. Called when the watermark of this task has grown, with its new time.
+
+        The watermark is the smallest that the upstream tasks have sent, without those that are idle or have ended. An
+        upstream task that has sent none yet holds it back. If all that have not ended are idle, it is the largest of
+        theirs. It never decreases while the component lives, and it starts again after a restore. When all upstream
+        tasks have ended, `finish` is called instead.
+
+        Tuples emitted here leave before this task's watermark goes downstream. They belong to no tree unless you anchor
+        them. After an exception the task continues, and its watermark goes downstream.
+
+        Args:
+            time_s: an event time, in seconds since the epoch; later tuples normally have no earlier one.
+        """
+
     def finish(self) -> None:
         """Complete the work. Called when every producer of this task has ended; emitted tuples still arrive.
 

@@ -89,6 +89,10 @@ class SpoutCollector(Protocol):
         """Emit a batch of tuples as columns; see `heron.api.BaseSpout.emit_columns`."""
         ...
 
+    def emit_watermark(self, time_s: float, idle: bool = False) -> None:
+        """Emit a watermark; see `heron.api.BaseSpout.emit_watermark`."""
+        ...
+
     def end(self) -> None:
         """Declare that this task makes no further root tuple."""
         ...
@@ -180,6 +184,14 @@ class UnboundCollector:
             EmitError: always.
         """
         self._refuse(f"emit_columns({type(batch).__name__})")
+
+    def emit_watermark(self, time_s: float, idle: bool = False) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"emit_watermark({time_s!r:.60})")
 
     def ack(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.

@@ -103,6 +103,27 @@ class BaseSpout(BaseComponent):
         """
         self._collector.emit_columns(batch, tup_id, stream, direct_task, ids)
 
+    def emit_watermark(self, time_s: float, *, idle: bool = False) -> None:
+        """Declare that the event times of this task's later tuples are normally at least `time_s`.
+
+        Each bolt task downstream gets a call of `process_watermark` when the smallest watermark of its upstream tasks
+        has grown. A tuple with an earlier event time is late: it is delivered as usual, and the bolt decides.
+
+        A watermark is sent at once, behind all tuples that this task has emitted. Each call therefore ends a batch:
+        call it a few times per second, not for each tuple. Repeat the watermark once a second, also when the time is
+        the same and while the task is idle, because a bolt task that was restarted hears of it by the next watermark.
+
+        Args:
+            time_s: an event time, in seconds since the epoch, of microsecond resolution; it may be negative. A time
+                below that of an earlier call counts as the earlier one.
+            idle: whether the task has no data now. It then holds back no watermark until its next call without `idle`.
+
+        Raises:
+            EmitError: when the time is not a finite number, its microseconds exceed 64 bits, or the spout has no
+                collector.
+        """
+        self._collector.emit_watermark(time_s, idle)
+
 
 class Spout(BaseSpout):
     """The base class of spouts: implement `next_tuple`, and declare the emitted fields in `outputs`.
