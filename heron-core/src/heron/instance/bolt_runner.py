@@ -15,7 +15,7 @@ from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.channel_alignment import ChannelAlignment, Verdict
-from heron.instance.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.data_queue import Command, PlanReceived, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
@@ -23,6 +23,7 @@ from heron.instance.task import Task
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.tuple_pool import TupleSource
 from heron.instance.user_component import BoltHookCalls, specialise
+from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     Marker,
@@ -56,6 +57,7 @@ class BoltRunner(ComponentRunner):
         self._component = Bolt()
         self._reader = BatchReader(task.index, task.serializers)
         self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
+        self._watermark = TaskWatermark(watermark_sources(task.index, task.spec.component))
         self._acks = self._new_acks()
         self._alignment: ChannelAlignment | None = None
         if task.checkpoints is not None:
@@ -109,6 +111,9 @@ class BoltRunner(ComponentRunner):
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
         super().handle(command)
+        if isinstance(command, PlanReceived):
+            sources = watermark_sources(self.task.index, self.task.spec.component)
+            self._advance_watermark(self._watermark.set_sources(sources, monotonic_s()))
 
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""
@@ -201,6 +206,8 @@ class BoltRunner(ComponentRunner):
         self._acks = self._new_acks()
         self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self._replay_failed)
         self._aligner = MarkerAligner(index.upstream_tasks(component))
+        self._watermark = TaskWatermark(watermark_sources(index, component))
+        self.task.metrics.watermark_us = None
         self._ticks.restart()
         if self._alignment is not None:
             self._restart_alignment(self._alignment)
@@ -232,8 +239,14 @@ class BoltRunner(ComponentRunner):
                 self._process_tuples(frame, head)
             elif head.kind == SegmentKind.MARKER and head.stream == Marker.END:
                 self._aligner.end(head.source_task)
+                self._advance_watermark(self._watermark.end(head.source_task, monotonic_s()))
             elif head.kind == SegmentKind.MARKER and head.stream == Marker.PLAN:
                 self._aligner.switch(head.source_task, marker_value(frame, head))
+            elif head.kind == SegmentKind.MARKER and head.stream in (Marker.WATERMARK, Marker.IDLE):
+                time_us, idle = marker_value(frame, head), head.stream == Marker.IDLE
+                self._advance_watermark(
+                    self._watermark.receive(head.source_task, time_us, idle=idle, now_s=monotonic_s())
+                )
         except (RemoteProtocolError, SerializationError) as error:
             self.task.metrics.failed += head.rows
             doing = f"reading {head.rows} tuples of task {head.source_task}"
@@ -388,6 +401,24 @@ class BoltRunner(ComponentRunner):
             self.user_failed("process_tick", error, "the task continues")
         self._acks.settle()
         self._ticks.restart()
+
+    def _advance_watermark(self, step: WatermarkStep | None) -> None:
+        """Calls `process_watermark` if the task's watermark has grown; forwards it behind what the call emitted."""
+        if step is None or self.ended or self._finish_roots.begun:
+            return
+        if step.has_grown:
+            self.task.metrics.watermark_us = step.time_us
+            try:
+                with self.emitter.lock.released():
+                    self._component.process_watermark(step.time_s)
+            except Exception as error:
+                self.user_failed("process_watermark", error, "the task continues")
+        if receivers := self._receivers():
+            self._flush(monotonic_s())
+            self.emitter.send_marker(step.marker, receivers, step.time_us)
+            self._wait_for_room()
+        else:
+            self._acks.settle()
 
     def _finish(self) -> None:
         """Calls `finish` once; the task ends when the trees of what `finish` emitted are complete."""

@@ -22,6 +22,7 @@ from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, col
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import BoltHookCalls
+from heron.instance.watermarks import to_microseconds
 from heron.ipc.frame import Marker, marker_segment
 from heron.ipc.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
 from heron.spi.metricsink import Metric, MetricKind
@@ -319,6 +320,8 @@ class SpoutEmitter(Emitter):
     def __init__(self, origin: StreamOrigin, out: SegmentSink) -> None:
         super().__init__(origin, out)
         self.ending = False
+        self.watermark_us: int | None = None
+        self.watermark_receivers: Callable[[], Sequence[int]] = tuple
 
     def emit(
         self,
@@ -355,6 +358,16 @@ class SpoutEmitter(Emitter):
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
         return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
+
+    def emit_watermark(self, time_s: float, idle: bool = False) -> None:
+        """Sends a watermark behind everything that was emitted; it never decreases."""
+        time_us = to_microseconds(time_s)
+        if self.watermark_us is None or time_us > self.watermark_us:
+            self.watermark_us = time_us
+        with self.lock.held():
+            self.send_marker(Marker.IDLE if idle else Marker.WATERMARK, self.watermark_receivers(), self.watermark_us)
+        self.overflowed = True
+        self._wait_for_room()
 
     def end(self) -> None:
         """Announces that this task emits no new root."""

@@ -346,6 +346,10 @@ class ComponentRunner(ABC):
     def _downstream(self) -> tuple[int, ...]:
         return self.task.index.downstream_tasks(self.task.spec.component)
 
+    def _receivers(self) -> tuple[int, ...]:
+        """The tasks that get watermarks: all downstream tasks that data is routed to."""
+        return self.task.index.receiving_tasks(self.task.spec.component)
+
     def _queued_failed(self, error: Exception) -> None:
         self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
 

@@ -41,6 +41,7 @@ class SpoutRunner(ComponentRunner):
     def __init__(self, task: Task, signals: Signals, component_class: type) -> None:
         self._spout_emitter = SpoutEmitter(task.origin(), task.gateway.data_out)
         super().__init__(task, self._spout_emitter, signals, component_class)
+        self._spout_emitter.watermark_receivers = self._receivers
         self._component = Spout()
         self._roots = PendingRoots(monotonic_s)
         self._callbacks = RootCallbacks(self._roots, task.metrics, self._callback_failed)
@@ -141,6 +142,7 @@ class SpoutRunner(ComponentRunner):
     def _reset(self) -> None:
         """`ComponentRunner._reset`."""
         self._spout_emitter.ending = False
+        self._spout_emitter.watermark_us = None  # the new component may begin at an earlier time
         self._quiet = False
         self._poll.reset()
         self._backoff.reset()

@@ -19,6 +19,7 @@ from heron.ipc.metric_names import (
     FAIL_COUNT,
     FAILED_BY,
     IGNORED_ACK_COUNT,
+    WATERMARK,
 )
 from heron.spi.metricsink import Histogram, Metric, MetricKind
 
@@ -79,6 +80,7 @@ class TaskMetrics:
         self.acked = 0
         self.failed = 0
         self.ignored_acks = 0
+        self.watermark_us: int | None = None
         self.failed_by: dict[str, int] = {}
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
@@ -130,6 +132,8 @@ class TaskMetrics:
         metrics.append(Metric(FAIL_COUNT, counter, "tuples", self.failed))
         if self.ignored_acks:
             metrics.append(Metric(IGNORED_ACK_COUNT, counter, "tuples", self.ignored_acks))
+        if self.watermark_us is not None:
+            metrics.append(Metric(WATERMARK, MetricKind.GAUGE, "s", self.watermark_us / 1_000_000))
         if self.executed:
             metrics.append(Metric(EXECUTE_LATENCY, MetricKind.HISTOGRAM, "s", self.execute_latency.value()))
         if self.acked and not self.executed:
