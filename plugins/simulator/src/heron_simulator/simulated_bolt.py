@@ -14,7 +14,8 @@ from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.task_context import QueuedTarget
 from heron.instance.user_component import BoltHookCalls
-from heron.ipc.frame import SegmentKind
+from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
+from heron.ipc.frame import Marker, SegmentKind, marker_value
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge
 from heron_simulator.delivery import Delivery, TrackedBoltEmitter
@@ -40,6 +41,7 @@ class SimulatedBolt(SimulatedTask):
         self._component = Bolt()
         self._reader = BatchReader(environment.index, environment.serializers)
         self._aligner = MarkerAligner(environment.index.upstream_tasks(plan.component))
+        self._watermark = TaskWatermark(watermark_sources(environment.index, plan.component))
         self._column_input: ColumnInput | None = None
         self._emitter.column_acks = self
         self._ticks = TickTimer(self.config, environment.clock.monotonic_s)
@@ -68,9 +70,14 @@ class SimulatedBolt(SimulatedTask):
     def work(self) -> bool:
         """`SimulatedTask.work`."""
         inbox = self.environment.inboxes[self.plan.task_id]
-        worked = bool(inbox)
+        worked = False
         while inbox:
-            self._take(inbox.popleft())
+            delivery = inbox.popleft()
+            if delivery.head.kind == SegmentKind.MARKER:
+                worked = self._take_marker(delivery) or worked
+            else:
+                self._take(delivery)
+                worked = True
         worked = self._tick_if_due() or worked
         if not self.ended and self._aligner.complete():
             self._finish()
@@ -79,11 +86,33 @@ class SimulatedBolt(SimulatedTask):
         self._settle()
         return worked
 
+    def _take_marker(self, delivery: Delivery) -> bool:
+        """Returns whether the marker had an effect: time must pass although spouts repeat their watermarks."""
+        head, now_s = delivery.head, self.environment.clock.monotonic_s()
+        if head.stream == Marker.END:
+            self._aligner.end(head.source_task)
+            self._advance_watermark(self._watermark.end(head.source_task, now_s))
+            return True
+        time_us, idle = marker_value(delivery.data, head), head.stream == Marker.IDLE
+        return self._advance_watermark(self._watermark.receive(head.source_task, time_us, idle=idle, now_s=now_s))
+
+    def _advance_watermark(self, step: WatermarkStep | None) -> bool:
+        """Calls `process_watermark` if the watermark has grown, and forwards it; returns whether there was a step."""
+        if step is None or self.ended:
+            return False
+        if step.has_grown:
+            self.metrics.watermark_us = step.time_us
+            try:
+                self._component.process_watermark(step.time_s)
+            except Exception as error:
+                self.user_failed("process_watermark", error, "the task continues")
+            self._settle()
+        if receivers := self.environment.index.receiving_tasks(self.plan.component):
+            self.emitter.send_marker(step.marker, receivers, step.time_us)
+        return True
+
     def _take(self, delivery: Delivery) -> None:
         head = delivery.head
-        if head.kind == SegmentKind.MARKER:
-            self._aligner.end(head.source_task)
-            return
         try:
             batch = self._reader.read(delivery.data, head)
             if self._column_input is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
@@ -33,6 +34,7 @@ class SimulatedSpout(SimulatedTask):
             if ledger
             else SpoutEmitter(self.origin(), self.outbox)
         )
+        self._emitter.watermark_receivers = partial(environment.index.receiving_tasks, plan.component)
         self._component = Spout()
         self._calls = calls
         self._max_pending = int(str(setting(self.config, TOPOLOGY_MAX_SPOUT_PENDING)))
