@@ -84,8 +84,9 @@ class BatchReader:
 
 
 class MarkerAligner:
-    """Counts END and PLAN markers by source task: the only place that aligns markers (design D16).
+    """Counts END and PLAN markers by source task: the only place that aligns them (design D16).
 
+    `heron.instance.channel_alignment` aligns checkpoints, and `heron.instance.watermarks` combines watermarks.
     Repeated markers, and markers of former upstream tasks, have no effect.
     """
 
