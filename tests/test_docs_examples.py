@@ -69,7 +69,7 @@ def test_the_topology_of_the_page_on_state_counts_each_word_once(tmp_path: Path)
 def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path: Path) -> None:
     """Authors take over both parts."""
     page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")
-    topology, test = CODE.findall(page)
+    topology, test, _ = CODE.findall(page)
     printed = [line for line in run_topology(topology, tmp_path).stdout.splitlines() if line]
     assert printed == [line.strip() for line in page.splitlines() if line.startswith("    [('page0'")]
     (tmp_path / "page_views.py").write_text(topology, encoding="utf-8")
@@ -77,6 +77,14 @@ def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page_views.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+def test_the_windows_of_the_page_for_authors_close_as_printed(tmp_path: Path) -> None:
+    """Each closes when the watermark has passed it, and the last one at the end."""
+    page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")
+    printed = run_topology(CODE.findall(page)[2], tmp_path).stdout
+    expected = [line.strip() for line in page.splitlines() if line.startswith("    until ")]
+    assert [line.split("| ")[-1] for line in printed.splitlines() if "until" in line] == expected
 
 
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
