@@ -20,7 +20,7 @@ FAMILIES = {
     "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
     "serializer", "service", "state", "statemgr", "uploader",
 }  # fmt: skip
-LIBRARIES = {"cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "testing"}
+LIBRARIES = {"cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "streamlet", "testing"}
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
 DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith("bundle-")]

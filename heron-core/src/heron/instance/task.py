@@ -171,8 +171,7 @@ class Task:
         self._make_context()
 
     def _owned_groups(self) -> frozenset[int]:
-        owners = self.index.key_owners(self.spec.component)
-        return frozenset(group for group, owner in enumerate(owners) if owner == self.spec.task_id)
+        return self.index.owned_groups(self.spec.task_id)
 
     def _make_context(self) -> None:
         self.queued_target = QueuedTarget()

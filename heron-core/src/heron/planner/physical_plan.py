@@ -260,6 +260,11 @@ class PlanIndex:
             owners = self._key_owners[component] = self._owners_of(component)
         return owners
 
+    def owned_groups(self, task_id: int) -> frozenset[int]:
+        """The key groups that a task owns."""
+        owners = self.key_owners(self.tasks[task_id].component)
+        return frozenset(group for group, owner in enumerate(owners) if owner == task_id)
+
     def upstream_tasks(self, component: str) -> frozenset[int]:
         """The members that may send to a task of this component; KeyError if there is no such component."""
         return self._upstream[component]

@@ -18,6 +18,7 @@ from heron.clock import Clock
 from heron.errors import TopologyFailedError
 from heron.instance.data_queue import Sleeper
 from heron.instance.emitter import Emitter
+from heron.instance.keyed_state import KeyedStateStore, has_single_keys
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.stream_routes import routes_of
@@ -27,6 +28,7 @@ from heron.instance.user_component import initialise
 from heron.instance.user_errors import UserErrors
 from heron.ipc.frame import Marker
 from heron.kernel.settings import EngineSettings
+from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PlanIndex, TaskPlan
 from heron_simulator.ack_ledger import AckLedger
 from heron_simulator.author_code import AuthorCode
@@ -82,7 +84,10 @@ class SimulatedTask(ABC):
         self.ended = False
         self._target = QueuedTarget()
         self._queued = QueuedCollector(self._target, environment.sleeper)
-        self._context = TaskContext(environment.index, plan.task_id, self.metrics, self._queued)
+        groups, single = key_groups_of(topology), has_single_keys(self.definition)
+        keyed = KeyedStateStore(plan.component, plan.task_id, groups, environment.clock, single=single)
+        keyed.set_owned(lambda: environment.index.owned_groups(plan.task_id))
+        self._context = TaskContext(environment.index, plan.task_id, self.metrics, self._queued, keyed)
         self._stops_on_error = self.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self._shown: list[str] = []
 

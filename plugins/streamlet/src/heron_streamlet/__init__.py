@@ -1,0 +1,53 @@
+"""Pipelines of stream transformations.
+
+from heron_streamlet import Builder, Config, Runner, TextFiles, tumbling_window
+
+builder = Builder()
+lines = builder.new_source(TextFiles("logs/*.txt"))
+lines.flat_map(str.split).key_by(str.lower).count_by_key().log()
+Runner().run("words", Config(), builder)
+"""
+
+from heron_streamlet.builder import Builder
+from heron_streamlet.config import Config, Resources
+from heron_streamlet.fold import Aggregate
+from heron_streamlet.runner import Runner
+from heron_streamlet.sinks import Sink, TextFolder, TransactionalSink
+from heron_streamlet.sources import Generator, Items, Reader, Source, TextFiles
+from heron_streamlet.streamlet import KeyedStreamlet, Streamlet, WindowedStreamlet
+from heron_streamlet.transformer import StageContext, Transformer
+from heron_streamlet.window import (
+    KeyedWindow,
+    Window,
+    count_window,
+    session_window,
+    sliding_window,
+    tumbling_window,
+)
+
+__all__ = [
+    "Aggregate",
+    "Builder",
+    "Config",
+    "Generator",
+    "Items",
+    "KeyedStreamlet",
+    "KeyedWindow",
+    "Reader",
+    "Resources",
+    "Runner",
+    "Sink",
+    "Source",
+    "StageContext",
+    "Streamlet",
+    "TextFiles",
+    "TextFolder",
+    "TransactionalSink",
+    "Transformer",
+    "Window",
+    "WindowedStreamlet",
+    "count_window",
+    "session_window",
+    "sliding_window",
+    "tumbling_window",
+]

@@ -1,0 +1,110 @@
+"""Event time: when an element happened, which elements are late, and how far a source has come.
+
+Lateness has one rule on every engine: *an element is late for a window iff the window's end is at or before its bound*.
+The bound of an element is the largest event time before it in its source partition, minus the lag. It is found where
+event time is assigned, and travels with the element. So results depend only on the order within source partitions, and
+not on when data arrives or how an engine divides it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from heron.clock import wall_s
+from heron.errors import UserCodeError
+
+__all__ = ["END_OF_TIME_US", "START_OF_TIME_US", "EventClock", "event_time_us"]
+
+START_OF_TIME_US = -(2**62)
+"""Before every event time: the bound of elements that are never late."""
+END_OF_TIME_US = 2**62
+"""After every event time: the watermark at the end of the input."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017  # read where `datetime.UTC` would hide the meaning
+_LIMIT_US = 2**53 - 1  # above it, seconds as a float are no longer exact to the microsecond; the year 2255
+
+
+def event_time_us(time: object) -> int:
+    """An author's event time in microseconds since the epoch.
+
+    Args:
+        time: a `datetime` with a time zone, or seconds since 1970-01-01T00:00:00Z.
+
+    Raises:
+        UserCodeError: when `time` is None, a naive datetime, not a finite number, or is beyond the years 1684 and 2255.
+    """
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            msg = f"event time {time!r} has no time zone; give datetime(..., tzinfo=UTC), or seconds since 1970 in UTC"
+            raise UserCodeError(msg)
+        us = (time - _EPOCH) // timedelta(microseconds=1)
+    elif isinstance(time, (int, float)) and not isinstance(time, bool) and math.isfinite(time):
+        us = round(time * 1_000_000)
+    else:
+        msg = f"event time {time!r} is neither a datetime with a time zone nor seconds since 1970 in UTC"
+        raise UserCodeError(msg)
+    if abs(us) > _LIMIT_US:
+        msg = f"event time {time!r} is beyond the years 1684 and 2255; are these milliseconds instead of seconds?"
+        raise UserCodeError(msg)
+    return us
+
+
+class EventClock:
+    """The event time of one source partition."""
+
+    __slots__ = ("_ahead_us", "_lag_us", "_limit_us", "_now_s", "_of", "latest_us")
+
+    def __init__(
+        self,
+        of: Callable[[Any], object],
+        lag_us: int,
+        latest_us: int = START_OF_TIME_US,
+        ahead_us: int | None = None,
+        now_s: Callable[[], float] = wall_s,
+    ) -> None:
+        """The clock of one partition.
+
+        Args:
+            of: gives the event time of an element.
+            lag_us: how much older than the newest element an element may be without being late.
+            latest_us: the largest event time so far, of an earlier run.
+            ahead_us: how far in the future a time may be; None for any time.
+            now_s: the time now, in seconds since the epoch.
+        """
+        self._of = of
+        self._lag_us = lag_us
+        self._ahead_us = ahead_us
+        self._now_s = now_s
+        self._limit_us = END_OF_TIME_US if ahead_us is None else START_OF_TIME_US
+        self.latest_us = latest_us
+
+    def read(self, value: object) -> tuple[int, int]:
+        """The event time of the next element, and its bound.
+
+        Raises:
+            UserCodeError: as `event_time_us`, or when the time is too far in the future.
+        """
+        time_us, latest_us = event_time_us(self._of(value)), self.latest_us
+        if time_us > latest_us:
+            if time_us > self._limit_us:
+                self._check_future(time_us)
+            self.latest_us = time_us
+        return time_us, latest_us - self._lag_us if latest_us > START_OF_TIME_US else START_OF_TIME_US
+
+    def watermark_us(self) -> int:
+        """No element after this one has a smaller bound."""
+        return self.latest_us - self._lag_us if self.latest_us > START_OF_TIME_US else START_OF_TIME_US
+
+    def _check_future(self, time_us: int) -> None:
+        """The clock is read only when a time exceeds the limit of the last reading."""
+        now_s, ahead_us = self._now_s(), self._ahead_us or 0
+        self._limit_us = round(now_s * 1_000_000) + ahead_us
+        if time_us > self._limit_us:
+            msg = (
+                f"event time {time_us / 1_000_000:.6f} s is {time_us / 1_000_000 - now_s:.0f} s in the future, and "
+                f"would make all other elements late; the limit is {ahead_us / 1_000_000:g} s (max_ahead of event_time)"
+            )
+            raise UserCodeError(msg)

@@ -1,0 +1,129 @@
+"""The graph of a pipeline, as plain values. Compilers read it; nothing in it depends on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from heron.errors import TopologyError
+from heron_streamlet.operators import AssignEventTime, Keyed, Operator, Read, Repartition, Union, Windowed
+
+__all__ = ["LATE", "RESULTS", "Graph", "Input", "Node"]
+
+RESULTS = "results"
+LATE = "late"
+"""The output of a windowed node for elements that are late."""
+
+_BEFORE_EVENT_TIME = "source, map, flat_map, filter, transform, key_by, clone or split"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An output of another node."""
+
+    node: int
+    output: str = RESULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator of a pipeline.
+
+    Attributes:
+        number: the place of the node in the graph; the inputs of a node have smaller numbers.
+        place: file and line where the author added it.
+        timed: whether its results have event time.
+    """
+
+    number: int
+    name: str
+    operator: Operator
+    inputs: tuple[Input, ...]
+    partitions: int
+    place: str
+    timed: bool
+
+    def __str__(self) -> str:
+        return f"{self.name!r} ({self.place})"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The nodes of a pipeline, in the order in which the author added them."""
+
+    nodes: tuple[Node, ...]
+
+    def consumers(self, node: Node) -> Iterator[tuple[Node, int, str]]:
+        """Each node that reads `node`, with the position of its input and the output that it reads."""
+        for other in self.nodes:
+            for position, each in enumerate(other.inputs):
+                if each.node == node.number:
+                    yield other, position, each.output
+
+    def lines(self) -> list[str]:
+        """The graph as text: one line for each node."""
+        return [
+            f"{node.name} x {node.partitions}"
+            + (f" <- {', '.join(self._shown(each) for each in node.inputs)}" if node.inputs else "")
+            for node in self.nodes
+        ]
+
+    def _shown(self, each: Input) -> str:
+        name = self.nodes[each.node].name
+        return name if each.output == RESULTS else f"{name}.{each.output}"
+
+
+def checked_graph(nodes: Sequence[Node]) -> Graph:
+    """The graph of these nodes.
+
+    Raises:
+        TopologyError: when the nodes do not make a pipeline: no source, a name twice, event time where the order of the
+            source is lost, inputs with and without event time at one node, windows that do not fit their inputs.
+    """
+    graph = Graph(tuple(nodes))
+    if not any(isinstance(node.operator, Read) for node in nodes):
+        msg = "the pipeline has no source; begin with Builder.new_source"
+        raise TopologyError(msg)
+    seen: dict[str, Node] = {}
+    for node in nodes:
+        if (other := seen.setdefault(node.name, node)) is not node:
+            msg = f"two operators have the name {node.name!r}, at {other.place} and {node.place}; rename one"
+            raise TopologyError(msg)
+        if isinstance(node.operator, Read) and not any(graph.consumers(node)):
+            msg = f"{node}: nothing reads this stream; end it with log, consume or to_sink"
+            raise TopologyError(msg)
+        _check_inputs(graph, node)
+        if isinstance(node.operator, AssignEventTime):
+            _check_order(graph, node)
+    return graph
+
+
+def _check_inputs(graph: Graph, node: Node) -> None:
+    inputs = [graph.nodes[each.node] for each in node.inputs]
+    if len({each.timed for each in inputs}) > 1:
+        timed = next(each for each in inputs if each.timed)
+        clock = next(each for each in inputs if not each.timed)
+        msg = (
+            f"{node}: the input {timed.name!r} has event time and {clock.name!r} has not; call event_time on both "
+            "streams, or on neither"
+        )
+        raise TopologyError(msg)
+
+
+def _check_order(graph: Graph, node: Node) -> None:
+    """The bound of an element needs the order of its source partition, which ends where streams are divided."""
+    current = node
+    while current.inputs:
+        parent = graph.nodes[current.inputs[0].node]
+        divided = isinstance(current.operator, (Keyed, Windowed, Union, Repartition))
+        if divided or current.partitions != parent.partitions or current.inputs[0].output != RESULTS:
+            what = current.name if divided else f"{current.name} with {current.partitions} partitions"
+            msg = (
+                f"{node}: event_time after {what!r} cannot know the order of the source; call it directly after "
+                f"{_BEFORE_EVENT_TIME}, in the number of partitions of the source"
+            )
+            raise TopologyError(msg)
+        if isinstance(parent.operator, AssignEventTime):
+            msg = f"{node}: the stream has event time already, of {parent}; remove one"
+            raise TopologyError(msg)
+        current = parent

@@ -1,0 +1,424 @@
+"""Streamlets: streams that authors transform. Each method adds one operator to the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from heron.api.names import is_a
+from heron.errors import TopologyError
+from heron_streamlet.fold import Aggregate, Aggregated, Count, Fold, Reduce
+from heron_streamlet.graph import LATE, RESULTS, Input
+from heron_streamlet.keyed_operators import (
+    CountFold,
+    Distinct,
+    KeyedOperator,
+    MapWithState,
+    RunningFold,
+    SessionFold,
+    WindowFold,
+    WindowJoin,
+)
+from heron_streamlet.operators import (
+    AssignEventTime,
+    Consume,
+    FilterBy,
+    FlatMap,
+    KeyBy,
+    Keyed,
+    Log,
+    Map,
+    Operator,
+    Pass,
+    Repartition,
+    Transform,
+    Union,
+    Windowed,
+    Write,
+)
+from heron_streamlet.sinks import Sink
+from heron_streamlet.transformer import Transformer
+from heron_streamlet.window import CountWindow, Duration, KeyedWindow, SessionWindow, SlidingWindow, Window, micros
+
+if TYPE_CHECKING:
+    from heron_streamlet.builder import Builder
+
+__all__ = ["Draft", "KeyedStreamlet", "Streamlet", "WindowedStreamlet"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+K = TypeVar("K")
+V = TypeVar("V")
+W = TypeVar("W")
+A = TypeVar("A")
+R = TypeVar("R")
+P = TypeVar("P")
+L = TypeVar("L")
+
+_DAY_S = 86_400.0
+
+
+@dataclass(slots=True)
+class Draft:
+    """An operator of a pipeline that is not complete yet. Authors do not use it."""
+
+    builder: Builder
+    operator: Operator
+    inputs: tuple[Input, ...]
+    word: str = ""
+    name: str = ""
+    partitions: int | None = None
+    number: int = -1
+    place: str = ""
+
+
+class Streamlet(Generic[T]):
+    """A stream of elements of type `T`. Elements must be picklable, and must not be changed after they were returned.
+
+    Methods that need keys work on streams of pairs ``(key, value)``; `key_by` makes them. Keys are None, bool, int,
+    float, Decimal, str, bytes, date, datetime, UUID, or tuples of these.
+    """
+
+    def __init__(self, draft: Draft, output: str = RESULTS) -> None:
+        self._draft = draft
+        self._output = Input(draft.number, output)
+
+    def set_name(self, name: str) -> Streamlet[T]:
+        """Name the operator. Its name is part of checkpoints and metrics; return this stream.
+
+        Raises:
+            TopologyError: when the name is empty, not a string, or has a slash or dot.
+        """
+        if not is_a(name, str) or not name or set(name) & set("/."):
+            msg = f"name {name!r} is not a text with at least one character and without slash and dot"
+            raise TopologyError(msg)
+        self._draft.name = name
+        return self
+
+    def get_name(self) -> str:
+        """Return the name that was set; empty if the name will be made."""
+        return self._draft.name
+
+    def set_num_partitions(self, num_partitions: int) -> Streamlet[T]:
+        """Set the number of tasks of the operator; without it the operator has that of its (left) input.
+
+        Raises:
+            TopologyError: when the number is not an integer of at least 1.
+        """
+        if type(num_partitions) is not int or num_partitions < 1:
+            msg = f"{num_partitions!r} partitions: not an integer of at least 1"
+            raise TopologyError(msg)
+        self._draft.partitions = num_partitions
+        return self
+
+    def get_num_partitions(self) -> int:
+        """Return the number of tasks that was set; 0 if the operator has that of its input."""
+        return self._draft.partitions or 0
+
+    def map(self, function: Callable[[T], U]) -> Streamlet[U]:
+        """Call a function for each element; its results are the new stream."""
+        return Streamlet(self._add(Map(_called(function, "map"))))
+
+    def flat_map(self, function: Callable[[T], Iterable[U]]) -> Streamlet[U]:
+        """Call a function for each element; the elements of its results are the new stream."""
+        return Streamlet(self._add(FlatMap(_called(function, "flat_map"))))
+
+    def filter(self, function: Callable[[T], object]) -> Streamlet[T]:
+        """Keep the elements for which the function returns a true value."""
+        return Streamlet(self._add(FilterBy(_called(function, "filter"))))
+
+    def transform(self, transformer: Transformer[T, U]) -> Streamlet[U]:
+        """Transform elements by an object that each task sets up for itself.
+
+        Raises:
+            TopologyError: when `transformer` is not a `Transformer`.
+        """
+        if not is_a(transformer, Transformer):
+            msg = f"transform({transformer!r:.60}): not a Transformer; for a function use map or flat_map"
+            raise TopologyError(msg)
+        return Streamlet(self._add(Transform(transformer)))
+
+    def union(self, other: Streamlet[T]) -> Streamlet[T]:
+        """Join the elements of both streams in one; the order between them is not defined."""
+        return Streamlet(self._add(Union(), other))
+
+    def repartition(self, num_partitions: int, function: Callable[[T, int], int] | None = None) -> Streamlet[T]:
+        """Continue in another number of tasks.
+
+        Args:
+            num_partitions: the number of tasks, at least 1.
+            function: called with an element and the number of tasks; returns the task, from 0. None shuffles.
+
+        Raises:
+            TopologyError: when an argument is wrong.
+        """
+        operator = Repartition(None if function is None else _called(function, "repartition"))
+        return Streamlet(self._add(operator)).set_num_partitions(num_partitions)
+
+    def clone(self, num_clones: int) -> list[Streamlet[T]]:
+        """Return streams with the elements of this one, so that each can be transformed in its own way.
+
+        Raises:
+            TopologyError: when the number is not an integer of at least 1.
+        """
+        if type(num_clones) is not int or num_clones < 1:
+            msg = f"{num_clones!r} clones: not an integer of at least 1"
+            raise TopologyError(msg)
+        return [Streamlet(self._add(Pass())) for _ in range(num_clones)]
+
+    def split(self, conditions: Mapping[str, Callable[[T], object]]) -> dict[str, Streamlet[T]]:
+        """Return a stream for each condition, with the elements that meet it; an element may be in several or none."""
+        return {name: self.filter(condition) for name, condition in conditions.items()}
+
+    def event_time(
+        self,
+        function: Callable[[T], object],
+        *,
+        lag: Duration = 0,
+        idle_after: Duration | None = None,
+        max_ahead: Duration | None = _DAY_S,
+    ) -> Streamlet[T]:
+        """Say when each element happened. Windows downstream are then windows of event time.
+
+        Args:
+            function: returns a `datetime` with a time zone, or seconds since 1970-01-01T00:00:00Z.
+            lag: how much older than the newest element of its source partition an element may be without being late.
+            idle_after: a source task without elements for this time does not hold windows back; None waits for it. If
+                no source task has elements, event time goes on with the clock.
+            max_ahead: an element whose time is further in the future is refused, as it would make all others late; None
+                accepts any time.
+
+        Raises:
+            UsageError: when a duration is wrong.
+        """
+        operator = AssignEventTime(
+            _called(function, "event_time"),
+            micros(lag, "event_time: lag", zero=True),
+            None if idle_after is None else micros(idle_after, "event_time: idle_after"),
+            None if max_ahead is None else micros(max_ahead, "event_time: max_ahead"),
+        )
+        return Streamlet(self._add(operator))
+
+    @overload
+    def key_by(self, key: Callable[[T], K]) -> KeyedStreamlet[K, T]: ...
+    @overload
+    def key_by(self, key: Callable[[T], K], value: Callable[[T], V]) -> KeyedStreamlet[K, V]: ...
+    def key_by(self, key: Callable[[T], Any], value: Callable[[T], Any] | None = None) -> KeyedStreamlet[Any, Any]:
+        """Make pairs of a key and a value; without `value`, the element is the value."""
+        return KeyedStreamlet(self._add(KeyBy(_called(key, "key_by"), value and _called(value, "key_by"))))
+
+    def reduce_by_key(self: Streamlet[tuple[K, V]], function: Callable[[V, V], V]) -> KeyedStreamlet[K, V]:
+        """Combine the values of each key; each pair gives the result so far."""
+        return KeyedStreamlet(self._keyed(RunningFold(Reduce(_called(function, "reduce_by_key"))), "reducebykey"))
+
+    def count_by_key(self: Streamlet[tuple[K, Any]]) -> KeyedStreamlet[K, int]:
+        """Count the pairs of each key; each pair gives the number so far."""
+        return KeyedStreamlet(self._keyed(RunningFold(Count()), "countbykey"))
+
+    def map_with_state(
+        self: Streamlet[tuple[K, V]], initial: Callable[[], U], function: Callable[[U, V], tuple[U, R]]
+    ) -> KeyedStreamlet[K, R]:
+        """Transform the values of each key with a state of the key.
+
+        Args:
+            initial: returns the state of a new key.
+            function: called with state and value; returns the new state and the result.
+        """
+        operator = MapWithState(_called(function, "map_with_state"), _called(initial, "map_with_state"))
+        return KeyedStreamlet(self._keyed(operator, "mapwithstate"))
+
+    def distinct(self) -> Streamlet[T]:
+        """Keep the first of equal elements, which must be of types that can be keys. All elements are remembered."""
+        return Streamlet(self._keyed(Distinct(), "distinct"))
+
+    @overload
+    def reduce_by_key_and_window(
+        self: Streamlet[tuple[K, V]], window: CountWindow, function: Callable[[V, V], V]
+    ) -> KeyedStreamlet[K, V]: ...
+    @overload
+    def reduce_by_key_and_window(
+        self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow, function: Callable[[V, V], V]
+    ) -> WindowedStreamlet[KeyedWindow[K], V, tuple[K, V]]: ...
+    def reduce_by_key_and_window(self, window: Any, function: Callable[[Any, Any], Any]) -> Any:
+        """Combine the values of each key and window.
+
+        Args:
+            window: windows of time or count.
+            function: combines two values; must be associative, and for windows of time commutative.
+
+        Returns:
+            ``(KeyedWindow, result)`` when a window of time closes; ``(key, result)`` when a window of count is full.
+        """
+        return self._windowed(window, Reduce(_called(function, "reduce_by_key_and_window")), "reducebykeyandwindow")
+
+    def count_by_key_and_window(
+        self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow
+    ) -> WindowedStreamlet[KeyedWindow[K], int, tuple[K, V]]:
+        """Count the pairs of each key and window of time."""
+        counts: WindowedStreamlet[KeyedWindow[K], int, tuple[K, V]] = self._windowed(
+            window, Count(), "countbykeyandwindow"
+        )
+        return counts
+
+    def aggregate_by_key_and_window(
+        self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow, aggregate: Aggregate[V, A, R]
+    ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, V]]:
+        """Aggregate the values of each key and window of time.
+
+        Raises:
+            TopologyError: when `aggregate` is not an `Aggregate`.
+        """
+        if not is_a(aggregate, Aggregate):
+            msg = f"aggregate_by_key_and_window: {aggregate!r:.60} is not an Aggregate; for a function use reduce"
+            raise TopologyError(msg)
+        results: WindowedStreamlet[KeyedWindow[K], R, tuple[K, V]] = self._windowed(
+            window, Aggregated(aggregate), "aggregatebykeyandwindow"
+        )
+        return results
+
+    def reduce_by_window(
+        self, window: SlidingWindow | SessionWindow, function: Callable[[T, T], T]
+    ) -> WindowedStreamlet[Window, T, T]:
+        """Combine all elements of each window of time, in one task.
+
+        Returns:
+            ``(Window, result)`` when a window closes; a window without elements has no result.
+        """
+        fold = Reduce(_called(function, "reduce_by_window"))
+        results: WindowedStreamlet[Window, T, T] = self._windowed(window, fold, "reducebywindow", whole=True)
+        return results
+
+    def join(
+        self: Streamlet[tuple[K, V]],
+        other: Streamlet[tuple[K, W]],
+        window: SlidingWindow,
+        function: Callable[[V, W], R],
+    ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
+        """Join the pairs of two streams that have the same key and window: each value with each.
+
+        Returns:
+            ``(KeyedWindow, function(value, other value))`` when a window closes.
+        """
+        return self._joined(other, window, function, "join", left=False, right=False)
+
+    def outer_left_join(
+        self: Streamlet[tuple[K, V]],
+        other: Streamlet[tuple[K, W]],
+        window: SlidingWindow,
+        function: Callable[[V, W | None], R],
+    ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
+        """Join as `join`; a value of this stream without a partner is joined with None."""
+        return self._joined(other, window, function, "join", left=True, right=False)
+
+    def outer_right_join(
+        self: Streamlet[tuple[K, V]],
+        other: Streamlet[tuple[K, W]],
+        window: SlidingWindow,
+        function: Callable[[V | None, W], R],
+    ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
+        """Join as `join`; a value of the other stream without a partner is joined with None."""
+        return self._joined(other, window, function, "join", left=False, right=True)
+
+    def outer_join(
+        self: Streamlet[tuple[K, V]],
+        other: Streamlet[tuple[K, W]],
+        window: SlidingWindow,
+        function: Callable[[V | None, W | None], R],
+    ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
+        """Join as `join`; a value of either stream without a partner is joined with None."""
+        return self._joined(other, window, function, "join", left=True, right=True)
+
+    def consume(self, function: Callable[[T], object]) -> None:
+        """Call a function with each element, for its effect."""
+        self._add(Consume(_called(function, "consume")))
+
+    def log(self) -> None:
+        """Print each element to the log of its task."""
+        self._add(Log())
+
+    def to_sink(self, sink: Sink[T]) -> None:
+        """Write each element to a sink.
+
+        Raises:
+            TopologyError: when `sink` is not a `Sink`.
+        """
+        if not is_a(sink, Sink):
+            msg = f"to_sink({sink!r:.60}): not a Sink; for a function use consume"
+            raise TopologyError(msg)
+        self._add(Write(sink))
+
+    def _add(self, operator: Operator, *others: Streamlet[Any]) -> Draft:
+        builder = self._draft.builder
+        for other in others:
+            if not is_a(other, Streamlet):
+                msg = f"{operator.word}: {other!r:.60} is not a Streamlet"
+                raise TopologyError(msg)
+            if other._draft.builder is not builder:
+                msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"
+                raise TopologyError(msg)
+        inputs = (self._output, *(other._output for other in others))
+        return builder.add(Draft(builder, operator, inputs, word=operator.word))
+
+    def _keyed(self, operator: KeyedOperator, kind: str) -> Draft:
+        return self._add(Keyed(operator, kind))
+
+    def _windowed(self, window: object, fold: Fold, kind: str, *, whole: bool = False) -> Any:  # noqa: ANN401
+        if isinstance(window, CountWindow) and not whole:
+            return KeyedStreamlet(self._keyed(CountFold(window, fold), kind))
+        if isinstance(window, SlidingWindow):
+            operator: KeyedOperator = WindowFold(window, fold, not whole)
+        elif isinstance(window, SessionWindow):
+            operator = SessionFold(window, fold, not whole)
+        else:
+            msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window, sliding_window, session_window"
+            raise TopologyError(msg)
+        draft = self._add(Windowed(operator, window, kind, whole))
+        if whole:
+            draft.partitions = 1
+        return WindowedStreamlet(draft)
+
+    def _joined(
+        self,
+        other: Streamlet[Any],
+        window: object,
+        function: Callable[..., Any],
+        kind: str,
+        *,
+        left: bool,
+        right: bool,
+    ) -> WindowedStreamlet[Any, Any, Any]:
+        if not isinstance(window, SlidingWindow):
+            msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
+            raise TopologyError(msg)
+        operator = WindowJoin(window, _called(function, kind), left, right)
+        return WindowedStreamlet(self._add(Windowed(operator, window, kind), other))
+
+
+class KeyedStreamlet(Streamlet[tuple[K, V]], Generic[K, V]):
+    """A stream of pairs of a key and a value."""
+
+    def map_values(self, function: Callable[[V], U]) -> KeyedStreamlet[K, U]:
+        """Call a function for each value, and keep the keys."""
+        called = _called(function, "map_values")
+        return KeyedStreamlet(self._add(Map(lambda pair: (pair[0], called(pair[1])))))
+
+
+class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
+    """The results of windows, as pairs of `KeyedWindow` or `Window` and result."""
+
+    @property
+    def late(self) -> Streamlet[L]:
+        """The elements that missed at least one of their windows, because it had closed before them.
+
+        They are counted in the metric ``late`` of the task, whether this stream is read or not.
+        """
+        return Streamlet(self._draft, LATE)
+
+
+def _called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
+    if not callable(function):
+        msg = f"{method}: {function!r:.60} cannot be called; give a function"
+        raise TopologyError(msg)
+    called: Callable[..., Any] = function
+    return called

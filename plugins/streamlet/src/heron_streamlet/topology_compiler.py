@@ -1,0 +1,143 @@
+"""Compiles a pipeline to a topology: one component for each stage."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import cloudpickle
+
+from heron.api import Grouping, HeronComponentSpec, Stream, TopologyBuilder, TopologyReliabilityMode, api_constants
+from heron.errors import TopologyError
+from heron.planner.key_group import key_group
+from heron_streamlet.graph import Graph, Node
+from heron_streamlet.operators import Keyed, Read, Repartition, Windowed
+from heron_streamlet.partition_grouping import partition_grouping
+from heron_streamlet.source_spout import PARTITIONS_KEY, SourceSpout
+from heron_streamlet.stage_bolts import POSITIONS_KEY, ClockStageBolt, KeyedStageBolt, StageBolt
+from heron_streamlet.stages import Stage, StagePlan, fuse
+from heron_streamlet.task_host import STAGE_KEY, packed, stream_name
+from heron_streamlet.window import SessionWindow, SlidingWindow
+
+__all__ = ["compile_topology"]
+
+_CHECKPOINT_S = 10.0
+_KEY_GROUPS = 1024
+_TICKS_PER_WINDOW = 20
+_SHORTEST_TICK_S, _LONGEST_TICK_S = 0.01, 1.0
+
+
+def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> TopologyBuilder:
+    """The topology of a pipeline.
+
+    At least once with state, checkpoints are taken every 10 s, unless the configuration has another interval: state in
+    memory alone would be lost with its process, although its records were acked.
+
+    Raises:
+        TopologyError: when a function cannot be pickled, or a component has a wrong name; names operator and line.
+        ConfigError: when the configuration is wrong.
+    """
+    plan = fuse(graph)
+    builder = TopologyBuilder(name)
+    builder.set_config(_with_checkpoints(plan, config))
+    specs: dict[int, HeronComponentSpec] = {}
+    for stage in plan.stages:
+        outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
+        inputs = list(plan.inputs(stage))
+        own: dict[str, object] = {STAGE_KEY: _packed(plan, stage)}
+        operator = stage.head.operator
+        if isinstance(operator, Read):
+            if not outputs:
+                msg = f"{stage.nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
+                raise TopologyError(msg)
+            own[PARTITIONS_KEY] = _partitions(stage, operator)
+            spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
+        else:
+            cls: type[StageBolt] = KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
+            if stage.by_clock:
+                cls = ClockStageBolt
+                own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
+                own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = _tick_s(stage)
+            groupings = {
+                specs[each.head.number][stream_name(outlet)]: _grouping(stage, keyed=outlet.form.keyed)
+                for each, outlet in inputs
+            }
+            spec = cls.spec(stage.name, groupings, stage.head.partitions, own, outputs)
+        specs[stage.head.number] = spec
+        builder.add_spec(spec)
+    return builder
+
+
+def _with_checkpoints(plan: StagePlan, config: Mapping[str, object]) -> dict[str, object]:
+    values = dict(config)
+    key = api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS
+    mode = values.get(api_constants.TOPOLOGY_RELIABILITY_MODE)
+    has_state = any(isinstance(stage.head.operator, (Keyed, Windowed)) for stage in plan.stages)
+    if mode == TopologyReliabilityMode.ATLEAST_ONCE and has_state:
+        values.setdefault(key, _CHECKPOINT_S)
+    return values
+
+
+def _grouping(stage: Stage, *, keyed: bool) -> Grouping:
+    operator = stage.head.operator
+    if keyed:
+        return Grouping.fields("key")
+    if isinstance(operator, Repartition) and operator.function is not None:
+        return partition_grouping(operator.function, str(stage.head))
+    return Grouping.SHUFFLE
+
+
+def _partitions(stage: Stage, operator: Read) -> list[list[str]]:
+    """``[key, name]`` of each partition. The keys divide the partitions evenly among the tasks of a new topology.
+
+    The engine gives each task a range of key groups. Partition number i of n gets a key in the i-th of n ranges.
+    """
+    names = operator.source.partitions(stage.head.partitions)
+    keys = []
+    for number, name in enumerate(names):
+        low, high = number * _KEY_GROUPS // len(names), (number + 1) * _KEY_GROUPS // len(names)
+        wanted = range(low, max(high, low + 1))
+        salts = (f"{name}#{salt}" for salt in itertools.count())
+        keys.append([next(key for key in salts if key_group((key,), _KEY_GROUPS) in wanted), name])
+    return keys
+
+
+def _tick_s(stage: Stage) -> float:
+    window = getattr(stage.head.operator, "window", None)
+    length_us = window.gap_us if isinstance(window, SessionWindow) else 0
+    if isinstance(window, SlidingWindow):
+        length_us = min(window.size_us, window.slide_us)
+    return min(max(length_us / 1_000_000 / _TICKS_PER_WINDOW, _SHORTEST_TICK_S), _LONGEST_TICK_S)
+
+
+def _packed(plan: StagePlan, stage: Stage) -> str:
+    """The pickled stage.
+
+    Raises:
+        TopologyError: when an operator cannot be pickled.
+    """
+    targets = {outlet.target: plan.graph.nodes[outlet.target].operator for outlet in stage.outlets}
+    window_of = {number: each for number, each in targets.items() if isinstance(each, Windowed)}
+    try:
+        return packed(stage, window_of)
+    except Exception as error:  # pickling runs the code of the author's objects
+        for node in (*stage.nodes, *(plan.graph.nodes[number] for number in window_of)):
+            check_picklable(node)
+        msg = f"stage {stage.name!r} cannot be pickled: {error}"
+        raise TopologyError(msg) from error
+
+
+def check_picklable(node: Node) -> None:
+    """Refuse an operator that cannot travel to a task.
+
+    Raises:
+        TopologyError: when it cannot be pickled.
+    """
+    try:
+        cloudpickle.dumps(node.operator)
+    except Exception as error:
+        msg = (
+            f"operator {node}: what it uses cannot be sent to its tasks: {error}; open files, locks and connections in "
+            "Transformer.setup, Sink.setup or Source.open"
+        )
+        raise TopologyError(msg) from error

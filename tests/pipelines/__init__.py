@@ -1,0 +1,1 @@
+"""Pipelines in tests: what they mean, and runs that collect their results."""
