@@ -43,6 +43,9 @@ class Window(NamedTuple):
     start_us: int
     end_us: int
 
+    def __repr__(self) -> str:
+        return f"Window({self.start:%Y-%m-%dT%H:%M:%S.%fZ}, {(self.end_us - self.start_us) / _MICROS_PER_S:g} s)"
+
     @property
     def start_time(self) -> float:
         """The start in seconds since the epoch, as in heronpy."""
